@@ -18,7 +18,7 @@ _HOMES = {
     "Views": "bigtensor.data.rows.views",
     "annotate": "bigtensor.annotation",
     "from_anndata": "bigtensor.annotation",
-    "load": "bigtensor.models.contract.loading",
+    "load": "bigtensor.models.contract.model_files",
     "merge": "bigtensor.models.contract.statistics_file",
     "open_samples": "bigtensor.data.opening",
     "simulate": "bigtensor.data.simulate",

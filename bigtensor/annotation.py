@@ -17,11 +17,13 @@ from bigtensor.data.exporters.anndata import LABEL, MODEL, PROBABILITY, USED
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.samples import Samples
 from bigtensor.errors import ModelFileError, OutputError, Setting, ViewError
-from bigtensor.models.contract.loading import from_contents
+from bigtensor.models.contract.model_files import from_contents
+from bigtensor.models.contract.opening_for_answers import open_for_answers
+from bigtensor.models.contract.row_answers import answers_in_memory
 from bigtensor.store import FORMAT_VERSION, Contents, check_format
 
 if TYPE_CHECKING:
-    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+    from bigtensor.models.contract.estimator import Estimator
 
 TOPIC_SHARES = "X_bigtensor_topics"
 TOPICS = "bigtensor_topics"
@@ -35,7 +37,7 @@ Elements = dict[tuple[str, str], Any]
 
 def annotate(
     adata: Any,
-    model: LatentVariableModel,
+    model: Estimator,
     *,
     layer: str | None = None,
     obsm: str | None = None,
@@ -103,9 +105,9 @@ def annotate(
             del entries[key]
 
 
-def _labels(model: LatentVariableModel, samples: Samples) -> Elements:
+def _labels(model: Estimator, samples: Samples) -> Elements:
     """Return labels and probabilities of a mixture."""
-    answers = model._evaluate_together(samples, ("label", "probability"))
+    answers = _answers(model, samples, ("label", "probability"))
     label, probability = answers["label"], answers["probability"]
     names = [str(h) for h in range(probability.shape[1])]
     categorical = optional_module("pandas", "tables").Categorical
@@ -113,17 +115,26 @@ def _labels(model: LatentVariableModel, samples: Samples) -> Elements:
     return {("obs", LABEL): named, ("obsm", PROBABILITY): probability}
 
 
-def _shares(model: LatentVariableModel, samples: Samples) -> Elements:
+def _shares(model: Estimator, samples: Samples) -> Elements:
     """Return shares and words of a topic model."""
     (output,) = model.description.row_outputs(model)
-    shares = model._evaluate_together(samples, (output,))[output]
+    shares = _answers(model, samples, (output,))[output]
     columns = _columns(model, samples.features)
     words = np.zeros((len(columns), shares.shape[1]))
     words[columns >= 0] = model.topics_.T[columns[columns >= 0]]
     return {("obsm", TOPIC_SHARES): shares, ("varm", TOPICS): words}
 
 
-def _columns(model: LatentVariableModel, features: Sequence[str]) -> NDArray[np.intp]:
+def _answers(
+    model: Estimator, samples: Samples, outputs: tuple[str, ...]
+) -> dict[str, NDArray[Any]]:
+    """Return answers for every row, from one evaluation of the rows."""
+    model.require_fitted()
+    rows = open_for_answers(model, samples)
+    return answers_in_memory(model, rows, model.row_function(outputs))
+
+
+def _columns(model: Estimator, features: Sequence[str]) -> NDArray[np.intp]:
     """Return the place of every feature in the views, by name or by position; -1 for none."""
     named = hasattr(model, "feature_names_in_")
     members = model.views_.feature_names if named else model.views_.order

@@ -5,14 +5,23 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from bigtensor.cli.command import Command, FactsCommand, written_for
 from bigtensor.cli.options import PATH, names_in, read_by_view, read_views
 from bigtensor.models.contract.declarations import Choice, Flag, Parameter, option_type
-from bigtensor.models.contract.registry import MODELS, command_name, declared_parameters
+from bigtensor.models.contract.registry import (
+    MODELS,
+    command_name,
+    declared_parameters,
+    parameter_texts,
+)
+
+if TYPE_CHECKING:
+    from bigtensor.models.contract.estimator import Estimator
+
 
 BY_COMMAND = {command_name(name): name for name in MODELS}
 """Class of every model by its name on the command line."""
@@ -67,11 +76,7 @@ class _WithModel(Command):
 
     def _take_options(self, model: str) -> None:
         """Put the options of a model after the arguments of the command and its output."""
-        own = [
-            _option(parameter)
-            for parameter in declared_parameters(BY_COMMAND[model])
-            if parameter.option
-        ]
+        own = _options(BY_COMMAND[model])
         first = 1 + max(
             place
             for place, entry in enumerate(self._own)
@@ -130,6 +135,29 @@ def model_parameters(
     return {**parameters, "views": named}
 
 
+def unfitted_model(
+    name: str, parameters: dict[str, Any], *, missing: str | None = None, **others: Any
+) -> Estimator:
+    """Return a model with the parameters that options stand for.
+
+    Parameters
+    ----------
+    name : str
+        Name of the class.
+    parameters : dict
+        Keyword arguments of the class.
+    missing : str, optional
+        Rule for rows with missing values; None for the default of the model.
+    **others
+        More keyword arguments.
+    """
+    from bigtensor.models.contract.registry import model_class
+
+    rule = {} if missing is None else {"missing": missing}
+    model: Estimator = model_class(name)(**parameters, **rule, **others)
+    return model
+
+
 def collect_parameters(options: dict[str, Any]) -> dict[str, Any]:
     """Return the options of a command; options of the model become its keyword arguments.
 
@@ -174,14 +202,13 @@ def _with_parameters(callback: Callable[..., Any]) -> Callable[..., Any]:
 def _refuse_contradictions(name: str, parameters: dict[str, Any]) -> None:
     """Raise a UsageError for parameters that contradict each other, or have no effect."""
     from bigtensor.errors import ParameterError
-    from bigtensor.models.contract.registry import model_class
 
-    model, command = model_class(name)(**parameters), click.get_current_context().command
+    model, command = unfitted_model(name, parameters), click.get_current_context().command
     try:
-        model._check_parameters()
+        model.check_parameters()
     except ParameterError as error:
         raise click.UsageError(written_for(command, error.message)) from error
-    unused = model._without_effect()
+    unused = model.steps.without_effect(model)
     if unused is not None:
         raise click.UsageError(written_for(command, unused))
 
@@ -197,14 +224,35 @@ def _named(args: Sequence[str]) -> str:
     return name if name in BY_COMMAND else DEFAULT
 
 
-def _option(parameter: Parameter) -> click.Option:
-    """Return the option that sets a parameter."""
+def _options(name: str) -> list[click.Option]:
+    """Return the options that set the parameters of a model."""
+    declared = [(one, one.option) for one in declared_parameters(name) if one.option]
+    names = {one.name: max(option.names, key=len) for one, option in declared}
+    texts = parameter_texts(name)
+    return [_option(one, _in_terminal(texts[one.name], names)) for one, _ in declared]
+
+
+def _in_terminal(text: str, options: dict[str, str]) -> str:
+    """Return a text of a docstring without markup, with options in place of parameters."""
+    for name, option in options.items():
+        text = text.replace(f"``{name}``", option)
+    return text.replace("`", "").replace('"', "'")
+
+
+def _option(parameter: Parameter, text: str) -> click.Option:
+    """Return the option that sets a parameter, with a text for its help."""
     option = parameter.option
     assert option is not None
     names = [*option.names, parameter.name]
     kind = option.kind or parameter.kind
+    if option.by_view:
+        words = ", ".join(option.by_view)
+        text += (
+            f" In the file of --views, a table [{parameter.name}] sets the {parameter.name} of "
+            f"single views: {words}."
+        )
     if isinstance(kind, Flag):
-        return click.Option(names, is_flag=True, help=option.help)
+        return click.Option(names, is_flag=True, help=text)
     shown = parameter.default is not None
     if isinstance(kind, Choice):
         return click.Option(
@@ -212,17 +260,17 @@ def _option(parameter: Parameter) -> click.Option:
             type=click.Choice(kind.words),
             default=parameter.default,
             show_default=shown,
-            help=option.help,
+            help=text,
         )
     assert kind is not None
-    words = [kind.metavar] if option.none is None else [kind.metavar, option.none]
+    metavar = kind.metavar if option.none is None else f"{kind.metavar}|{option.none}"
     return click.Option(
         names,
         type=_reader(parameter),
         default=parameter.default,
         show_default=shown,
-        metavar="|".join(words),
-        help=option.help,
+        metavar=metavar,
+        help=text,
     )
 
 

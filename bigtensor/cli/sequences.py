@@ -9,7 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from bigtensor.data.rows.samples import Samples
-    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+    from bigtensor.models.contract.estimator import Estimator
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -24,7 +24,7 @@ def sequence_option(function: Function) -> Function:
     )(function)
 
 
-def in_order(cells: str, sequence: str | None, model: LatentVariableModel) -> str | Samples:
+def in_order(cells: str, sequence: str | None, model: Estimator) -> str | Samples:
     """Return data whose rows are in the sequences that a variable names.
 
     Parameters
@@ -33,7 +33,7 @@ def in_order(cells: str, sequence: str | None, model: LatentVariableModel) -> st
         Path or URL.
     sequence : str, optional
         From ``--sequence``.
-    model : LatentVariableModel
+    model : Estimator
         Model that will read the data.
 
     Raises

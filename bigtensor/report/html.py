@@ -24,11 +24,11 @@ from bigtensor.report.sections import Findings, headline, page_sections
 from bigtensor.report.style import palette, require_matplotlib
 
 if TYPE_CHECKING:
-    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+    from bigtensor.models.contract.estimator import Estimator
 
 
 def write_report(
-    model: LatentVariableModel,
+    model: Estimator,
     path: str | os.PathLike[str],
     *,
     data: Any = None,
@@ -98,7 +98,7 @@ def write_report(
 
 
 def render_report(
-    model: LatentVariableModel,
+    model: Estimator,
     *,
     data: Any = None,
     labels: Any = None,
@@ -136,9 +136,7 @@ def render_report(
     return page
 
 
-def _composition(
-    model: LatentVariableModel, data: Any, rows: SampledRows | None, name: str
-) -> Table | None:
+def _composition(model: Estimator, data: Any, rows: SampledRows | None, name: str) -> Table | None:
     """Return the mixing weights of every sample, from a few passes over all rows."""
     if rows is None or rows.sample_id is None:
         return None

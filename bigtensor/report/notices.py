@@ -13,7 +13,7 @@ from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
 from bigtensor.models.words.wording import counted
 
 if TYPE_CHECKING:
-    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+    from bigtensor.models.contract.estimator import Estimator
 
 FEW_ROWS = 200
 """Expected rows of a component below which its densities are mostly noise."""
@@ -27,7 +27,7 @@ FOREIGN = 0.05
 SURE = 0.9
 
 
-def fit_notices(model: LatentVariableModel, level: LabelLevel | None) -> list[Notice]:
+def fit_notices(model: Estimator, level: LabelLevel | None) -> list[Notice]:
     """Say how many rows the fit did without, and which components are small.
 
     Parameters

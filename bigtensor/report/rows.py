@@ -23,6 +23,7 @@ from bigtensor.data.stores.zarr_groups import open_whole_group
 from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.errors import DataError, LayoutError, ParameterError, StoreReadError
 from bigtensor.models.answers.mixture import MixtureAnswers
+from bigtensor.models.contract.opening_for_answers import with_features_of_fit
 from bigtensor.models.words.label_level import level_of
 from bigtensor.models.words.sampled_rows import (
     Groups,
@@ -31,12 +32,11 @@ from bigtensor.models.words.sampled_rows import (
     kept_rows,
     read_windows,
     row_answers,
-    samples_of_model,
     summed_weights,
 )
 
 if TYPE_CHECKING:
-    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+    from bigtensor.models.contract.estimator import Estimator
 
 WINDOWS = 64
 """Windows of rows that a sample is read from, spread evenly over the data."""
@@ -70,7 +70,7 @@ def windows(rows: int, size: int) -> list[slice]:
 
 
 def read_rows(
-    model: LatentVariableModel,
+    model: Estimator,
     data: Any,
     labels: Any = None,
     sample_size: int = 20_000,
@@ -110,7 +110,7 @@ def read_rows(
     if sample_size < 1:
         raise ParameterError(f"sample_size is {sample_size}; expected at least 1")
     dim = model.sample_dim
-    samples = samples_of_model(model, data)
+    samples = with_features_of_fit(model, data)
     beside = _beside(data, dim)
     class_variable = truth_variable(beside, dim, truth)
     if labels is not None and not isinstance(model, MixtureAnswers):
@@ -244,7 +244,7 @@ def _label_variable(labels: Any, sample_dim: str, total: int) -> xr.DataArray:
 
 
 def _label_weights(
-    labels: xr.DataArray, beside: xr.Dataset, samples: Samples, model: LatentVariableModel
+    labels: xr.DataArray, beside: xr.Dataset, samples: Samples, model: Estimator
 ) -> NDArray[np.float64]:
     """Return the sum of the weights of all rows with each label, and check that they are labels."""
     dim, level = model.sample_dim, level_of(model)

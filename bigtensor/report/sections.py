@@ -165,7 +165,7 @@ def _diagnostic_section(findings: Findings) -> Section:
     model = findings.model
     diagnostics = model.diagnostics_
     recorded = json.dumps(diagnostics, indent=2, ensure_ascii=False, default=str)
-    parameters = tables.parameter_table(model._parameters_of_fit())
+    parameters = tables.parameter_table(model.parameters_of_fit())
     general: tuple[Block, ...] = (
         Group((tables.pass_table(diagnostics["passes"]),), "Passes over the data"),
         Group((parameters,), "Parameters", "folded"),

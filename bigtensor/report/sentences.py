@@ -10,11 +10,11 @@ from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.models.words.wording import counted, passes_in_words, size
 
 if TYPE_CHECKING:
-    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+    from bigtensor.models.contract.estimator import Estimator
 
 
 def fit_sentences(
-    model: LatentVariableModel, level: LabelLevel | None = None, method: Sequence[str] = ()
+    model: Estimator, level: LabelLevel | None = None, method: Sequence[str] = ()
 ) -> list[str]:
     """Say what was fitted on what, and in how many passes.
 
@@ -42,7 +42,7 @@ def fit_sentences(
         *method,
         _passes_sentence(diagnostics["passes"]),
         *([_plan_sentence(diagnostics["plan"])] if "plan" in diagnostics else []),
-        _seed_sentence(model._parameters_of_fit().get("random_state")),
+        _seed_sentence(model.parameters_of_fit().get("random_state")),
     ]
 
 

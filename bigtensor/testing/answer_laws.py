@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
+from bigtensor.models.contract.opening_for_answers import open_for_answers
 from bigtensor.statistics.base import RowFunction, SequenceFunction
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import require
@@ -126,16 +127,16 @@ def row_functions_obey_their_laws(case: ModelCase) -> None:
     A function of sequences answers with messages of other rows, and is held to chunks of any size.
     """
     model: Any = type(case.fitted).from_contents(case.fitted.to_contents())
-    make, used = model._row_function, []
+    make, used = model.row_function, []
 
     def watched(outputs: tuple[str, ...]) -> RowFunction:
         function: RowFunction = make(outputs)
         used.append(function)
         return function
 
-    model._row_function = watched
+    model.row_function = watched
     case.answers_of(model, case.data)
-    samples = model._open_again(case.data)
+    samples = open_for_answers(model, case.data)
     for function in used:
         if isinstance(function, SequenceFunction):
             continue

@@ -15,7 +15,7 @@ from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.block import Block
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import ViewsLike
-from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.estimator import Estimator
 from bigtensor.statistics.base import RowFunction, State, Statistic
 
 ANSWERS = ("predict", "predict_proba", "score_samples", "transform")
@@ -127,7 +127,7 @@ class ModelCase:
         cut into several data sets.
     """
 
-    make: Callable[[], LatentVariableModel]
+    make: Callable[[], Estimator]
     data: Any
     answers: tuple[str, ...] = ()
     rtol: float = 1e-8
@@ -135,7 +135,7 @@ class ModelCase:
     in_order: bool = False
 
     @cached_property
-    def fitted(self) -> LatentVariableModel:
+    def fitted(self) -> Estimator:
         """The model after a fit of all rows. Laws leave it as it is."""
         return fitted(self.make(), self.data)
 
@@ -152,7 +152,7 @@ class ModelCase:
     @property
     def samples(self) -> Samples:
         """The data as a fit opens them."""
-        return self.make()._open(self.data, None)
+        return self.make().open(self.data).samples
 
     @property
     def rows(self) -> int:
@@ -164,7 +164,7 @@ class ModelCase:
         """True if features are found by name."""
         return hasattr(self.data, "dims")
 
-    def answers_of(self, model: LatentVariableModel, data: Any) -> dict[str, Any]:
+    def answers_of(self, model: Estimator, data: Any) -> dict[str, Any]:
         """Return the answers of a model for every row, as NumPy arrays."""
         return {name: np.asarray(getattr(model, name)(data)) for name in self.methods}
 
@@ -176,10 +176,10 @@ class ModelCase:
         return f"{type(self.make()).__name__} on {self.rows} rows of {self.samples.kind}"
 
 
-def fitted(model: LatentVariableModel, data: Any, **options: Any) -> LatentVariableModel:
+def fitted(model: Estimator, data: Any, **options: Any) -> Estimator:
     """Return a model after a fit."""
     # the decorator of scikit-learn hides the type of the result
-    result: LatentVariableModel = model.fit(data, **options)
+    result: Estimator = model.fit(data, **options)
     return result
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
-from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.cases import ModelCase, fitted
 from bigtensor.testing.comparison import require
 from bigtensor.testing.model_runs import fitted_arrays, model_law
@@ -49,9 +49,9 @@ COLUMN_LAWS: tuple[Callable[[ModelCase], None], ...] = (the_order_of_columns_doe
 
 def _require_same_fit(
     case: ModelCase,
-    model: LatentVariableModel,
+    model: Estimator,
     moved: Any,
-    expected: LatentVariableModel,
+    expected: Estimator,
     order: NDArray[np.intp],
 ) -> None:
     """Raise an AssertionError unless a model of permuted columns is the expected one."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.errors import BigtensorError, BigtensorWarning
-from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import law, require
 from bigtensor.testing.model_runs import fitted_arrays
@@ -115,7 +115,7 @@ def wide_data_are_answered_or_refused(case: ModelCase) -> None:
 
 def _answers_or_none(
     case: ModelCase,
-    model: LatentVariableModel,
+    model: Estimator,
     data: Any,
     what: str = "",
     sample_weight: NDArray[np.float64] | None = None,

@@ -85,7 +85,7 @@ def fit_returns_the_model(case: ModelCase) -> None:
     rows = diagnostics["rows"]
     require(rows == case.rows, f"diagnostics tell {rows} rows of {case.rows}")
     require(bool(diagnostics["passes"]), "diagnostics tell no pass")
-    words = model._outcome_in_words()
+    words = model.description.outcome(model)
     require(
         all(len(entry) == 2 and all(isinstance(word, str) for word in entry) for entry in words),
         f"the outcome in words is {words!r}; expected pairs of strings",
@@ -139,7 +139,7 @@ def whole_numbers_are_taken_in_any_type(case: ModelCase) -> None:
     which take integers for codes.
     """
     model, kind = case.make(), case.samples.kind
-    both = {"codes", "measured"} <= model.takes.kinds and model._preferred_kind is None
+    both = {"codes", "measured"} <= model.takes.kinds and model.preferred_kind is None
     if kind == "counts" or both:
         return
     scale = _WHOLE if kind == "measured" else 1

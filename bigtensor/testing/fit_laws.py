@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from bigtensor.errors import MissingValueError, MissingValueWarning
-from bigtensor.models.contract.latent_variable_model import LatentVariableModel
-from bigtensor.models.contract.model_contract import shape_of
+from bigtensor.models.contract.estimator import Estimator
+from bigtensor.models.contract.run import run_script
 from bigtensor.models.contract.script import PlannedPass, Script
 from bigtensor.statistics.base import Pass
 from bigtensor.store import read_group
@@ -31,9 +31,9 @@ from bigtensor.testing.model_runs import (
 @model_law
 def the_plan_covers_the_passes(case: ModelCase) -> None:
     """Assert that every pass of a fit is planned, as often and as large as it runs."""
-    model, samples = case.make(), case.samples
-    shape = shape_of(samples)
-    planned, ran = model._planned_passes(shape), []
+    model = case.make()
+    opened = model.open(case.data)
+    samples, planned, ran = opened.samples, opened.passes, []
 
     def watched(script: Script) -> Script:
         result = None
@@ -46,7 +46,7 @@ def the_plan_covers_the_passes(case: ModelCase) -> None:
                 ran.append(item)
             result = yield item
 
-    model._run(samples, watched(model._script(shape)), planned)
+    run_script(samples, watched(model.script(opened.settings)), opened.plan_on, model.missing)
     for pass_ in ran:
         own = [entry for entry in planned if _is_planned(pass_.name, entry)]
         require(bool(own), f"the pass {pass_.name!r} is not planned")
@@ -172,7 +172,7 @@ def with_missing(data: Any, row: int) -> Any:
     return gaps
 
 
-def _fit(case: ModelCase, data: Any, missing: str) -> LatentVariableModel:
+def _fit(case: ModelCase, data: Any, missing: str) -> Estimator:
     """Fit a new model with a rule for missing values."""
     model = case.make()
     model.set_params(missing=missing)

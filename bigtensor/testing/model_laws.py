@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.answer_laws import ANSWER_LAWS
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.column_laws import COLUMN_LAWS
@@ -29,7 +29,7 @@ MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
 """Laws of models: functions of a `ModelCase`. A law that does not concern a case holds."""
 
 
-def check_model(make: Callable[[], LatentVariableModel], data: Any, **settings: Any) -> None:
+def check_model(make: Callable[[], Estimator], data: Any, **settings: Any) -> None:
     """Hold a model to all laws, on data of one kind.
 
     Parameters

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.errors import BigtensorWarning
-from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import law, require_close, require_same
 
@@ -37,7 +37,7 @@ def temporary_folder() -> Iterator[Path]:
         yield Path(name)
 
 
-def contents(model: LatentVariableModel) -> dict[str, Any]:
+def contents(model: Estimator) -> dict[str, Any]:
     """Return all arrays that a saved model consists of."""
     return dict(model.to_contents().arrays)
 
@@ -49,9 +49,7 @@ def values_of(data: Any) -> dict[str, Any]:
     return {"values": np.asarray(data)}
 
 
-def require_same_model(
-    model: LatentVariableModel, reference: LatentVariableModel, case: ModelCase, what: str
-) -> None:
+def require_same_model(model: Estimator, reference: Estimator, case: ModelCase, what: str) -> None:
     """Raise an AssertionError unless two models are equal bit for bit, and so are their answers."""
     require_same(contents(model), contents(reference), what)
     require_same(
@@ -69,9 +67,7 @@ def require_close_answers(
         require_close({name: actual[name]}, {name: answer}, case.tolerance(answer), what)
 
 
-def require_close_model(
-    model: LatentVariableModel, reference: LatentVariableModel, case: ModelCase, what: str
-) -> None:
+def require_close_model(model: Estimator, reference: Estimator, case: ModelCase, what: str) -> None:
     """Raise an AssertionError unless fitted attributes and answers of two models agree."""
     require_close(fitted_arrays(model), fitted_arrays(reference), case.rtol, what)
     answers = case.answers_of(model, case.data)
@@ -80,7 +76,7 @@ def require_close_model(
     )
 
 
-def fitted_arrays(model: LatentVariableModel) -> dict[str, Any]:
+def fitted_arrays(model: Estimator) -> dict[str, Any]:
     """Return the fitted attributes that are numbers or arrays of numbers."""
     values = {
         name: np.asarray(value)

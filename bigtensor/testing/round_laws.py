@@ -9,7 +9,7 @@ from typing import Any
 from sklearn.exceptions import NotFittedError
 
 from bigtensor.errors import StatisticsError
-from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.statistics_file import Statistics, merge
 from bigtensor.store import read_group
 from bigtensor.testing.cases import ModelCase
@@ -65,12 +65,12 @@ ROUND_LAWS: tuple[Callable[[ModelCase], None], ...] = (
 )
 
 
-def _prepared(case: ModelCase) -> LatentVariableModel:
+def _prepared(case: ModelCase) -> Estimator:
     """Return a model that all rows prepared."""
     return case.make().prepare(case.data)
 
 
-def _require_own_statistics(case: ModelCase, model: LatentVariableModel) -> None:
+def _require_own_statistics(case: ModelCase, model: Estimator) -> None:
     """Raise an AssertionError unless statistics of another preparation are refused."""
     other = case.make().prepare(case.data[: case.rows // 2])
     assert other._rounds is not None
@@ -81,20 +81,20 @@ def _require_own_statistics(case: ModelCase, model: LatentVariableModel) -> None
         model.solve(other.accumulate(case.data))
 
 
-def _sent(model: LatentVariableModel) -> LatentVariableModel:
+def _sent(model: Estimator) -> Estimator:
     """Return a model as a site loads it."""
     with temporary_folder() as folder:
         return type(model).from_contents(read_group(model.save(folder / "prepared.zarr")))
 
 
-def _solved_from_a_file(model: LatentVariableModel, sums: Statistics) -> LatentVariableModel:
+def _solved_from_a_file(model: Estimator, sums: Statistics) -> Estimator:
     """Return the model after it was given statistics that were saved."""
     with temporary_folder() as folder:
         return model.solve(sums.save(folder / "statistics.zarr"))
 
 
 def _require_close_if_solved(
-    case: ModelCase, model: LatentVariableModel, reference: LatentVariableModel, what: str
+    case: ModelCase, model: Estimator, reference: Estimator, what: str
 ) -> None:
     """Compare answers, of models that have a solution after this round."""
     one, other = _answers_if_solved(case, model), _answers_if_solved(case, reference)
@@ -105,7 +105,7 @@ def _require_close_if_solved(
         require_close_answers(one, other, case, what)
 
 
-def _answers_if_solved(case: ModelCase, model: LatentVariableModel) -> dict[str, Any] | None:
+def _answers_if_solved(case: ModelCase, model: Estimator) -> dict[str, Any] | None:
     """Return the answers of a model for every row, or None before it has a solution."""
     try:
         return case.answers_of(model, case.data)

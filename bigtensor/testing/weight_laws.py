@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.cases import ModelCase, fitted
 from bigtensor.testing.comparison import require_close
 from bigtensor.testing.model_runs import model_law, require_close_model, require_same_model
@@ -69,7 +69,7 @@ def relative_weights_have_no_unit(case: ModelCase) -> None:
         require_same_model(other, model, case, f"fit of relative weights in units of {unit:.0e}")
 
 
-def _relative(case: ModelCase, weight: NDArray[np.float64]) -> LatentVariableModel:
+def _relative(case: ModelCase, weight: NDArray[np.float64]) -> Estimator:
     """Fit a new model to relative weights."""
     model = case.make().set_params(weights="relative")
     return fitted(model, case.data, sample_weight=weight)

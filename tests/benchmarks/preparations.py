@@ -52,7 +52,7 @@ def statistic_of(model: KernelMixture, samples: Samples, name: str) -> Statistic
         samples.rows, samples.views.features, str(samples.dtype), False, samples.effective_rows
     )
     runtime = ThreadedRuntime(1)
-    script = model._script(shape)
+    script = model.script(model.steps.settings_of(model.parameter_values(), shape))
     result: Any = None
     windows: tuple[tuple[int, int], ...] | None = None
     with single_blas_thread(), doubtful_starts_allowed():

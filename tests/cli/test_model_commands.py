@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ import zarr
 import bigtensor
 from bigtensor.cli.stored_labels import agreement
 from bigtensor.data.stores.layout import SampleStoreWriter
+from bigtensor.models.contract import estimator, opened_fit
 
 THREADS = ("--scheduler", "threads")
 
@@ -63,6 +65,40 @@ def test_fit__prints_plan_passes_and_what_was_written(fitted):
 def test_fit__the_model_is_that_of_python(fitted, cells):
     expected = bigtensor.KernelMixture(4, random_state=0).fit(str(cells), scheduler="threads")
     np.testing.assert_array_equal(bigtensor.load(fitted[0]).weights_, expected.weights_)
+
+
+def test_fit__opens_plans_and_resolves_once(run, cells, tmp_path, monkeypatch):
+    calls = []
+
+    def counting(function):
+        def counted(*args, **kwargs):
+            calls.append(function.__name__)
+            return function(*args, **kwargs)
+
+        return counted
+
+    monkeypatch.setattr(estimator, "open_samples", counting(estimator.open_samples))
+    monkeypatch.setattr(opened_fit, "make_plan", counting(opened_fit.make_plan))
+    steps = bigtensor.KernelMixture.steps
+    counted = replace(steps, settings_of=counting(steps.settings_of))
+    monkeypatch.setattr(bigtensor.KernelMixture, "steps", counted)
+    result = run("fit", cells, "-k", 3, "--init", "kmeans", "--out", tmp_path / "m.zarr", *THREADS)
+    assert result.exit_code == 0, result.stderr
+    assert sorted(calls) == ["make_plan", "open_samples", "settings_of"]
+
+
+def test_fit__treats_missing_entries_as_the_model_does(run, tmp_path):
+    values = np.random.default_rng(0).normal(size=(300, 2))
+    values[0, 0] = np.nan
+    with SampleStoreWriter(tmp_path / "rows.zarr", ["a", "b"]) as store:
+        store.append(values)
+    fit = ("fit", tmp_path / "rows.zarr", *THREADS, "--model", "tensor-train-density")
+    result = run(*fit, "--out", tmp_path / "m.zarr")
+    assert result.exit_code == 0, result.stderr
+    assert bigtensor.load(tmp_path / "m.zarr").missing == "marginalise"
+    refused = run(*fit, "--out", tmp_path / "n.zarr", "--missing", "raise")
+    assert refused.exit_code == 1
+    assert "'a'" in refused.stderr
 
 
 def test_fit__views_of_a_file_and_the_k_means_start(run, cells, tmp_path):

@@ -1,6 +1,8 @@
 """Options of a model, and the keyword arguments that they stand for."""
 
 import inspect
+import subprocess
+import sys
 
 import click
 import pytest
@@ -47,6 +49,28 @@ def test_options__left_alone_are_the_defaults_of_the_model():
         assert value == signature[name].default, name
 
 
+def test_help__is_the_text_of_the_docstring_in_the_words_of_the_command_line():
+    _, result = read("--help")
+    words = " ".join(result.output.split())
+    assert "50,000 with --populations." in words
+    assert "a table [kernel]" in words
+    assert "single views: gaussian, laplace, delta." in words
+    assert "'auto' is 'kmeans' if" in words
+    assert "`" not in words
+
+
+def test_help__of_all_models_imports_no_model():
+    code = (
+        "import sys; from bigtensor.cli import model_options as m; "
+        "print(sum(len(m._options(name)) for name in m.MODELS), *sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    number, *loaded = done.stdout.split()
+    assert int(number) > 50
+    assert not {"numpy", "dask", "numba"} & set(loaded)
+    assert not [name for name in loaded if name.endswith(".estimator")]
+
+
 def test_options__are_handed_on_as_one(tmp_path):
     views = tmp_path / "views.toml"
     views.write_text('[views]\nt = ["CD3", "CD4"]\nb = ["CD19"]\nbatch = ["plate"]\n'
@@ -74,7 +98,7 @@ def test_options__are_handed_on_as_one(tmp_path):
         "max_iter": 7,
         "pilot_rows": 50_000,
     }
-    KernelMixture(**received["parameters"])._check_parameters()
+    KernelMixture(**received["parameters"]).check_parameters()
 
 
 @pytest.mark.parametrize(

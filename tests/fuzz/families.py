@@ -10,7 +10,7 @@ from typing import Any
 
 from bigtensor import KernelMixture
 from bigtensor.engine.checkpoint import PassCheckpoint
-from bigtensor.models.contract.loading import load_model
+from bigtensor.models.contract.model_files import load_model
 from bigtensor.models.contract.statistics_file import read_statistics
 from bigtensor.testing import ModelCase, small_data
 from tests.fuzz.steps import new_entry, show

@@ -10,8 +10,10 @@ from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.data_shape import DataShape
-from bigtensor.models.contract.latent_variable_model import LatentVariableModel
-from bigtensor.models.contract.script import Estimate, PlannedPass, Script, Solved
+from bigtensor.models.contract.estimator import Estimator
+from bigtensor.models.contract.parameters import ParameterValues
+from bigtensor.models.contract.script import Estimate, FitSteps, PlannedPass, Script, Solved
+from bigtensor.models.words.description import ModelDescription
 from bigtensor.statistics.base import Pass, RowFunction, RowOutput, SumStatistic, Workspace
 
 
@@ -81,11 +83,51 @@ class Moments:
     spread: np.ndarray
 
 
-class Standardiser(LatentVariableModel):
+def settings_of(parameters: ParameterValues, shape: DataShape) -> DataShape:
+    return shape
+
+
+def prepare(shape: DataShape) -> Script:
+    first = yield Pass("origin", PowerSums(np.zeros(len(shape.features)), 1), ((0, 1),))
+    return Origin(first["sums"])
+
+
+def refine(preparation: Origin) -> Script:
+    first = yield Pass("means", PowerSums(preparation.centre, 1))
+    if not first["weight"] > 0:
+        raise DataError("no row has a positive weight; give some rows one")
+    mean = preparation.centre + first["sums"] / first["weight"]
+    yield Estimate(lambda: Solved(Moments(mean, np.ones_like(mean)), {"spread": False}))
+    second = yield Pass("spreads", PowerSums(mean, 2))
+    variance = second["sums"] / second["weight"]
+    spread = np.sqrt(np.where(variance > 0, variance, 1.0))
+    return Solved(Moments(mean, spread), {"spread": True})
+
+
+def planned_preparation(shape: DataShape) -> list[PlannedPass]:
+    return [PlannedPass(Pass("origin", PowerSums(np.zeros(len(shape.features)), 1), ((0, 1),)))]
+
+
+def planned_refinement(shape: DataShape) -> list[PlannedPass]:
+    blank = np.zeros(len(shape.features))
+    return [
+        PlannedPass(Pass("means", PowerSums(blank, 1))),
+        PlannedPass(Pass("spreads", PowerSums(blank, 2))),
+    ]
+
+
+class Description(ModelDescription):
+    def outcome(self, model: Any) -> list[tuple[str, str]]:
+        return [("spread", str(model.diagnostics_["spread"]))]
+
+
+class Standardiser(Estimator):
     """Mean and standard deviation of every feature."""
 
     takes = Data(kinds={"measured", "codes", "counts"})
+    steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
     stored_classes = (Origin, Moments, PowerSums)
+    description = Description()
 
     def __init__(
         self,
@@ -99,42 +141,10 @@ class Standardiser(LatentVariableModel):
         self.sample_dim, self.random_state = sample_dim, random_state
 
     def transform(self, X: Any) -> Any:
-        return self._evaluate(X, "standardised")
+        return self.row_output(X, "standardised")
 
-    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:  # noqa: ARG002
-        return Standardised(self._fitted.mean, self._fitted.spread)
+    def row_function(self, outputs: tuple[str, ...]) -> RowFunction:  # noqa: ARG002
+        return Standardised(self.solution_.mean, self.solution_.spread)
 
-    def _check_parameters(self) -> None:
-        pass
-
-    def _prepare(self, shape: DataShape, expected: int | None = None) -> Script:  # noqa: ARG002
-        first = yield Pass("origin", PowerSums(np.zeros(len(shape.features)), 1), ((0, 1),))
-        return Origin(first["sums"])
-
-    def _refine(self, preparation: Origin) -> Script:
-        first = yield Pass("means", PowerSums(preparation.centre, 1))
-        if not first["weight"] > 0:
-            raise DataError("no row has a positive weight; give some rows one")
-        mean = preparation.centre + first["sums"] / first["weight"]
-        yield Estimate(lambda: Solved(Moments(mean, np.ones_like(mean)), {"spread": False}))
-        second = yield Pass("spreads", PowerSums(mean, 2))
-        variance = second["sums"] / second["weight"]
-        spread = np.sqrt(np.where(variance > 0, variance, 1.0))
-        return Solved(Moments(mean, spread), {"spread": True})
-
-    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
-        return [PlannedPass(Pass("origin", PowerSums(np.zeros(len(shape.features)), 1), ((0, 1),)))]
-
-    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
-        blank = np.zeros(len(shape.features))
-        return [
-            PlannedPass(Pass("means", PowerSums(blank, 1))),
-            PlannedPass(Pass("spreads", PowerSums(blank, 2))),
-        ]
-
-    def _adopt(self, fitted: Moments) -> None:
-        self._fitted = fitted
-        self.mean_ = fitted.mean
-
-    def _outcome_in_words(self) -> list[tuple[str, str]]:
-        return [("spread", str(self.diagnostics_["spread"]))]
+    def set_fitted_attributes(self, solution: Moments) -> None:
+        self.mean_ = solution.mean

@@ -4,6 +4,7 @@ The public laws of models, which hold for every model, are in `bigtensor.testing
 """
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from bigtensor.errors import (
 )
 from bigtensor.models.contract.script import Estimate
 from bigtensor.store import read_group
-from tests.laws.small_model import Standardiser
+from tests.laws.small_model import Standardiser, refine
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +36,7 @@ def model(rows) -> Standardiser:
 
 def test_fit__is_the_direct_formula(model, rows):
     assert_allclose(model.mean_, rows.mean(axis=0), rtol=1e-12)
-    assert_allclose(model._fitted.spread, rows.std(axis=0), rtol=1e-12)
+    assert_allclose(model.solution_.spread, rows.std(axis=0), rtol=1e-12)
     found = model.transform(rows)
     assert_allclose(found.mean(axis=0), 0, atol=1e-12)
     assert_allclose(found.std(axis=0), 1, rtol=1e-12)
@@ -87,23 +88,26 @@ def test_rounds__replay_the_script(model, rows, tmp_path):
         assert current.diagnostics_["spread"] is (name == "spreads")
         path = current.save(tmp_path / f"{name}.zarr")
     assert_allclose(current.mean_, model.mean_, rtol=1e-12)
-    assert_allclose(current._fitted.spread, model._fitted.spread, rtol=1e-12)
+    assert_allclose(current.solution_.spread, model.solution_.spread, rtol=1e-12)
     assert current.diagnostics_["rows"] == 70_000
     with pytest.raises(StatisticsError, match=r"had all its passes, .*'spreads'"):
         current.accumulate(rows)
 
 
+def refine_without_estimates(preparation):
+    script, result = refine(preparation), None
+    while True:
+        try:
+            item = script.send(result)
+        except StopIteration as end:
+            return end.value
+        result = None if isinstance(item, Estimate) else (yield item)
+
+
 class WithoutEstimates(Standardiser):
     """The same model without a solution before its last pass."""
 
-    def _refine(self, preparation):
-        script, result = super()._refine(preparation), None
-        while True:
-            try:
-                item = script.send(result)
-            except StopIteration as end:
-                return end.value
-            result = None if isinstance(item, Estimate) else (yield item)
+    steps = replace(Standardiser.steps, refine=refine_without_estimates)
 
 
 def test_rounds__go_on_without_a_solution_until_there_is_one(model, rows, tmp_path):
@@ -114,7 +118,7 @@ def test_rounds__go_on_without_a_solution_until_there_is_one(model, rows, tmp_pa
     path = current.save(tmp_path / "one.zarr")
     current = WithoutEstimates.from_contents(read_group(path))
     current.solve(current.accumulate(rows))
-    assert_allclose(current._fitted.spread, model._fitted.spread, rtol=1e-12)
+    assert_allclose(current.solution_.spread, model.solution_.spread, rtol=1e-12)
 
 
 def test_partial_fit__is_what_one_pass_determines(rows):
@@ -122,7 +126,7 @@ def test_partial_fit__is_what_one_pass_determines(rows):
     for part in np.array_split(rows, 3):
         model.partial_fit(part)
     assert_allclose(model.mean_, rows.mean(axis=0), rtol=1e-12)
-    assert_array_equal(model._fitted.spread, np.ones(3))
+    assert_array_equal(model.solution_.spread, np.ones(3))
     assert model.statistics_.rows == 70_000
     with warnings.catch_warnings():
         warnings.simplefilter("error")

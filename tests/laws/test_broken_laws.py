@@ -1,6 +1,8 @@
 """Every public law is broken by something, and says so."""
 
+import itertools
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -22,7 +24,14 @@ from bigtensor.testing import (
     check_statistic,
     small_data,
 )
-from tests.laws.small_model import Moments, PowerSums, Standardised, Standardiser
+from tests.laws.small_model import (
+    Moments,
+    PowerSums,
+    Standardised,
+    Standardiser,
+    planned_refinement,
+    refine,
+)
 
 KINDS = ("measured", "codes", "counts")
 DATA = small_data("measured", 90)
@@ -227,61 +236,71 @@ class WritesData(Standardiser):
         return self
 
 
-class Remembers(Standardiser):
-    seen = 0
+fits = itertools.count(1)
 
-    def _refine(self, preparation):
-        solved = yield from super()._refine(preparation)
-        self.seen += 1
-        return Solved(Moments(solved.fitted.mean, solved.fitted.spread * self.seen), {"spread": 1})
+
+def refine_and_remember(preparation):
+    solved = yield from refine(preparation)
+    return Solved(Moments(solved.fitted.mean, solved.fitted.spread * next(fits)), {"spread": 1})
+
+
+class Remembers(Standardiser):
+    steps = replace(Standardiser.steps, refine=refine_and_remember)
 
 
 class TakesAnything(Standardiser):
     takes = Data(kinds={"measured"})
 
-    def _open(self, X, sample_weight):
+    def fit(self, X, y=None, sample_weight=None, **options):
         self.takes = Standardiser.takes
-        return super()._open(X, sample_weight)
+        return super().fit(X, y, sample_weight, **options)
 
 
 class ShiftsIntegers(Standardiser):
     takes = Data(kinds={"measured"})
 
-    def _open(self, X, sample_weight):
+    def fit(self, X, y=None, sample_weight=None, **options):
         integers = np.asarray(X).dtype.kind == "i"
-        return super()._open(X + 1 if integers else X, sample_weight)
+        return super().fit(X + 1 if integers else X, y, sample_weight, **options)
 
 
 class PlansTooFew(Standardiser):
-    def _planned_refinement(self, shape):
-        return super()._planned_refinement(shape)[:1]
+    steps = replace(
+        Standardiser.steps, planned_refinement=lambda shape: planned_refinement(shape)[:1]
+    )
+
+
+def planned_for_one_feature(_shape):
+    small = PowerSums(np.zeros(1), 1)
+    return [PlannedPass(Pass(name, small)) for name in ("means", "spreads")]
 
 
 class PlansTooSmall(Standardiser):
-    def _planned_refinement(self, _shape):
-        small = PowerSums(np.zeros(1), 1)
-        return [PlannedPass(Pass(name, small)) for name in ("means", "spreads")]
+    steps = replace(Standardiser.steps, planned_refinement=planned_for_one_feature)
+
+
+def refine_by_blocks(preparation):
+    first = yield Pass("means", CountsBlocks(preparation.centre, 1))
+    return Solved(Moments(first["sums"] / first["weight"], np.ones(4)), {"spread": True})
 
 
 class CountsParts(Standardiser):
     """Its sums depend on the blocks."""
 
-    def _refine(self, preparation):
-        first = yield Pass("means", CountsBlocks(preparation.centre, 1))
-        return Solved(Moments(first["sums"] / first["weight"], np.ones(4)), {"spread": True})
+    steps = replace(Standardiser.steps, refine=refine_by_blocks)
 
 
 class CountsWorkers(Standardiser):
     def fit(self, X, y=None, sample_weight=None, workers=1, **options):
         super().fit(X, y, sample_weight, workers=workers, **options)
-        self._adopt(Moments(self.mean_ * workers, np.ones(4)))
+        self.set_solution(Moments(self.mean_ * workers, np.ones(4)))
         return self
 
 
 class TellsWeights(Standardiser):
     def fit(self, X, y=None, sample_weight=None, **options):
         super().fit(X, y, sample_weight, **options)
-        self._adopt(Moments(self.mean_ + (sample_weight is not None), np.ones(4)))
+        self.set_solution(Moments(self.mean_ + (sample_weight is not None), np.ones(4)))
         return self
 
 
@@ -289,7 +308,7 @@ class ForgetsMeaning(Standardiser):
     def fit(self, X, y=None, sample_weight=None, **options):
         super().fit(X, y, sample_weight, **options)
         largest = 1 if sample_weight is None else sample_weight.max()
-        self._adopt(Moments(self.mean_ * largest, np.ones(4)))
+        self.set_solution(Moments(self.mean_ * largest, np.ones(4)))
         return self
 
 
@@ -298,14 +317,18 @@ class IgnoresWeights(Standardiser):
         return super().fit(X, y, None, **options)
 
 
+drawn = np.random.default_rng(0)
+
+
+def refine_around_random_points(_preparation):
+    first = yield Pass("means", PowerSums(drawn.normal(size=4), 1))
+    return Solved(Moments(first["sums"], np.ones(4)), {"spread": True})
+
+
 class NeverTheSameSums(Standardiser):
     """Its statistic has another digest in every fit."""
 
-    drawn = np.random.default_rng(0)
-
-    def _refine(self, _preparation):
-        first = yield Pass("means", PowerSums(self.drawn.normal(size=4), 1))
-        return Solved(Moments(first["sums"], np.ones(4)), {"spread": True})
+    steps = replace(Standardiser.steps, refine=refine_around_random_points)
 
 
 class ForgetsWhenSaved(Standardiser):
@@ -369,9 +392,9 @@ class CountsOtherRows(Standardiser):
 class HasLogarithms(Standardiser):
     """It has the logarithm of a mean, which may be zero."""
 
-    def _adopt(self, fitted):
-        super()._adopt(fitted)
-        self.log_ = np.log(np.square(fitted.mean))
+    def set_fitted_attributes(self, solution):
+        super().set_fitted_attributes(solution)
+        self.log_ = np.log(np.square(solution.mean))
 
 
 class RoundsToSingle(Standardiser):
@@ -419,8 +442,8 @@ class ForgetsObservations(Standardiser):
 
 
 class LeavesRowsOut(Standardiser):
-    def _row_function(self, _outputs):
-        return SkipsRow(self._fitted.mean, self._fitted.spread)
+    def row_function(self, _outputs):
+        return SkipsRow(self.solution_.mean, self.solution_.spread)
 
 
 class WeighsByColumn(Standardiser):
@@ -429,18 +452,21 @@ class WeighsByColumn(Standardiser):
         return found * np.arange(1.0, 1.0 + found.shape[1])
 
 
+def refine_with_outliers(preparation):
+    solved = yield from refine(preparation)
+    outlying = [45] * int(abs(solved.fitted.mean[0]) > 1e3)
+    told = {
+        "outlying_rows": len(outlying),
+        "first_outlying_rows": outlying,
+        "verdict": {"good": not outlying, "sentences": ["row 45 is outlying"]},
+    }
+    return Solved(solved.fitted, {**solved.diagnostics, **told})
+
+
 class CountsOutliers(Standardiser):
     """It counts an outlier, and its mean follows it."""
 
-    def _refine(self, preparation):
-        solved = yield from super()._refine(preparation)
-        outlying = [45] * int(abs(solved.fitted.mean[0]) > 1e3)
-        told = {
-            "outlying_rows": len(outlying),
-            "first_outlying_rows": outlying,
-            "verdict": {"good": not outlying, "sentences": ["row 45 is outlying"]},
-        }
-        return Solved(solved.fitted, {**solved.diagnostics, **told})
+    steps = replace(Standardiser.steps, refine=refine_with_outliers)
 
     def score_samples(self, X):
         return self.transform(X).sum(axis=1)

@@ -144,14 +144,16 @@ def test_report__of_a_model_without_a_description_has_the_general_sections(rows)
     assert "show all 2,000 rows of the data." in words
 
 
+class ByHeart(MixtureDescription):
+    def outcome(self, _model):
+        return [("start", "by heart")]
+
+
 def test_report__of_a_mixture_needs_its_weights_and_answers_alone():
     class Bare(KernelMixture):
-        """A mixture without a description of its own."""
+        """A mixture with a general description."""
 
-        description = MixtureDescription()
-
-        def _outcome_in_words(self):
-            return [("start", "by heart")]
+        description = ByHeart()
 
     data = simulate.cytometry(3_000, 3, markers=4, samples=2, random_state=1)
     model = Bare(3, random_state=0).fit(data)

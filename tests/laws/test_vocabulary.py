@@ -27,9 +27,6 @@ REPLACED = {
 }
 """Names of parameters that a model must not have, with the name that stands for the thing."""
 
-SHARED = {"missing", "weights", "sample_dim", "random_state", "views"}
-"""Parameters of every model."""
-
 CONDITIONAL = ("tensor_train_density", "estimator.py")
 
 PARTICIPLES = {"found", "told", "wanted", "known", "given", "seen", "some", "of"}
@@ -41,7 +38,6 @@ def test_parameters__have_the_names_of_the_vocabulary(name):
     parameters = list(inspect.signature(getattr(bigtensor, name)).parameters.values())
     names = {parameter.name for parameter in parameters}
     assert not {old: new for old, new in REPLACED.items() if old in names}
-    assert names >= SHARED
     assert [parameter.kind for parameter in parameters[1:]] == [
         inspect.Parameter.KEYWORD_ONLY for _ in parameters[1:]
     ], "only the first parameter is positional"

@@ -63,7 +63,7 @@ def size_of(fitted: Any) -> int:
     """Return the number of components, states or values of a latent state."""
     if isinstance(fitted, HiddenMarkovModel):
         return len(fitted.transition_)
-    return int(fitted._fitted.n_components)
+    return int(fitted.solution_.n_components)
 
 
 def write(name: str, path: Path, rows: int) -> str:

@@ -56,7 +56,7 @@ def test_unit__changes_no_label_and_scales_the_means(make, scale, dtype):
     assert np.array_equal(model.predict(scaled), ordinary.predict(rows.astype(dtype)))
     np.testing.assert_allclose(model.weights_, ordinary.weights_, rtol=1e-3)
     np.testing.assert_allclose(
-        model._fitted.means / scale, ordinary._fitted.means, rtol=0, atol=1e-2
+        model.solution_.means / scale, ordinary.solution_.means, rtol=0, atol=1e-2
     )
 
 

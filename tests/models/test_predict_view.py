@@ -41,7 +41,7 @@ def test_predict_view__is_the_mean_by_the_posterior_of_the_others(mixed, view, f
     found = mixed.model.predict_view(mixed.values, view, f)
     means = mixed.model.expectation(view, f or (lambda x: x)).reshape(3, -1)
     expected = posterior_without(mixed, view) @ means
-    low, step = mixed.model._fitted.solution.grids.low, mixed.model._fitted.solution.grids.step
+    low, step = mixed.model.solution_.solution.grids.low, mixed.model.solution_.solution.grids.step
     measured = mixed.values[:, [0, 4]]
     inside = ((measured > low) & (measured < low + 512 * step)).all(axis=1)
     assert inside.mean() > 0.99

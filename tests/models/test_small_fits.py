@@ -54,4 +54,4 @@ def test_fit__of_a_few_rows_takes_as_long_as_a_few_fits_of_the_peer(call):
 def test_bins__follow_the_rows(rows, bins):
     values = np.random.default_rng(0).normal(size=(rows, 3))
     model = KernelMixture(2, init="kmeans", max_iter=1).fit(values)
-    assert model._fitted.solution.densities.shape == (3, bins + 1, 2)
+    assert model.solution_.solution.densities.shape == (3, bins + 1, 2)

@@ -6,6 +6,7 @@ import xarray as xr
 
 from bigtensor import HiddenMarkovModel
 from bigtensor.errors import MissingValueWarning
+from bigtensor.models.contract.opening_for_answers import with_features_of_fit
 from bigtensor.models.hidden_markov.decoded_paths import (
     decoded_summary,
     dwell_curves,
@@ -14,7 +15,6 @@ from bigtensor.models.hidden_markov.decoded_paths import (
 )
 from bigtensor.models.words.report_blocks import Group, Table
 from bigtensor.models.words.report_figures import Heatmap, StateStrip
-from bigtensor.models.words.sampled_rows import samples_of_model
 from bigtensor.report.drawing import draw
 from bigtensor.report.html import render_report
 from bigtensor.report.style import palette
@@ -48,7 +48,7 @@ def model(steps: xr.Dataset) -> HiddenMarkovModel:
 def test_decoded_summary__agrees_with_predict_and_with_the_chain(
     model: HiddenMarkovModel, steps: xr.Dataset
 ) -> None:
-    found = decoded_summary(model, samples_of_model(model, steps))
+    found = decoded_summary(model, with_features_of_fit(model, steps))
     state = model.predict(steps).to_numpy()
     np.testing.assert_array_equal(found.counts.sum(axis=0), np.bincount(state, minlength=3))
     np.testing.assert_array_equal(found.first_states, state[:300])
@@ -60,7 +60,7 @@ def test_decoded_summary__agrees_with_predict_and_with_the_chain(
 def test_dwell_section__shows_the_geometric_law_and_the_means(
     model: HiddenMarkovModel, steps: xr.Dataset
 ) -> None:
-    found = decoded_summary(model, samples_of_model(model, steps))
+    found = decoded_summary(model, with_features_of_fit(model, steps))
     stay = np.diag(model.transition_.to_numpy())
     (panel,) = dwell_curves(stay, found).panels
     for state in range(3):
@@ -98,7 +98,7 @@ def test_strip__leaves_rows_out_of_the_shares(model: HiddenMarkovModel, steps: x
     tolerant = HiddenMarkovModel(2, missing="omit", refine="triples", random_state=0)
     with pytest.warns(MissingValueWarning, match="left out"):
         tolerant.fit(data)
-    samples = samples_of_model(tolerant, data)
+    samples = with_features_of_fit(tolerant, data)
     with pytest.warns(MissingValueWarning, match="left out"):
         found = decoded_summary(tolerant, samples)
     assert found.counts.sum() == 2_985

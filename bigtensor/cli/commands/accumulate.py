@@ -63,7 +63,7 @@ def accumulate(
         else f"finished parts are kept in {checkpoint}, and the same command continues from them",
     )
     from bigtensor.data.stores.outputs import check_target
-    from bigtensor.models.contract.loading import load_model
+    from bigtensor.models.contract.model_files import load_model
 
     check_target(out, overwrite=overwrite)
     model = load_model(model_path, fitted=False)

@@ -20,7 +20,7 @@ from bigtensor.cli.progress import Reporter, duration, pace, reporter
 from bigtensor.cli.workers import started
 
 if TYPE_CHECKING:
-    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+    from bigtensor.models.contract.estimator import Estimator
 
 POPULATIONS = 8
 MARKERS = 6
@@ -64,7 +64,7 @@ def demo(rows: int, out: Path | None) -> None:
         say(f"\nkept       {out}: {names}")
 
 
-def _verdict_line(model: LatentVariableModel) -> str:
+def _verdict_line(model: Estimator) -> str:
     """Return the verdict on a mixture without a fault. A fault was told in a warning."""
     verdict = model.diagnostics_["verdict"]
     return f"verdict    {' '.join(verdict['sentences'])}\n" if verdict["good"] else ""
@@ -122,7 +122,7 @@ def _run(
     return model, taken
 
 
-def _write_report(model: LatentVariableModel, folder: Path) -> str:
+def _write_report(model: Estimator, folder: Path) -> str:
     """Write the report, and say where it is or how to get it."""
     from bigtensor.errors import MissingDependencyError
 
@@ -150,7 +150,7 @@ def _kept_report(folder: Path, kept: Path) -> str:
     return f"\nkept       {kept / REPORT}; {everything}"
 
 
-def _comparison(folder: Path, model: LatentVariableModel) -> str:
+def _comparison(folder: Path, model: Estimator) -> str:
     """Compare labels and weights with the truth, population by population."""
     from bigtensor.cli.stored_labels import agreement
     from bigtensor.data.stores.zarr_datasets import open_dataset

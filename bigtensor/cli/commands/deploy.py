@@ -12,7 +12,7 @@ import click
 
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.commands.fit import fit
-from bigtensor.cli.model_options import collect_parameters
+from bigtensor.cli.model_options import collect_parameters, unfitted_model
 from bigtensor.cli.options import PATH, count, size
 from bigtensor.cli.output import complain, say
 from bigtensor.cli.recipes import KINDS, Job, filled_files
@@ -20,7 +20,7 @@ from bigtensor.cli.sequences import in_order
 
 if TYPE_CHECKING:
     from bigtensor.engine.plan import Plan
-    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+    from bigtensor.models.contract.estimator import Estimator
 
 DEFAULT_FIT = ("fit", "cells.zarr", "--out", "model.zarr")
 DEFAULT_MEMORY = 4 * 2**30
@@ -125,7 +125,13 @@ def _deploy(
     if not any(entry.partition("=")[0] == "--checkpoint" for entry in arguments):
         arguments = (*arguments, "--checkpoint", "parts")
     options = _fit_options(arguments)
-    model = _model(options)
+    model = unfitted_model(
+        options["model"],
+        options["parameters"],
+        missing=options["missing"],
+        weights=options["weights"],
+        random_state=options["seed"],
+    )
     plan = _plan(model, options, memory_limit) if command else None
     if plan is not None and workers > plan.tasks:
         complain(
@@ -179,21 +185,7 @@ def _fit_options(arguments: Sequence[str]) -> dict[str, Any]:
         return collect_parameters(options)
 
 
-def _model(options: Mapping[str, Any]) -> Any:
-    """Return the model that ``bigtensor fit`` makes of its options."""
-    from bigtensor.models.contract.registry import model_class
-
-    return model_class(options["model"])(
-        **options["parameters"],
-        missing=options["missing"] or "raise",
-        weights=options["weights"],
-        random_state=options["seed"],
-    )
-
-
-def _plan(
-    model: LatentVariableModel, options: Mapping[str, Any], memory_limit: int | None
-) -> Plan | None:
+def _plan(model: Estimator, options: Mapping[str, Any], memory_limit: int | None) -> Plan | None:
     """Return the plan of the process that holds most; None where the data cannot be read here.
 
     Raises

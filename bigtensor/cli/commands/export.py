@@ -163,7 +163,7 @@ def _to_anndata(
     from bigtensor.data.exporters.labels import open_labels
     from bigtensor.data.exporters.new_anndata import write_new_anndata
     from bigtensor.errors import DataError, OutputError
-    from bigtensor.models.contract.loading import load_model
+    from bigtensor.models.contract.model_files import load_model
     from bigtensor.models.contract.parameters import plain
 
     model = load_model(model_path)

@@ -9,7 +9,7 @@ import click
 
 from bigtensor.cli.command import when_interrupted, written_for
 from bigtensor.cli.commands.plan import plan_facts, planned_fit
-from bigtensor.cli.model_options import ModelFactsCommand
+from bigtensor.cli.model_options import ModelFactsCommand, unfitted_model
 from bigtensor.cli.options import (
     ADDRESS,
     DATA,
@@ -28,8 +28,8 @@ from bigtensor.models.words.wording import counted
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
-    from bigtensor.data.rows.samples import Samples
-    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+    from bigtensor.engine.plan import Plan
+    from bigtensor.models.contract.estimator import Estimator
 
 
 @click.command(cls=ModelFactsCommand)
@@ -73,38 +73,32 @@ def fit(
         else f"finished parts are kept in {checkpoint}, and the same command continues from them",
     )
     from bigtensor.data.stores.outputs import check_target
-    from bigtensor.models.contract.registry import model_class
 
-    fitted = model_class(model)(
-        **parameters, missing=missing or "raise", weights=weights, random_state=seed
-    )
+    fitted = unfitted_model(model, parameters, missing=missing, weights=weights, random_state=seed)
     check_target(out, overwrite=overwrite)
     rows = in_order(cells, sequence, fitted)
-    planned = _show_plan(fitted, rows, where, checkpoint)
+    opened, plan = planned_fit(fitted, rows, where, checkpoint)
+    _show(plan)
     begin = time.perf_counter()
-    with started(where, planned["tasks"]) as running, reporter() as progress:
-        fitted.fit(rows, checkpoint=checkpoint, listeners=[progress.listen], **running)
+    with started(where, plan.tasks) as running, reporter() as progress:
+        fitted.fit(opened, checkpoint=checkpoint, listeners=[progress.listen], **running)
     fitted.save(out, overwrite=overwrite)
     seconds = time.perf_counter() - begin
-    say(_summary(fitted, out, seconds), {**_facts(fitted, out, seconds), "plan": planned})
+    say(_summary(fitted, out, seconds), {**_facts(fitted, out, seconds), "plan": plan_facts(plan)})
     if checkpoint is not None:
         say(f"checkpoint {checkpoint}: no longer needed, remove it when you like")
 
 
-def _show_plan(
-    model: LatentVariableModel, cells: str | Samples, where: dict[str, Any], checkpoint: str | None
-) -> dict[str, Any]:
-    """Print the plan, and refuse it in one line when it does not fit; return its facts."""
+def _show(plan: Plan) -> None:
+    """Print the plan, and refuse it in one line when it does not fit."""
     from bigtensor.errors import PlanError
 
-    plan = planned_fit(model, cells, where, checkpoint)
     say(written_for(click.get_current_context().command, plan.in_words() + "\n"))
     if not plan.fits:
         raise PlanError("the plan does not fit: " + plan.advice())
-    return plan_facts(plan)
 
 
-def _facts(model: LatentVariableModel, out: Address, seconds: float) -> dict[str, Any]:
+def _facts(model: Estimator, out: Address, seconds: float) -> dict[str, Any]:
     """Return what was fitted, as ``--json`` prints it."""
     diagnostics = model.diagnostics_
     return {
@@ -117,7 +111,7 @@ def _facts(model: LatentVariableModel, out: Address, seconds: float) -> dict[str
     }
 
 
-def _summary(model: LatentVariableModel, out: Address, seconds: float) -> str:
+def _summary(model: Estimator, out: Address, seconds: float) -> str:
     """Say what was written where."""
     from bigtensor.models.words.wording import counted
 
@@ -130,7 +124,7 @@ def _summary(model: LatentVariableModel, out: Address, seconds: float) -> str:
     )
 
 
-def fit_lines(model: LatentVariableModel) -> str:
+def fit_lines(model: Estimator) -> str:
     """Say what a fit found, in the options of the command that runs."""
     command = click.get_current_context().command
     return "".join(
@@ -139,12 +133,12 @@ def fit_lines(model: LatentVariableModel) -> str:
     )
 
 
-def model_line(model: LatentVariableModel, out: Address) -> str:
+def model_line(model: Estimator, out: Address) -> str:
     """Say where a fitted model was written, and its size."""
     return f"model      {out}: {in_views(model.description.fit_size(model), model)}"
 
 
-def in_views(size: str, model: LatentVariableModel) -> str:
+def in_views(size: str, model: Estimator) -> str:
     """Return the size of a model in words, which may be empty, with its number of views."""
     views = counted(len(model.views_.names), "view")
     return f"{size} in {views}" if size else views

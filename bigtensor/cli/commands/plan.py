@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bigtensor.cli.command import written_for
-from bigtensor.cli.model_options import ModelFactsCommand
+from bigtensor.cli.model_options import ModelFactsCommand, unfitted_model
 from bigtensor.cli.options import DATA, runtime_options
 from bigtensor.cli.output import say
 from bigtensor.cli.sequences import in_order, sequence_option
@@ -16,7 +16,8 @@ from bigtensor.cli.sequences import in_order, sequence_option
 if TYPE_CHECKING:
     from bigtensor.data.rows.samples import Samples
     from bigtensor.engine.plan import Plan
-    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+    from bigtensor.models.contract.estimator import Estimator
+    from bigtensor.models.contract.opened_fit import OpenedFit
 
 
 @click.command(cls=ModelFactsCommand)
@@ -38,18 +39,16 @@ def plan(
 
     No row is read, and no worker is started.
     """
-    from bigtensor.models.contract.registry import model_class
-
-    unfitted = model_class(model)(**parameters)
-    planned = planned_fit(unfitted, in_order(cells, sequence, unfitted), where, checkpoint)
+    unfitted = unfitted_model(model, parameters)
+    _, planned = planned_fit(unfitted, in_order(cells, sequence, unfitted), where, checkpoint)
     command = click.get_current_context().command
     say(written_for(command, planned.in_words()), plan_facts(planned))
 
 
 def planned_fit(
-    model: LatentVariableModel, cells: str | Samples, where: dict[str, Any], checkpoint: str | None
-) -> Plan:
-    """Return the plan of a fit, which waits for no worker.
+    model: Estimator, cells: str | Samples, where: dict[str, Any], checkpoint: str | None
+) -> tuple[OpenedFit, Plan]:
+    """Return the opened data of a fit, and its plan. No worker is waited for.
 
     Parameters
     ----------
@@ -63,8 +62,9 @@ def planned_fit(
         Of the fit.
     """
     places = {name: value for name, value in where.items() if name != "wait_for_workers"}
-    planned: Plan = model.plan(cells, checkpoint=checkpoint, **places)
-    return planned
+    opened = model.open(cells, checkpoint=checkpoint, **places)
+    assert opened.plan is not None
+    return opened, opened.plan
 
 
 def plan_facts(planned: Plan) -> dict[str, Any]:

@@ -26,7 +26,7 @@ from bigtensor.cli.workers import started
 if TYPE_CHECKING:
     from bigtensor.cli.progress import Reporter
     from bigtensor.data.addresses.store_address import Address
-    from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+    from bigtensor.models.contract.estimator import Estimator
 
 
 @click.command(cls=FactsCommand)
@@ -150,7 +150,7 @@ def predict(
 
 def _loaded(path: Address, missing: str | None) -> Any:
     """Return a fitted model with the rule for missing values of the command, if it has one."""
-    from bigtensor.models.contract.loading import load_model
+    from bigtensor.models.contract.model_files import load_model
 
     model = load_model(path)
     return model if missing is None else model.set_params(missing=missing)
@@ -186,9 +186,7 @@ def _check_outputs(
         check_target_file(path, overwrite=overwrite)
 
 
-def _outputs(
-    model: LatentVariableModel, level: str | None, *, probabilities: bool
-) -> tuple[str, ...]:
+def _outputs(model: Estimator, level: str | None, *, probabilities: bool) -> tuple[str, ...]:
     """Return the names of what is written for every row."""
     from bigtensor.errors import NoPopulationsError
 
@@ -203,7 +201,7 @@ def _outputs(
     return names
 
 
-def _check_labels_for(by: str | None, model: LatentVariableModel, outputs: tuple[str, ...]) -> None:
+def _check_labels_for(by: str | None, model: Estimator, outputs: tuple[str, ...]) -> None:
     """Raise a UsageError for weights by groups, of a model that gives no labels."""
     if by is not None and "label" not in outputs:
         raise click.UsageError(

@@ -9,7 +9,7 @@ import click
 
 from bigtensor.cli.command import when_interrupted
 from bigtensor.cli.commands.fit import in_views
-from bigtensor.cli.model_options import ModelCommand
+from bigtensor.cli.model_options import ModelCommand, unfitted_model
 from bigtensor.cli.options import (
     ADDRESS,
     DATA,
@@ -67,9 +67,8 @@ def prepare(
     refuse_inputs(out, cells)
     when_interrupted([out])
     from bigtensor.data.stores.outputs import check_target
-    from bigtensor.models.contract.registry import model_class
 
-    prepared = model_class(model)(**parameters, missing=missing or "raise", random_state=seed)
+    prepared = unfitted_model(model, parameters, missing=missing, random_state=seed)
     check_target(out, overwrite=overwrite)
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:

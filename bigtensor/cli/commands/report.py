@@ -48,7 +48,7 @@ def report(
     overwrite: bool,
 ) -> None:
     """Describe a fitted model in one HTML file."""
-    from bigtensor.models.contract.loading import load_model
+    from bigtensor.models.contract.model_files import load_model
     from bigtensor.report.html import write_report
 
     model = load_model(model_path)

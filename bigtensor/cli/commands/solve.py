@@ -30,7 +30,7 @@ def solve(model_path: Address, statistics: Address, out: Address, overwrite: boo
     """
     refuse_inputs(out, model_path, statistics)
     from bigtensor.data.stores.outputs import check_target
-    from bigtensor.models.contract.loading import load_model
+    from bigtensor.models.contract.model_files import load_model
 
     check_target(out, overwrite=overwrite)
     model = load_model(model_path, fitted=False)

@@ -22,7 +22,7 @@ def model_facts(path: str) -> dict[str, Any]:
     dict
         After ``views`` those that the model itself tells.
     """
-    from bigtensor.models.contract.loading import load_model
+    from bigtensor.models.contract.model_files import load_model
 
     model = load_model(path, fitted=False)
     diagnostics = model.diagnostics_

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -10,9 +11,11 @@ from sklearn.base import DensityMixin
 
 from bigtensor.data.rows.samples import Samples
 from bigtensor.errors import DataError
-from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.estimator import Estimator
+from bigtensor.models.contract.opening_for_answers import KnowsFeatures, open_for_answers
 from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
-from bigtensor.models.contract.script import PlannedPass, single_pass
+from bigtensor.models.contract.run import Ran
+from bigtensor.models.contract.script import PlannedPass, SizedScript, single_pass
 from bigtensor.models.words.description import ModelDescription, refuse_levels
 from bigtensor.statistics.base import Pass, RowFunction
 from bigtensor.statistics.score_sums import ScoreSums, ScoreSumsResult
@@ -31,12 +34,12 @@ class FittedDensity(Protocol):
         """Draw rows, features beside each other in the order of the views."""
 
 
-class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
+class DensityAnswers(DensityMixin, Estimator):  # type: ignore[misc]
     """Base of densities of rows."""
 
     description: ClassVar[ModelDescription] = ModelDescription()
 
-    _fitted: FittedDensity | None
+    solution_: FittedDensity
 
     def score_samples(self, X: Any) -> Any:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
@@ -46,7 +49,7 @@ class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         X : path, xarray, dask array or array-like
             As for `fit`.
         """
-        return self._evaluate(X, LOG_DENSITY)
+        return self.row_output(X, LOG_DENSITY)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
         """Return the mean log-density of the rows, in nats. Rows left out do not count.
@@ -86,7 +89,7 @@ class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         drawn = self._density().draw(n_samples, self._generator(random_state))
         return drawn[:, np.argsort(self.views_.order)]
 
-    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+    def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that answers for every row."""
         for output in outputs:
             check_choice("outputs", output, (LOG_DENSITY,))
@@ -94,12 +97,26 @@ class DensityAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
     def _density(self) -> FittedDensity:
         """Return the solution, or raise sklearn's NotFittedError."""
-        self._require_fitted()
-        assert self._fitted is not None
-        return self._fitted
+        self.require_fitted()
+        return self.solution_
 
 
-def mean_score(model: LatentVariableModel, X: Any, sample_weight: Any) -> float:
+class ScoresRows(KnowsFeatures, Protocol):
+    """A fitted model that gives log-densities of rows."""
+
+    def require_fitted(self) -> None:
+        """Raise sklearn's NotFittedError before a fit."""
+
+    def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+        """Return the function that answers for every row."""
+
+    def run_passes(
+        self, samples: Samples, script: SizedScript, passes: Iterable[PlannedPass]
+    ) -> Ran:
+        """Run a script of passes over rows."""
+
+
+def mean_score(model: ScoresRows, X: Any, sample_weight: Any) -> float:
     """Return the weighted mean log-density of rows, in nats.
 
     Parameters
@@ -111,11 +128,11 @@ def mean_score(model: LatentVariableModel, X: Any, sample_weight: Any) -> float:
     sample_weight : (rows,) array-like, optional
         By default the weights that are stored with the data.
     """
-    model._require_fitted()
-    return score_sums(model, model._open_again(X, sample_weight=sample_weight)).mean
+    model.require_fitted()
+    return score_sums(model, open_for_answers(model, X, sample_weight=sample_weight)).mean
 
 
-def score_sums(model: LatentVariableModel, samples: Samples) -> ScoreSumsResult:
+def score_sums(model: ScoresRows, samples: Samples) -> ScoreSumsResult:
     """Return the log-likelihood of weighted rows in one pass, and the sum of their weights.
 
     Raises
@@ -123,8 +140,8 @@ def score_sums(model: LatentVariableModel, samples: Samples) -> ScoreSumsResult:
     DataError
         When no row with a positive weight is left to score.
     """
-    scoring = Pass("scores", ScoreSums(model._row_function((LOG_DENSITY,))))
-    scores: ScoreSumsResult = model._run(
+    scoring = Pass("scores", ScoreSums(model.row_function((LOG_DENSITY,))))
+    scores: ScoreSumsResult = model.run_passes(
         samples, single_pass(scoring), [PlannedPass(scoring)]
     ).result
     if not scores.weight > 0:

@@ -16,10 +16,10 @@ from bigtensor.errors import NoPopulationsError, Setting
 from bigtensor.models.answers.density import mean_score
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.answers.weights_by import weights_of_groups
-from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
 from bigtensor.models.contract.run import RunOptions
-from bigtensor.models.words.mixture_description import MixtureDescription, weight_table
+from bigtensor.models.words.mixture_description import MixtureDescription
 from bigtensor.statistics.densities.joint_densities import JointDensities
 from bigtensor.statistics.densities.row_functions import Responsibilities
 
@@ -49,7 +49,7 @@ class FittedMixture(Protocol):
         """Draw rows, features beside each other in the order of the views, and components."""
 
 
-class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
+class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
     """Base of mixtures: a hidden label for every row, with a probability.
 
     If components are merged into populations, labels are numbers of populations.
@@ -59,7 +59,7 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
 
     n_components: int | str
     weights_: NDArray[np.float64]
-    _fitted: FittedMixture | None
+    solution_: FittedMixture
 
     @property
     def population_of_component_(self) -> NDArray[np.intp]:
@@ -98,7 +98,7 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         if n_populations != "auto":
             check_integer("n_populations", n_populations, 1, len(self.weights_))
         cut = Populations.cut(populations.tree, n_populations, populations.temperature)
-        self._fitted = replace(self._mixture(), populations=cut)  # type: ignore[type-var]
+        self.solution_ = replace(self._mixture(), populations=cut)  # type: ignore[type-var]
         return self
 
     def predict(self, X: Any, level: str | None = None) -> Any:
@@ -117,7 +117,7 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             Labels in the kind of container of ``X``, lazy if ``X`` is lazy. Rows that were left out
             have -1.
         """
-        return self._evaluate(X, self._output("label", "component_label", level))
+        return self.row_output(X, self._output("label", "component_label", level))
 
     def predict_proba(self, X: Any, level: str | None = None) -> Any:
         """Return the posterior probability of every population, or component.
@@ -138,7 +138,7 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         (rows, populations or components) float32 array, DataArray or dask array
             Probabilities in the kind of container of ``X``, lazy if ``X`` is lazy.
         """
-        return self._evaluate(X, self._output("probability", "component_probability", level))
+        return self.row_output(X, self._output("probability", "component_probability", level))
 
     def score_samples(self, X: Any) -> Any:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
@@ -148,7 +148,7 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
         X : path, xarray, dask array or array-like
             As for `fit`.
         """
-        return self._evaluate(X, "log_density")
+        return self.row_output(X, "log_density")
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
         """Return the mean log-density of the rows, in nats. Rows left out do not count.
@@ -262,7 +262,7 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             label = populations.of_component[label].astype(np.int32)
         return values[:, np.argsort(self.views_.order)], label
 
-    def _row_function(self, outputs: tuple[str, ...]) -> Responsibilities:
+    def row_function(self, outputs: tuple[str, ...]) -> Responsibilities:
         """Return the function that answers for every row."""
         fitted = self._mixture()
         mixture, populations = fitted.mixture(), fitted.populations
@@ -270,32 +270,14 @@ class MixtureAnswers(DensityMixin, LatentVariableModel):  # type: ignore[misc]
             return Responsibilities(mixture, outputs)
         return Responsibilities(mixture, outputs, populations.of_component, populations.temperature)
 
-    def _summary_table(self) -> tuple[tuple[str, ...], list[list[str]]]:
-        """Return the weights of populations, or of components, for the notebook's summary."""
-        populations = self._mixture().populations
-        if populations is None:
-            return weight_table(self.weights_, None)
-        return weight_table(populations.weights, populations.of_component)
-
-    def _populations_in_words(self) -> list[tuple[str, str]]:
-        """Return how many populations there are, and how they were merged."""
-        populations = self._mixture().populations
-        if populations is None:
-            return []
-        merged = (
-            f"{len(populations.weights)}, merged from {len(populations.of_component)} components"
-        )
-        return [("populations", f"{merged} by {populations.tree.criterion}")]
-
     def _mixture(self) -> FittedMixture:
         """Return the solution, or raise sklearn's NotFittedError."""
-        self._require_fitted()
-        assert self._fitted is not None
-        return self._fitted
+        self.require_fitted()
+        return self.solution_
 
     def _output(self, plain: str, of_component: str, level: str | None) -> str:
         """Return the name of an output at a level."""
-        self._require_fitted()
+        self.require_fitted()
         if level is not None:
             check_choice("level", level, LEVELS)
         if level == "population":

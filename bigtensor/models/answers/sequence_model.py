@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Generator
 from dataclasses import replace
@@ -10,9 +9,7 @@ from typing import Any, Self, TypeGuard, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.callback import with_callbacks
 
-from bigtensor.data.addresses.store_address import Address
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.row_sequences import (
     first_ids,
@@ -23,18 +20,18 @@ from bigtensor.data.rows.row_sequences import (
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.values.integer_ids import integer_ids
 from bigtensor.errors import ParameterError, SequenceWarning, Setting
-from bigtensor.models.contract.data_shape import DataShape
-from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.callbacks import with_callbacks
+from bigtensor.models.contract.estimator import Estimator
+from bigtensor.models.contract.opening_for_answers import open_for_answers
 from bigtensor.models.contract.parameters import check_workers
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.contract.script import PlannedPass, Script, Solved
-from bigtensor.statistics.base import Pass, RowFunction
+from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.sequences.sequence_ids import SequenceIds, SequenceIdsResult
-from bigtensor.statistics.validity import Validity
 
 
-class SequenceModel(LatentVariableModel):
+class SequenceModel(Estimator):
     """Base of models of rows in sequences. The ids of a fit are checked in its first whole pass."""
 
     @with_callbacks  # type: ignore[untyped-decorator]
@@ -68,7 +65,7 @@ class SequenceModel(LatentVariableModel):
             Rows of consecutive sequences, as hmmlearn takes them, in place of `sequence`.
         **options
             ``client``, ``scheduler``, ``workers``, ``memory_limit``, ``wait_for_workers``,
-            ``checkpoint`` and ``listeners``; see `LatentVariableModel.fit`.
+            ``checkpoint`` and ``listeners``; see `Estimator.fit`.
 
         Returns
         -------
@@ -88,7 +85,7 @@ class SequenceModel(LatentVariableModel):
         check_workers(options.get("workers"))
         lengths = self._lengths_of(X, y, sequence, lengths)
         X, sequence = in_sequences(X, sequence, lengths)
-        return self._fit_to(X, self._open(X, sample_weight, sequence), **options)
+        return self._fit_opened(self._opened(X, sample_weight, sequence=sequence), **options)
 
     def _lengths_of(self, X: Any, y: Any, sequence: Any, lengths: Any) -> Any:
         """Return the lengths of sequences, which may have been given in the place of labels."""
@@ -99,44 +96,29 @@ class SequenceModel(LatentVariableModel):
     def _answer(self, X: Any, output: str, sequence: Any, lengths: Any) -> Any:
         """Return one output for every row, in the kind of container that ``X`` is."""
         X, sequence = in_sequences(X, sequence, lengths)
-        return self._evaluate(X, output, sequence=sequence)
+        return self.row_output(X, output, sequence=sequence)
 
-    def _evaluate_in_memory(
-        self, samples: Samples, function: RowFunction
-    ) -> tuple[dict[str, NDArray[Any]], Validity]:
-        """Return the outputs of a row function, and look at the ids of the sequences."""
-        answers = super()._evaluate_in_memory(samples, function)
-        # after the rows: a store that cannot be read is an error of the evaluation
+    def warn_of_sequences(self, samples: Samples) -> None:
+        """Warn of ids of sequences that come back."""
         _warn_of_returning_in(samples)
-        return answers
-
-    def write(self, X: Any, path: str | os.PathLike[str], **options: Any) -> Address:
-        """Write answers for every row to a Zarr store; see `bigtensor.models.contract.row_answers`.
-
-        Warns
-        -----
-        SequenceWarning
-            When ids come back after another sequence.
-        """
-        written = super().write(X, path, **options)
-        _warn_of_returning_in(self._open_again(X))
-        return written
 
     def _open_in_order(
         self, X: Any, sequence: Any, lengths: Any, sample_weight: Any = None
     ) -> Samples:
         """Return data with the views of the fit, in their sequences."""
-        self._require_fitted()
+        self.require_fitted()
         X, sequence = in_sequences(X, sequence, lengths)
-        return self._open_again(X, sample_weight=sample_weight, sequence=sequence)
+        return open_for_answers(self, X, sample_weight=sample_weight, sequence=sequence)
 
-    def _script(self, shape: DataShape) -> Script:
-        """Return the whole script of a fit, which also looks at the ids."""
-        return _with_ids(super()._script(shape))
+    def script(self, settings: Any) -> Script:
+        """Return the script of a fit, which also looks at the ids."""
+        return _with_ids(super().script(settings))
 
-    def _planned_passes(self, shape: DataShape) -> list[PlannedPass]:
+    def _planned_passes(self, settings: Any, *, in_rounds: bool) -> list[PlannedPass]:
         """Return upper bounds of the passes of a fit."""
-        planned = super()._planned_passes(shape)
+        planned = super()._planned_passes(settings, in_rounds=in_rounds)
+        if in_rounds:
+            return planned
         return [
             replace(entry, largest=_together(entry.largest))
             if _looks_along(entry.largest)

@@ -10,8 +10,9 @@ import xarray as xr
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from bigtensor.data.rows.views import Views
 from bigtensor.errors import DataError
-from bigtensor.models.contract.latent_variable_model import LatentVariableModel
+from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.parameters import check_choice
 from bigtensor.models.words.description import ModelDescription, refuse_levels
 from bigtensor.statistics.base import RowFunction
@@ -44,13 +45,13 @@ class FittedMixing(FittedTransform, Protocol):
 class TransformAnswers(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
-    LatentVariableModel,
+    Estimator,
 ):
     """Base of transforms: hidden sources of every row."""
 
     description: ClassVar[ModelDescription] = ModelDescription()
 
-    _fitted: FittedTransform | None
+    solution_: FittedTransform
 
     def transform(self, X: Any) -> Any:
         """Return the sources of every row.
@@ -66,9 +67,9 @@ class TransformAnswers(
             In the kind of container of ``X`` and the dtype of the fit, lazy if ``X`` is lazy. Rows
             that were left out have NaN.
         """
-        return self._evaluate(X, SOURCE)
+        return self.row_output(X, SOURCE)
 
-    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+    def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that answers for every row."""
         for output in outputs:
             check_choice("outputs", output, (SOURCE,))
@@ -81,58 +82,57 @@ class TransformAnswers(
 
     def _transform(self) -> FittedTransform:
         """Return the solution, or raise sklearn's NotFittedError."""
-        self._require_fitted()
-        assert self._fitted is not None
-        return self._fitted
+        self.require_fitted()
+        return self.solution_
 
 
-class MixingAnswers(TransformAnswers):
-    """Base of transforms from whose sources rows can be made again."""
+class MixesSources(Protocol):
+    """A fitted transform from whose sources rows can be made again."""
 
-    _fitted: FittedMixing | None
+    views_: Views
+    solution_: FittedMixing
 
-    def inverse_transform(self, sources: Any) -> Any:
-        """Return the rows that sources make, without noise.
+    def require_fitted(self) -> None:
+        """Raise sklearn's NotFittedError before a fit."""
 
-        Parameters
-        ----------
-        sources : (rows, k) array-like, DataArray or dask array
-            As `transform` returns them, with dimensions of any names.
 
-        Returns
-        -------
-        (rows, d) array, DataArray or dask array
-            In the kind of container of the sources, with the features of the views in their order.
+def inverse_transform(self: MixesSources, sources: Any) -> Any:
+    """Return the rows that sources make, without noise. Models of mixed sources take it as method.
 
-        Raises
-        ------
-        DataError
-            When there are not as many sources as components.
-        """
-        solution = self._mixing()
-        array = sources if hasattr(sources, "dtype") else np.asarray(sources)
-        if len(array.shape) != 2 or array.shape[1] != solution.n_components:
-            raise DataError(
-                f"the sources have shape {tuple(array.shape)}; expected (rows, "
-                f"{solution.n_components}), as transform returns them"
-            )
-        dtype = array.dtype if np.issubdtype(array.dtype, np.floating) else np.dtype("float64")
-        mixing, mean = solution.mixing.astype(dtype), solution.mean.astype(dtype)
-        if not isinstance(array, xr.DataArray):
-            return array @ mixing.T + mean
-        sample_dim, source_dim = array.dims
-        coords = {
-            **array.isel({source_dim: 0}, drop=True).coords,
-            "feature": list(self.views_.feature_names),
-        }
-        rows = array.data @ mixing.T + mean
-        return xr.DataArray(rows, coords, (sample_dim, "feature"), name="X")
+    Parameters
+    ----------
+    sources : (rows, k) array-like, DataArray or dask array
+        As `transform` returns them, with dimensions of any names.
 
-    def _mixing(self) -> FittedMixing:
-        """Return the solution, or raise sklearn's NotFittedError."""
-        self._require_fitted()
-        assert self._fitted is not None
-        return self._fitted
+    Returns
+    -------
+    (rows, d) array, DataArray or dask array
+        In the kind of container of the sources, with the features of the views in their order.
+
+    Raises
+    ------
+    DataError
+        When there are not as many sources as components.
+    """
+    self.require_fitted()
+    solution = self.solution_
+    array = sources if hasattr(sources, "dtype") else np.asarray(sources)
+    if len(array.shape) != 2 or array.shape[1] != solution.n_components:
+        raise DataError(
+            f"the sources have shape {tuple(array.shape)}; expected (rows, "
+            f"{solution.n_components}), as transform returns them"
+        )
+    dtype = array.dtype if np.issubdtype(array.dtype, np.floating) else np.dtype("float64")
+    mixing, mean = solution.mixing.astype(dtype), solution.mean.astype(dtype)
+    if not isinstance(array, xr.DataArray):
+        return array @ mixing.T + mean
+    sample_dim, source_dim = array.dims
+    coords = {
+        **array.isel({source_dim: 0}, drop=True).coords,
+        "feature": list(self.views_.feature_names),
+    }
+    rows = array.data @ mixing.T + mean
+    return xr.DataArray(rows, coords, (sample_dim, "feature"), name="X")
 
 
 class TransformDescription(ModelDescription):
@@ -142,7 +142,7 @@ class TransformDescription(ModelDescription):
         """Return facts as JSON holds them."""
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
-            facts["n_components"] = model._fitted.n_components
+            facts["n_components"] = model.solution_.n_components
         return facts
 
     def size(self, facts: Mapping[str, Any]) -> str:

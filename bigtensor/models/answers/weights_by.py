@@ -26,6 +26,7 @@ from bigtensor.models.answers.group_weights import (
     scaled_to_labels,
     weight_passes,
 )
+from bigtensor.models.contract.opening_for_answers import open_with_groups
 from bigtensor.models.contract.parameters import check_choice
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.contract.script import PlannedPass
@@ -54,14 +55,14 @@ def weights_of_groups(
     """
     fitted_mixture = model._mixture()
     classes = _classes_at(level, fitted_mixture)
-    samples = model._with_groups(X, by)
+    samples = open_with_groups(model, X, by)
     assert samples.groups is not None
     variable, names = samples.groups.variable, samples.groups.names
     if variable in _TAKEN:
         raise ParameterError(f"{variable!r} is a name within the table itself; rename the variable")
     script = group_weight_passes(classes, len(names), variable)
     planned = _planned_passes(classes, len(names), variable)
-    fitted: GroupWeights = model._run(samples, script, planned, **options).result
+    fitted: GroupWeights = model.run_passes(samples, script, planned, **options).result
     kept = fitted.sums.mass.sum(axis=1) > 0
     if not kept.any():
         raise DataError(
@@ -81,7 +82,7 @@ def weights_of_groups(
         fitted = scaled_to_labels(fitted)
         method += ", scaled to the labels of all rows"
     attrs = {
-        **model._output_attrs(),
+        **model.output_attrs(),
         "method": method,
         "rows_without": fitted.sums.rows_without,
     }

@@ -1,16 +1,19 @@
-"""Containers of the input, and answers in the same kind of container."""
+"""Containers of the input, also view by view, and answers in the same kind of container."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.anndata_source import is_anndata
+from bigtensor.data.values.matrices import is_lazy_table
+from bigtensor.errors import DataError, ViewError
 
 COMPONENT_DIM = "component"
 """The dimension of components in labelled outputs."""
@@ -22,7 +25,7 @@ def is_path(X: Any) -> bool:
 
 
 def is_labelled(X: Any) -> bool:
-    """Return True if features are found by name."""
+    """Return True if answers are labelled as the data are."""
     if isinstance(X, list | tuple):
         return bool(X) and all(is_labelled(part) for part in X)
     return is_path(X) or isinstance(X, xr.DataArray | xr.Dataset) or is_anndata(X)
@@ -36,6 +39,16 @@ def is_lazy(X: Any) -> bool:
     if isinstance(X, xr.DataArray):
         return X.chunks is not None
     return hasattr(X, "__dask_graph__") or is_path(X)
+
+
+def is_named(X: Any) -> bool:
+    """Return True if features are found by name."""
+    return is_labelled(X) or isinstance(X, Samples) or is_lazy_table(X)
+
+
+def is_plain(X: Any) -> bool:
+    """Return True if scikit-learn's own rules for arrays and data frames hold."""
+    return not (is_named(X) or is_lazy(X) or isinstance(X, list | tuple))
 
 
 def labelled_answer(
@@ -72,6 +85,68 @@ def labelled_like(points: Any, density: NDArray[np.float64]) -> Any:
     dim = points.dims[0]
     coords = _coords_along(points, dim)
     return xr.DataArray(density, coords, (dim, COMPONENT_DIM), name="density")
+
+
+def is_by_view(X: Any) -> bool:
+    """Return True for a mapping of arrays, or a list of three two-dimensional arrays."""
+    if isinstance(X, Mapping):
+        # a sparse matrix of keys is a mapping too
+        return not isinstance(X, xr.Dataset) and not hasattr(X, "tocsr")
+    of_three = isinstance(X, list | tuple) and len(X) == 3
+    return of_three and all(isinstance(part, np.ndarray) and part.ndim == 2 for part in X)
+
+
+def side_by_side(X: Any, names: Sequence[str] | None = None) -> tuple[Any, dict[str, list[int]]]:
+    """Return one table of views, and the columns of every view in it.
+
+    Parameters
+    ----------
+    X : mapping of str to (rows, features) array-like, or list of three arrays
+        Views of a list are ``view1``, ``view2`` and ``view3``. Lazy arrays stay lazy.
+    names : sequence of str, optional
+        Views of the fit, in their order.
+
+    Raises
+    ------
+    ViewError
+        When a view of the fit is missing, or there is another one.
+    DataError
+        When a view has no two dimensions, or views have different numbers of rows.
+    """
+    named = (
+        X if isinstance(X, Mapping) else {f"view{v + 1}": columns for v, columns in enumerate(X)}
+    )
+    if names is not None and set(names) != set(named):
+        raise ViewError(
+            f"X has the views {', '.join(map(repr, named))}, but the model was fitted on "
+            f"{', '.join(map(repr, names))}"
+        )
+    order = list(named) if names is None else list(names)
+    tables = [_table(name, named[name]) for name in order]
+    rows = {name: len(table) for name, table in zip(order, tables, strict=True)}
+    if len(set(rows.values())) > 1:
+        counts = ", ".join(f"{name!r} {count:,}" for name, count in rows.items())
+        raise DataError(f"views have different numbers of rows ({counts}); every row has all views")
+    columns, start = {}, 0
+    for name, table in zip(order, tables, strict=True):
+        columns[str(name)] = list(range(start, start + table.shape[1]))
+        start += table.shape[1]
+    return np.concatenate(tables, axis=1), columns
+
+
+def _table(name: str, values: Any) -> Any:
+    """Return the values of a view as a two-dimensional array, lazy where they are lazy."""
+    if isinstance(values, xr.DataArray):
+        values = values.data
+    if not hasattr(values, "__array_function__"):
+        values = np.asarray(values)
+    if values.ndim == 1:
+        values = values[:, None]
+    if values.ndim != 2:
+        raise DataError(
+            f"the view {name!r} has {values.ndim} dimensions; expected (rows, features)"
+        )
+    return values
 
 
 def _coords_along(X: xr.DataArray | xr.Dataset, dim: Any) -> dict[Any, xr.DataArray]:

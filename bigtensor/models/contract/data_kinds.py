@@ -55,11 +55,17 @@ class Data:
         The model can leave missing codes out of a row, and use its other entries.
     dense_counts : bool, default False
         Dense numbers are counts too.
+    labels : bool, default False
+        The model can start from labels of some rows.
+    by_view : bool, default False
+        Data may come view by view: a mapping or a list of arrays with the same rows.
     """
 
     kinds: AbstractSet[Kind]
     marginalises: bool = False
     dense_counts: bool = False
+    labels: bool = False
+    by_view: bool = False
 
     def check(
         self,
@@ -120,6 +126,31 @@ class Data:
                 "(codes=True)"
             )
         return samples
+
+
+def labels_of_some_rows(y: Any) -> Any:
+    """Return labels if they are the name of a variable, or if they say that a row has none.
+
+    Parameters
+    ----------
+    y : object
+        Labels as `fit` takes them.
+
+    Returns
+    -------
+    object
+        None for labels of all rows, which are ignored, and for the classes -1 and 1.
+    """
+    if y is None or isinstance(y, str):
+        return y
+    values = np.asarray(y)
+    if values.dtype.kind in "if":
+        distinct = np.unique(values)
+        is_two_classes = np.array_equal(distinct, (-1, 1))
+        has_unlabelled = not is_two_classes and bool(((distinct < 0) | np.isnan(distinct)).any())
+    else:
+        has_unlabelled = values.dtype.kind in "OUST" and bool((values == "").any())
+    return y if has_unlabelled else None
 
 
 def category_values(values: NDArray[Any]) -> NDArray[Any]:

@@ -42,10 +42,12 @@ class DataShape:
         Names of the codes of every feature of the views; empty for other data.
     groups : tuple of str
         Names of the groups of rows; empty without groups.
+    expected_rows : float, optional
+        Number of rows of all sites of a fit in rounds; None for a fit of these data alone.
     """
 
     rows: int
-    views: tuple[tuple[str, tuple[str, ...]], ...]
+    views: NamedViews
     dtype: str
     has_weight: bool
     effective_rows: float
@@ -54,6 +56,22 @@ class DataShape:
     left_out: tuple[str, ...] = ()
     categories: tuple[tuple[str, ...], ...] = ()
     groups: tuple[str, ...] = ()
+    expected_rows: float | None = None
+
+    @property
+    def in_rounds(self) -> bool:
+        """True for a fit in rounds, whose later passes see rows of other sites."""
+        return self.expected_rows is not None
+
+    @property
+    def all_rows(self) -> float:
+        """Number of rows of all sites, which weighted rows stand for."""
+        return self.expected_rows or self.effective_rows
+
+    @property
+    def most_rows(self) -> int:
+        """Upper bound of the number of rows of all sites."""
+        return max(self.rows, ceil(self.all_rows))
 
     @property
     def most_occurrences(self) -> int:
@@ -64,3 +82,8 @@ class DataShape:
     def features(self) -> tuple[str, ...]:
         """The names of all features, one view beside the other."""
         return tuple(name for _, members in self.views for name in members)
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """The columns of every view in the values of a block."""
+        return view_slices(self.views)

@@ -144,12 +144,12 @@ class Flag:
 class Option:
     """Option of the command line that sets a parameter.
 
+    Its help is the first sentence on the parameter in the docstring of the model.
+
     Attributes
     ----------
     names : tuple of str
         Such as ``("--components", "-k")``.
-    help : str
-        Text for the help of a command.
     none : str, optional
         Word that stands for None.
     kind : Kind, optional
@@ -159,7 +159,6 @@ class Option:
     """
 
     names: tuple[str, ...]
-    help: str
     none: str | None = None
     kind: Kind | None = None
     by_view: tuple[str, ...] = ()
@@ -200,16 +199,25 @@ class Parameter:
         """Raise a ParameterError for a value that the parameter may not have."""
         if value is None and not self.required and (self.default is None or self.optional):
             return
+        if value is None and self.required and self.kind is not None:
+            raise ParameterError(Setting(self.name) + f" is needed: {self.kind.expected}")
         if self.kind is not None and not self.kind.accepts(value):
             raise ParameterError(
                 Setting(self.name) + f" is {value!r}; expected {self.kind.expected}"
             )
 
 
-def check_declared(model: Any, parameters: Iterable[Parameter]) -> None:
-    """Raise a ParameterError for the first parameter of a model that it may not have."""
+def check_declared(values: Any, parameters: Iterable[Parameter]) -> None:
+    """Raise a ParameterError for the first value that its parameter may not have."""
     for parameter in parameters:
-        parameter.check(getattr(model, parameter.name))
+        parameter.check(getattr(values, parameter.name))
+
+
+def memory_parameters(parameters: Iterable[Parameter]) -> dict[str, tuple[str, ...]]:
+    """Return the names of parameters of which smaller values need less memory, by its part."""
+    declared = tuple(parameters)
+    parts = sorted({part for parameter in declared for part in parameter.memory})
+    return {part: tuple(p.name for p in declared if part in p.memory) for part in parts}
 
 
 def option_type(parameter: Parameter) -> Callable[[str], Any]:

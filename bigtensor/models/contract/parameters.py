@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,6 +15,15 @@ from bigtensor.data.values.random_states import check_random_state
 from bigtensor.data.values.weight_meanings import MEANINGS
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.features.kernels.custom_kernel import CustomKernel
+
+
+class ParameterValues(SimpleNamespace):
+    """Values of the parameters of a model by their names, with an integer as `random_state`."""
+
+    def changed(self, **values: Any) -> ParameterValues:
+        """Return these values with others in place of some."""
+        return ParameterValues(**{**vars(self), **values})
+
 
 RandomState: TypeAlias = random_states.RandomState
 """Random state that a caller gives, for the signatures of models."""
@@ -53,26 +63,19 @@ def check_rows_for_components(rows: float, n_components: int) -> None:
         )
 
 
-def check_inputs(
-    views: Any,
-    sample_dim: Any,
-    missing: Any,
-    weights: Any,
-    random_state: Any,
-    *,
-    marginalises: bool,
-) -> None:
+def check_inputs(parameters: ParameterValues, *, marginalises: bool) -> None:
     """Raise a ParameterError for one of the parameters that all models share."""
-    if views is not None:
-        _check_views(views)
+    if parameters.views is not None:
+        _check_views(parameters.views)
+    sample_dim = parameters.sample_dim
     if not isinstance(sample_dim, str) or not sample_dim:
         raise ParameterError(
             Setting("sample_dim") + f" is {sample_dim!r}; expected the name of a dimension"
         )
     allowed = MISSING_RULES if marginalises else [r for r in MISSING_RULES if r != MARGINALISE]
-    check_choice("missing", missing, allowed)
-    check_choice("weights", weights, MEANINGS)
-    check_random_state(random_state)
+    check_choice("missing", parameters.missing, allowed)
+    check_choice("weights", parameters.weights, MEANINGS)
+    check_random_state(parameters.random_state)
 
 
 def checked_points(points: Any, view: str, width: int) -> NDArray[np.float64]:

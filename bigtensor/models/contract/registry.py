@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import re
+from functools import cache
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 from bigtensor.models.contract.declarations import Parameter
@@ -51,17 +54,32 @@ def declared_parameters(name: str) -> tuple[Parameter, ...]:
     return parameters
 
 
-def memory_parameters(name: str) -> dict[str, tuple[str, ...]]:
-    """Return the parameters that a smaller part of the memory asks for, by the part.
+@cache
+def parameter_texts(name: str) -> dict[str, str]:
+    """Return the first sentence of the docstring's entry of every parameter of a model.
+
+    The docstring is read from the source, because importing a model takes a second.
 
     Parameters
     ----------
     name : str
-        Of the class of a model; of one that is none of `MODELS`, nothing is known.
+        One of `MODELS`.
     """
-    declared = declared_parameters(name) if name in MODELS else ()
-    parts = sorted({part for parameter in declared for part in parameter.memory})
-    return {part: tuple(p.name for p in declared if part in p.memory) for part in parts}
+    folder, _, module = MODELS[name].rpartition(".")
+    source = Path(import_module(folder).__path__[0], f"{module}.py")
+    assert source.is_file(), f"{source} is missing; install bigtensor with its source files"
+    for node in ast.parse(source.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef) and node.name == name:
+            return first_sentences(ast.get_docstring(node) or "")
+    raise LookupError(f"{source} has no class {name}")
+
+
+def first_sentences(docstring: str) -> dict[str, str]:
+    """Return the first sentence on every parameter that a numpydoc docstring describes."""
+    section = re.search(r"(?ms)^Parameters\n-+\n(.*?)(?:\n\n\S|\Z)", docstring)
+    entries = re.findall(r"(?m)^(\w+) : .*\n((?: +.*\n?)+)", section[1] if section else "")
+    texts = {parameter: " ".join(text.split()) for parameter, text in entries}
+    return {parameter: re.split(r"(?<=\.) ", text)[0] for parameter, text in texts.items()}
 
 
 def command_name(name: str) -> str:

@@ -6,12 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from bigtensor._version import __version__
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.values.weight_meanings import COUNTS, RELATIVE
 from bigtensor.engine.checkpoint import content_key
-from bigtensor.errors import StatisticsError
+from bigtensor.errors import ParameterError, Setting, StatisticsError
 from bigtensor.models.contract.parameters import plain
+from bigtensor.models.contract.run import Ran
 from bigtensor.models.contract.script import Script, Solved, replay
-from bigtensor.models.contract.statistics_file import Statistics
+from bigtensor.models.contract.statistics_file import Part, Statistics
 from bigtensor.statistics.base import Pass
+from bigtensor.statistics.state_of import KeptState, StateOf
+from bigtensor.store import pack, unpack
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +44,32 @@ class Rounds:
     diagnostics: dict[str, Any]
     finished: tuple[Statistics, ...]
     next_pass: Pass[Any] | None
+
+    @classmethod
+    def of_preparation(
+        cls,
+        preparation: Any,
+        diagnostics: dict[str, Any],
+        refine: Callable[[Any], Script],
+        classes: tuple[type, ...],
+    ) -> Rounds:
+        """Return the rounds of a new preparation.
+
+        Parameters
+        ----------
+        preparation : dataclass
+            From the first half of the script, with ``diagnostics``.
+        diagnostics : dict
+            Diagnostics of the prepared model.
+        refine : callable
+            The second half of the script, of a preparation.
+        classes : tuple of type
+            Dataclasses that the preparation is made of.
+        """
+        packed = pack(replace(preparation, diagnostics={}), classes)
+        stored = unpack(packed, classes)
+        _, next_pass = replay(refine(stored), ())
+        return cls(stored, packed.digest, diagnostics, (), next_pass)
 
     @property
     def mixture(self) -> str:
@@ -69,6 +101,56 @@ class Rounds:
             f"the statistics of {statistics.data} were made with the mixture "
             f"{statistics.mixture[:8]}, and this model has {self.mixture[:8] or 'none yet'}; solve "
             "them with the model that they were accumulated with"
+        )
+
+    def next_sums(self, model: str) -> Pass[Any]:
+        """Return the next pass, whose result is its state and the rows in it.
+
+        Parameters
+        ----------
+        model : str
+            Class of the model, for messages.
+
+        Raises
+        ------
+        StatisticsError
+            When there is no further pass.
+        """
+        if self.next_pass is None and not self.finished:
+            raise StatisticsError(
+                f"this {model} asks for no pass after its sample; fit it in one place"
+            )
+        if self.next_pass is None:
+            raise StatisticsError(
+                f"this {model} has had all its passes, the last one "
+                f"{self.finished[-1].pass_name!r}; there is nothing left to accumulate"
+            )
+        return replace(self.next_pass, statistic=StateOf(self.next_pass.statistic))
+
+    def statistics_of(self, model: str, data: str, ran: Ran) -> Statistics:
+        """Return the statistics of the next pass, which has run over some rows.
+
+        Parameters
+        ----------
+        model : str
+            Class of the model.
+        data : str
+            Description of the data.
+        ran : Ran
+            The pass, from `next_sums`.
+        """
+        assert self.next_pass is not None
+        sums: KeptState = ran.result
+        part = Part(
+            data=data,
+            rows=sums.rows,
+            weight=sums.weight,
+            rows_left_out=ran.rows_left_out,
+            version=__version__,
+            digest=content_key(sums.state),
+        )
+        return Statistics(
+            model, self.next_pass.name, self.digest, self.mixture, sums.state, (part,)
         )
 
     def restarted(self, refine: Callable[[Any], Script]) -> Rounds:
@@ -116,6 +198,25 @@ class Rounds:
         }
         diagnostics = plain(self.diagnostics | solved.diagnostics | diagnostics_of_rounds)
         return replace(solved, diagnostics=diagnostics), onwards
+
+
+def refuse_relative_weights(samples: Samples, weights: str) -> None:
+    """Raise a ParameterError for relative weights: no site has the weights of all rows.
+
+    Parameters
+    ----------
+    samples : Samples
+        Rows of a site.
+    weights : {"counts", "relative"}
+        Meaning of their weights.
+    """
+    if samples.has_weight and weights == RELATIVE:
+        raise ParameterError(
+            Setting("weights", RELATIVE)
+            + " needs the weights of all rows at once, and a fit in rounds or batches never "
+            "has them; scale the weights so that they add up to the number of rows of all "
+            "parts, and use " + Setting("weights", COUNTS)
+        )
 
 
 def _digest(finished: tuple[Statistics, ...]) -> str:

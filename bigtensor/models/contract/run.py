@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypedDict
+from typing import Any, Protocol, TypedDict
 
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
@@ -15,10 +15,10 @@ from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.checkpoint import Checkpoint, content_key, open_checkpoint
 from bigtensor.engine.clusters.connection import Connection
 from bigtensor.engine.events import Event, Listener, Steps
-from bigtensor.engine.plan import Alternative, PassSize, Plan, make_plan
+from bigtensor.engine.plan import Plan, make_plan
 from bigtensor.engine.ranges import pass_parts
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.runtime import Runtime, open_runtime
+from bigtensor.engine.runtime import Processes, Runtime, open_runtime
 from bigtensor.errors import (
     DataError,
     MissingValueError,
@@ -57,13 +57,18 @@ class Ran:
     rows_left_out: int
 
 
+class PlanMaker(Protocol):
+    """Function that makes the plan of the passes of a script."""
+
+    def __call__(self, processes: Processes, *, checkpoint: bool) -> Plan:
+        """Return the plan for these processes."""
+
+
 def run_script(
     samples: Samples,
     script: SizedScript,
-    sizes: Sequence[PassSize],
+    plan_on: PlanMaker,
     missing: str,
-    alternatives: Sequence[Alternative] = (),
-    smaller: Mapping[str, tuple[str, ...]] | None = None,
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     listeners: Iterable[Listener] = (),
@@ -77,25 +82,20 @@ def run_script(
         The data.
     script : generator
         Passes, and what is solved between them.
-    sizes : sequence of PassSize
-        Upper bounds of its passes. Where the size of a pass follows from an earlier pass, the
-        script asks for a `PlannedPass`, whose plan is checked before it runs.
+    plan_on : PlanMaker
+        Makes the plan of its passes for the processes that they run on. Where the size of a pass
+        follows from an earlier pass, the script asks for a `PlannedPass`, whose plan is checked
+        before it runs.
     missing : {"raise", "omit", "marginalise"}
         Rule for rows with missing values.
-    alternatives : sequence of Alternative
-        Ways to fit the model, for the plan.
-    smaller : mapping of str to tuple of str, optional
-        Parameters that make parts of the memory smaller, for advice.
     checkpoint, listeners, **where
-        As for `LatentVariableModel.fit`.
+        As for `Estimator.fit`.
     """
     history: list[Event] = []
     listeners = (*listeners, history.append)
-    tasks, stores_parts = len(pass_parts(samples)), checkpoint is not None
+    tasks = len(pass_parts(samples))
     with open_runtime(**where, tasks=tasks, remote=samples.is_remote) as runtime:
-        plan = make_plan(
-            samples, sizes, runtime, alternatives, smaller, checkpoint=stores_parts
-        ).check()
+        plan = plan_on(runtime, checkpoint=checkpoint is not None).check()
         store = None if checkpoint is None else open_checkpoint(checkpoint, samples)
         # once for all passes: to take and release the limit takes as long as a small pass
         with single_blas_thread():
@@ -212,7 +212,7 @@ def _finished_passes(events: Iterable[Event]) -> list[dict[str, Any]]:
 
 
 class RunOptions(TypedDict, total=False):
-    """The options of `LatentVariableModel.fit`, where they are described."""
+    """The options of `Estimator.fit`, where they are described."""
 
     client: Any
     scheduler: str | Connection | None

@@ -1,14 +1,19 @@
-"""Script of a fit: passes that it asks for, and the solution that it returns."""
+"""Script of a fit: the passes that it asks for, its steps, and the solution that it returns."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterable, Sequence
+import warnings
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
 from bigtensor.data.rows.block import Block
 from bigtensor.engine.plan import Alternative, PassSize
+from bigtensor.errors import Message
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.parameters import ParameterValues
+from bigtensor.models.words.faults import Fault
 from bigtensor.statistics.base import Narrowing, Pass, State
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.validity import Checked
@@ -150,10 +155,94 @@ SizedScript = Generator[Pass[Any] | PlannedPass | Narrowing | Estimate | Step, A
 """Script that also asks for passes whose size an earlier one has told; their plan is checked."""
 
 
+def _nothing_to_check(parameters: ParameterValues) -> None:
+    """Accept all values."""
+
+
+def _all_have_effect(parameters: ParameterValues) -> Message | None:  # noqa: ARG001
+    """Return None: every parameter is used."""
+    return None
+
+
+def _one_method(settings: Any) -> list[PlannedMethod]:  # noqa: ARG001
+    """Return no methods: there is no choice."""
+    return []
+
+
+@dataclass(frozen=True)
+class FitSteps:
+    """Functions that a fit is made of.
+
+    Attributes
+    ----------
+    settings_of : callable (parameters, shape) -> settings
+        Resolves the parameters for data of this shape. It raises an error for data that the model
+        cannot be fitted to.
+    prepare : callable (settings) -> Script
+        First half of the script. It fixes everything that later sums depend on, and returns a
+        preparation: a dataclass with ``diagnostics``. If ``shape.in_rounds`` is True, a preparation
+        holds no row.
+    refine : callable (preparation) -> Script
+        Second half of the script. It asks for sums over all rows, and returns a `Solved`.
+    planned_preparation, planned_refinement : callable (settings) -> list of PlannedPass
+        Upper bounds of the passes that the two halves ask for.
+    planned_methods : callable (settings) -> list of PlannedMethod
+        Methods to choose from, with their costs. By default there is no choice.
+    check : callable (parameters) -> None
+        Raises a ParameterError for values that contradict each other. Each value by itself is
+        checked by its declaration.
+    without_effect : callable (parameters) -> Message or None
+        Returns a sentence on a parameter that is given although nothing uses it. The command line
+        refuses it. In Python it is ignored, as in scikit-learn.
+    """
+
+    settings_of: Callable[[ParameterValues, DataShape], Any]
+    prepare: Callable[[Any], Script]
+    refine: Callable[[Any], Script]
+    planned_preparation: Callable[[Any], list[PlannedPass]]
+    planned_refinement: Callable[[Any], list[PlannedPass]]
+    planned_methods: Callable[[Any], list[PlannedMethod]] = _one_method
+    check: Callable[[ParameterValues], None] = _nothing_to_check
+    without_effect: Callable[[ParameterValues], Message | None] = _all_have_effect
+
+
 def _task_nbytes(pass_: Pass[Any]) -> tuple[int, int]:
     """Return the bytes of the state and of the workspace of one task."""
     checked = Checked(pass_.statistic)
     return checked.state_nbytes(), checked.work_nbytes(checked.block_rows)
+
+
+def with_verdict(
+    fitted: Any,
+    faults: Sequence[Fault],
+    praise: str,
+    diagnostics: Mapping[str, Any],
+    evidence: Mapping[str, Any] | None = None,
+) -> Solved:
+    """Return a solution with the verdict on it, and warn of faults.
+
+    Parameters
+    ----------
+    fitted : dataclass
+        The solution.
+    faults : sequence of Fault
+        Sentences on faults, which become warnings, and notes.
+    praise : str
+        Sentence if there are no faults and no notes.
+    diagnostics : mapping
+        Diagnostics of the fit. The verdict is added to them.
+    evidence : mapping, optional
+        Numbers behind the verdict, JSON-serialisable.
+    """
+    for category, sentence in faults:
+        if category is not None:
+            warnings.warn(sentence, category, stacklevel=7)
+    verdict = {
+        "good": all(category is None for category, _ in faults),
+        "sentences": [sentence for _, sentence in faults] or [praise],
+        **(evidence or {}),
+    }
+    return Solved(fitted, {**diagnostics, "verdict": verdict})
 
 
 def single_pass(pass_: Pass[Any]) -> Script:
@@ -197,7 +286,7 @@ def replay(
     -------
     make : callable, optional
         Makes the solution after these passes; None if the script has none yet.
-    wanted : Pass, optional
+    next_pass : Pass, optional
         The next pass; None if there is none.
     """
     left, make, result = iter(sums), None, None

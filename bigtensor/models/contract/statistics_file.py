@@ -126,6 +126,20 @@ class Statistics:
         """
         return write_group(path, self.to_contents(), overwrite=overwrite)
 
+    def require_model(self, model: str) -> None:
+        """Raise a StatisticsError unless the sums are for a model of this class.
+
+        Parameters
+        ----------
+        model : str
+            Name of the class.
+        """
+        if self.model != model:
+            raise StatisticsError(
+                f"the statistics of {self.data} are for a {self.model} and not for a {model}; "
+                "solve them with the prepared model that they were accumulated with"
+            )
+
     def to_contents(self) -> Contents:
         """Return the contents of the saved statistics: JSON and named arrays."""
         packed = pack(self, _CLASSES)

@@ -12,48 +12,18 @@ PARAMETERS = (
         "n_components",
         "auto",
         Whole(words=("auto",)),
-        Option(
-            ("--components", "-k"),
-            "Number of components; 'auto' chooses it by the likelihood of held-out rows.",
-        ),
+        Option(("--components", "-k")),
         memory=("states", "workspaces"),
     ),
-    Parameter(
-        "method",
-        "ex",
-        Choice(METHODS),
-        Option(
-            ("--method",),
-            "Initialisation of the EM iterations: the exterior point method, spectral solutions as "
-            "they are (svd, svd_joint, std), or random starts (em).",
-        ),
-    ),
+    Parameter("method", "ex", Choice(METHODS), Option(("--method",))),
     Parameter(
         "ridge",
         "cross-validation",
         Positive(words=("cross-validation",)),
-        Option(
-            ("--ridge",),
-            "Pseudo-counts that draw the components towards each other; chosen by the likelihood "
-            "of held-out rows by default.",
-            none="none",
-        ),
+        Option(("--ridge",), none="none"),
         optional=True,
     ),
-    Parameter(
-        "max_iter",
-        None,
-        Whole(0, MOST_ITERATIONS),
-        Option(("--max-iter",), "Most EM iterations after the initialisation."),
-    ),
-    Parameter(
-        "n_starts",
-        10,
-        Whole(1, MOST_ITERATIONS),
-        Option(
-            ("--starts",),
-            "Random initialisations of method 'em', and of 'ex' with more than three views.",
-        ),
-    ),
+    Parameter("max_iter", None, Whole(0, MOST_ITERATIONS), Option(("--max-iter",))),
+    Parameter("n_starts", 10, Whole(1, MOST_ITERATIONS), Option(("--starts",))),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""

@@ -26,6 +26,11 @@ MOST_LINES = 60
 class DiscreteMixtureDescription(JudgedMixtureDescription):
     """Facts and words on a discrete mixture, and the picture of its categories."""
 
+    def outcome(self, model: Any) -> list[Line]:
+        """Return how a fit ended, as names and words."""
+        diagnostics = model.diagnostics_
+        return judged_outcome(diagnostics, initialisation_in_words(diagnostics))
+
     def facts(self, model: Any) -> Facts:
         """Return the facts of a mixture with its ridge."""
         return {**super().facts(model), "ridge": model.diagnostics_.get("ridge")}
@@ -50,12 +55,6 @@ class DiscreteMixtureDescription(JudgedMixtureDescription):
             sections=(categories_section(model),),
             diagnostics=diagnostic_blocks(diagnostics),
         )
-
-
-def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words."""
-    diagnostics = model.diagnostics_
-    return judged_outcome(diagnostics, initialisation_in_words(diagnostics))
 
 
 def initialisation_in_words(diagnostics: Mapping[str, Any]) -> str:

@@ -6,20 +6,20 @@ from typing import Any
 
 import xarray as xr
 
-from bigtensor.models.answers.information_criteria import InformationCriteria
+from bigtensor.models.answers import information_criteria
+from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import RandomState
-from bigtensor.models.contract.script import PlannedPass, Script
+from bigtensor.models.contract.script import FitSteps
+from bigtensor.models.discrete_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.discrete_mixture.description import (
     DiscreteMixtureDescription,
-    outcome_in_words,
 )
 from bigtensor.models.discrete_mixture.planned_passes import (
     planned_preparation,
     planned_refinement,
 )
-from bigtensor.models.discrete_mixture.script import STORED_CLASSES, Preparation, prepare, refine
+from bigtensor.models.discrete_mixture.script import STORED_CLASSES, prepare, refine
 from bigtensor.models.discrete_mixture.settings import (
     check_parameters,
     settings_of,
@@ -28,7 +28,7 @@ from bigtensor.models.discrete_mixture.settings import (
 from bigtensor.models.discrete_mixture.solution import DiscreteFit
 
 
-class DiscreteMixture(InformationCriteria):
+class DiscreteMixture(MixtureAnswers):
     """Mixture of categorical views that are independent given the component: latent classes.
 
     Every row has a hidden component; given the component, the views are independent, each with its
@@ -40,30 +40,32 @@ class DiscreteMixture(InformationCriteria):
     Parameters
     ----------
     n_components : int or "auto", default "auto"
-        Number of components k. ``"auto"`` is the number with the best likelihood of held-out rows,
+        Number of components k: ``"auto"`` is the number with the best likelihood of held-out rows,
         of at most 20.
     views : mapping of str to feature names or columns, optional
         At least three, of one categorical feature each. By default every feature.
     method : {"ex", "ex_literal", "svd", "svd_joint", "std", "em"}, default "ex"
-        Initialisation of the EM iterations. ``"ex"`` is the exterior point method with residuals
-        weighted by independence, from several spectral solutions. More than three views are put
-        into three groups, whose joint codes are decomposed, and random starts compete with the
-        result where the driver holds the rows. Where the smallest group has fewer joint codes than
-        there are components, it is ``"em"``: random starts, of which the best is taken. The others
-        are references, without EM iterations: the spectral solution of one random combination of
-        slices (``"svd"``), of their joint diagonalisation (``"svd_joint"``), or of the tensor power
-        method (``"std"``), each clipped to valid probabilities, and the exterior point method as it
-        was published (``"ex_literal"``).
+        Initialisation of the EM iterations: ``"ex"`` is the exterior point method, ``"em"`` the
+        best of random initialisations, and the others are references without EM iterations.
+        Residuals of ``"ex"`` are weighted by independence, from several spectral solutions. More
+        than three views are put into three groups, whose joint codes are decomposed, and random
+        initialisations compete with the result where the driver holds the rows. Where the smallest
+        group has fewer joint codes than there are components, ``"ex"`` is ``"em"``. The references
+        are the spectral solution of one random combination of slices (``"svd"``), of their joint
+        diagonalisation (``"svd_joint"``), or of the tensor power method (``"std"``), each clipped
+        to valid probabilities, and the exterior point method as it was published
+        (``"ex_literal"``).
     ridge : float, "cross-validation" or None, default "cross-validation"
-        Pseudo-count alpha that draws the components of ``"ex"`` towards independence; if positive,
-        EM iterations add half a count to every category. By default the one of 0, 1/2 and 2 with
-        the best likelihood of held-out rows.
+        Pseudo-count that draws the components of ``"ex"`` towards independence, by default the one
+        of 0, 1/2 and 2 with the best likelihood of held-out rows. If it is positive, EM iterations
+        add half a count to every category.
     max_iter : int, optional
-        Most EM iterations after the initialisation. By default 20 after ``"ex"`` (5 if each reads
-        all rows), 1,000 from random starts and beside them, none otherwise; they end when the
-        likelihood settles.
+        Largest number of EM iterations after the initialisation, by default 20 after ``"ex"`` and
+        1,000 after ``"em"``. The default is 5 and 30 if each iteration reads all rows, 1,000 if
+        random initialisations compete with ``"ex"``, and 0 after other methods. Iterations end when
+        the likelihood settles.
     n_starts : int, default 10
-        Random starts of ``"em"``, and of ``"ex"`` with more than three views.
+        Number of random initialisations of ``"em"``, and of ``"ex"`` with more than three views.
     missing : {"raise", "omit", "marginalise"}, default "raise"
         Rule for rows with missing entries: ``"raise"`` is an error, ``"omit"`` leaves the rows out
         and counts them, and ``"marginalise"`` uses their other entries. Whatever the rule, an entry
@@ -109,12 +111,22 @@ class DiscreteMixture(InformationCriteria):
     ('sample',)
     """
 
+    declares = PARAMETERS
     takes = Data(kinds={"codes"}, marginalises=True)
+    steps = FitSteps(
+        settings_of,
+        prepare,
+        refine,
+        planned_preparation,
+        planned_refinement,
+        check=check_parameters,
+        without_effect=without_effect,
+    )
     stored_classes = STORED_CLASSES
     description = DiscreteMixtureDescription()
 
     component_probabilities_: dict[str, xr.DataArray]
-    _fitted: DiscreteFit | None
+    solution_: DiscreteFit
 
     def __init__(
         self,
@@ -141,46 +153,23 @@ class DiscreteMixture(InformationCriteria):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def _free_parameters(self) -> int:
+    aic = information_criteria.aic
+    bic = information_criteria.bic
+
+    def free_parameters(self) -> int:
         """Return the number of free parameters."""
-        self._require_fitted()
-        assert self._fitted is not None
-        return self._fitted.solution.parameters
+        self.require_fitted()
+        return self.solution_.solution.parameters
 
-    def _prepare(self, shape: DataShape, expected: float | None = None) -> Script:
-        """Ask for the sample that large alphabets need."""
-        settings = settings_of(self, shape)
-        return prepare(settings, in_rounds=expected is not None)
-
-    def _refine(self, preparation: Preparation) -> Script:
-        """Ask for the sums, and solve between them."""
-        return refine(preparation)
-
-    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_prepare` will ask for."""
-        return planned_preparation(settings_of(self, shape))
-
-    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_refine` will ask for."""
-        return planned_refinement(settings_of(self, shape))
-
-    def _adopt(self, fitted: DiscreteFit) -> None:
-        """Set `_fitted` and the fitted attributes."""
-        self._fitted = fitted
+    def set_fitted_attributes(self, solution: DiscreteFit) -> None:
+        """Set the attributes that users read."""
         self.n_iter_ = len(self.diagnostics_.get("mean_log_likelihood", ()))
-        self.weights_ = fitted.solution.weights
+        self.weights_ = solution.solution.weights
         self.component_probabilities_ = {
             view: xr.DataArray(
                 table, {"category": list(names)}, ("category", "component"), name="probability"
             )
             for (view, _), names, table in zip(
-                fitted.views, fitted.categories, fitted.solution.probabilities, strict=True
+                solution.views, solution.categories, solution.solution.probabilities, strict=True
             )
         }
-
-    _check_parameters = check_parameters
-    _without_effect = without_effect
-
-    def _outcome_in_words(self) -> list[tuple[str, str]]:
-        """Return how the fit ended, as names and words."""
-        return outcome_in_words(self)

@@ -34,7 +34,7 @@ def planned_refinement(settings: Settings) -> list[PlannedPass]:
     if settings.counted:
         held = _driver_nbytes(settings, table_cells(settings.sizes))
         return [PlannedPass(Pass("counts", CodeCounts(settings.sizes)), driver_nbytes=held)]
-    if settings.rows <= PILOT_ROWS:
+    if settings.shape.rows <= PILOT_ROWS:
         return []
     groups, k = three_groups(settings.sizes, _used(settings)), settings.most_components
     directions = 2 * k
@@ -60,7 +60,7 @@ def planned_refinement(settings: Settings) -> list[PlannedPass]:
 
 def _driver_nbytes(settings: Settings, most: int) -> int:
     """Return an upper bound of what the driver makes of at most so many distinct rows."""
-    rows, k = min(settings.rows, most), settings.most_components
+    rows, k = min(settings.shape.rows, most), settings.most_components
     groups = three_groups(settings.sizes, _used(settings))
     symbols = sum(group.size * min(2 * k, group.size) for group in groups)
     of_rows = rows * (12 * len(settings.sizes) + 8 * (_ROW_ARRAYS + k))

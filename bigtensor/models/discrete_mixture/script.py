@@ -13,7 +13,6 @@ import numpy as np
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, IdentifiabilityError, ParameterError
 from bigtensor.features.column_order import content_order
-from bigtensor.models.contract.data_shape import view_slices
 from bigtensor.models.contract.script import Script, Solved, Step, in_memory
 from bigtensor.models.discrete_mixture.choice import Choice, choose
 from bigtensor.models.discrete_mixture.core import EXACT_SYMBOLS
@@ -83,15 +82,10 @@ STORED_CLASSES = (
 """Dataclasses that a saved discrete mixture, prepared or fitted, is made of."""
 
 
-def prepare(settings: Settings, *, in_rounds: bool) -> Script:
+def prepare(settings: Settings) -> Script:
     """Ask for a sample where the joint table is too large to count the rows in.
 
-    Parameters
-    ----------
-    settings : Settings
-        Resolved parameters of the fit.
-    in_rounds : bool
-        No row may be kept.
+    In rounds no row is kept.
     """
     if settings.counted:
         return Preparation(settings)
@@ -101,7 +95,7 @@ def prepare(settings: Settings, *, in_rounds: bool) -> Script:
         np.ones(len(sample.values)) if sample.weight is None else sample.weight,
         len(sample.values),
     )
-    if settings.rows <= PILOT_ROWS and not in_rounds:
+    if settings.shape.rows <= PILOT_ROWS and not settings.shape.in_rounds:
         return Preparation(settings, rows=rows)
     return (yield from _prepared_from(rows, settings))
 
@@ -233,7 +227,7 @@ def _ordered(counts: CodeCountsResult, settings: Settings) -> _OrderedRows:
         places = np.lexsort(rows.values.T[::-1])
         rows = replace(rows, values=rows.values[places], weight=weights[places])
     own = settings.in_order(order)
-    return _OrderedRows(replace(rows, slices=view_slices(own.views)), own, order)
+    return _OrderedRows(replace(rows, slices=own.shape.slices), own, order)
 
 
 def _started(
@@ -274,7 +268,7 @@ def _block(counts: CodeCountsResult, settings: Settings) -> tuple[Block, float]:
     if not kept.any():
         raise DataError("no row with a positive weight is left to fit")
     codes, weight = counts.codes[kept], counts.weight[kept]
-    block = Block(codes, view_slices(settings.views), 0, len(codes), weight)
+    block = Block(codes, settings.shape.slices, 0, len(codes), weight)
     return block, float(weight.sum())
 
 
@@ -282,7 +276,7 @@ def _groups_of(rows: Block, settings: Settings) -> Groups:
     """Return three groups of the views of which several categories occur."""
     used = [
         view
-        for view in range(len(settings.views))
+        for view in range(len(settings.shape.views))
         if len({*np.unique(rows.values[:, view]).tolist()} - {-1}) > 1
     ]
     return three_groups(settings.sizes, tuple(used), rows.total_weight())
@@ -335,5 +329,7 @@ def _concluded(settings: Settings, choice: Choice, estimated: Estimated) -> Solv
         **estimated.diagnostics,
     }
     return judged(
-        DiscreteFit(solution, settings.views, settings.categories), estimated.weight, diagnostics
+        DiscreteFit(solution, settings.shape.views, settings.shape.categories),
+        estimated.weight,
+        diagnostics,
     )

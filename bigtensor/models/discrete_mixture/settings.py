@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from bigtensor.errors import (
     IdentifiabilityError,
@@ -14,9 +13,8 @@ from bigtensor.errors import (
     Setting,
     ViewError,
 )
-from bigtensor.models.contract.data_shape import DataShape, NamedViews
-from bigtensor.models.contract.declarations import check_declared
-from bigtensor.models.contract.parameters import check_rows_for_components
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.parameters import ParameterValues, check_rows_for_components
 from bigtensor.models.discrete_mixture.declared_parameters import PARAMETERS
 from bigtensor.statistics.codes.code_counts import table_cells
 from bigtensor.statistics.codes.code_moments import Groups, SymbolGroup
@@ -46,14 +44,12 @@ MOST_COUNTED = 20
 
 @dataclass(frozen=True)
 class Settings:
-    """Resolved parameters, and the size of the data.
+    """Resolved parameters and the data that they are resolved for.
 
     Attributes
     ----------
-    views : tuple of (name, features)
-        One feature a view.
-    categories : tuple of tuple of str
-        Names of the codes of every view.
+    shape : DataShape
+        Size, names and types of the data.
     n_components : int or "auto"
         Number of components.
     method : str
@@ -64,26 +60,16 @@ class Settings:
         Most EM iterations; None stands for a number that depends on the method.
     n_starts : int
         Number of random initialisations.
-    rows : int
-        Number of rows of the data.
-    dtype : str
-        Type of the values.
-    has_weight : bool
-        True if rows have weights.
     random_state : int
         Seed of the model.
     """
 
-    views: NamedViews
-    categories: tuple[tuple[str, ...], ...]
+    shape: DataShape
     n_components: int | str
     method: str
     ridge: float | None
     max_iter: int | None
     n_starts: int
-    rows: int
-    dtype: str
-    has_weight: bool
     random_state: int
 
     def in_order(self, order: Sequence[int]) -> Settings:
@@ -96,8 +82,11 @@ class Settings:
         """
         return replace(
             self,
-            views=tuple(self.views[view] for view in order),
-            categories=tuple(self.categories[view] for view in order),
+            shape=replace(
+                self.shape,
+                views=tuple(self.shape.views[view] for view in order),
+                categories=tuple(self.shape.categories[view] for view in order),
+            ),
         )
 
     @property
@@ -108,7 +97,7 @@ class Settings:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Number of categories of every view."""
-        return tuple(map(len, self.categories))
+        return tuple(map(len, self.shape.categories))
 
     @property
     def counted(self) -> bool:
@@ -128,8 +117,8 @@ class Settings:
         return max(1, min(MOST_COUNTED, (free + 1) // least))
 
 
-def settings_of(model: Any, shape: DataShape) -> Settings:
-    """Return the resolved parameters of a model.
+def settings_of(parameters: ParameterValues, shape: DataShape) -> Settings:
+    """Return the resolved parameters for the data.
 
     Raises
     ------
@@ -149,44 +138,43 @@ def settings_of(model: Any, shape: DataShape) -> Settings:
             f"a DiscreteMixture needs three views to tell its components apart, and the data have "
             f"{len(shape.views)}"
         )
-    if model.n_components != "auto":
-        check_rows_for_components(shape.most_occurrences, int(model.n_components))
+    if parameters.n_components != "auto":
+        check_rows_for_components(shape.most_occurrences, int(parameters.n_components))
     return Settings(
-        views=shape.views,
-        categories=shape.categories,
-        n_components=model.n_components,
-        method=model.method,
-        ridge=_ridge_of(model.ridge),
-        max_iter=model.max_iter,
-        n_starts=int(model.n_starts),
-        rows=shape.rows,
-        dtype=shape.dtype,
-        has_weight=shape.has_weight,
-        random_state=model._seed,
+        shape=shape,
+        n_components=parameters.n_components,
+        method=parameters.method,
+        ridge=_ridge_of(parameters.ridge),
+        max_iter=parameters.max_iter,
+        n_starts=int(parameters.n_starts),
+        random_state=parameters.random_state,
     )
 
 
-def check_parameters(model: Any) -> None:
+def check_parameters(parameters: ParameterValues) -> None:
     """Raise a ParameterError for a parameter of a `DiscreteMixture` that is out of range."""
-    check_declared(model, PARAMETERS)
-    if model.n_components == "auto" and model.method not in ("ex", "em"):
+    if parameters.n_components == "auto" and parameters.method not in ("ex", "em"):
         raise ParameterError(
             Setting("n_components")
-            + f" is 'auto', but the method {model.method!r} is for a known number of components: "
-            "give the number, or use the method 'ex'"
+            + f" is 'auto', but the method {parameters.method!r} is for a known number of "
+            "components: give the number, or use the method 'ex'"
         )
 
 
-def without_effect(model: Any) -> Message | None:
+def without_effect(parameters: ParameterValues) -> Message | None:
     """Return a sentence on a parameter that is given although nothing uses it, if there is one."""
     declared = {parameter.name: parameter.default for parameter in PARAMETERS}
-    if model.n_starts != declared["n_starts"] and model.method not in ("ex", "em"):
+    if parameters.n_starts != declared["n_starts"] and parameters.method not in ("ex", "em"):
         return (
             Setting("n_starts")
-            + f" is {model.n_starts}, but the method {model.method!r} has no random starts"
+            + f" is {parameters.n_starts}, but the method {parameters.method!r} has no random "
+            "starts"
         )
-    if model.ridge != declared["ridge"] and model.method not in ("ex", "em"):
-        return Setting("ridge") + f" is {model.ridge!r}, but the method {model.method!r} has none"
+    if parameters.ridge != declared["ridge"] and parameters.method not in ("ex", "em"):
+        return (
+            Setting("ridge")
+            + f" is {parameters.ridge!r}, but the method {parameters.method!r} has none"
+        )
     return None
 
 

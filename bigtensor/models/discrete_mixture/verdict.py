@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.errors import Setting
-from bigtensor.models.contract.script import Solved
-from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
 from bigtensor.models.words.faults import as_warnings
 

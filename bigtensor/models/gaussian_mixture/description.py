@@ -20,6 +20,10 @@ from bigtensor.models.words.report_blocks import ReportParts, Section
 class GaussianMixtureDescription(JudgedMixtureDescription):
     """Facts and words on a Gaussian mixture, and the picture of its means."""
 
+    def outcome(self, model: Any) -> list[Line]:
+        """Return how a fit ended, as names and words."""
+        return judged_outcome(model.diagnostics_, model.diagnostics_["pilot"]["start"])
+
     def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report."""
         return ReportParts(
@@ -27,11 +31,6 @@ class GaussianMixtureDescription(JudgedMixtureDescription):
             method=tuple(method_in_words(model)),
             sections=(means_of(model),),
         )
-
-
-def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words."""
-    return judged_outcome(model.diagnostics_, model.diagnostics_["pilot"]["start"])
 
 
 def method_in_words(model: Any) -> Iterator[str]:
@@ -50,4 +49,4 @@ def means_of(model: Any) -> Section:
     """Return the picture of the means."""
     names, covariance = model.views_.feature_names, np.asarray(model.covariances_)
     variances = np.diag(covariance) if covariance.ndim == 2 else np.full(len(names), covariance)
-    return means_section(model._fitted.means.T, names, model.weights_, variances)
+    return means_section(model.solution_.means.T, names, model.weights_, variances)

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from bigtensor.models.answers.information_criteria import InformationCriteria
+from bigtensor.models.answers import information_criteria
+from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState
-from bigtensor.models.contract.scripted_fit import FitSteps, ScriptedFit
+from bigtensor.models.contract.script import FitSteps
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian.labelled_fit import LabelledFit
+from bigtensor.models.gaussian_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.gaussian_mixture.description import (
     GaussianMixtureDescription,
-    outcome_in_words,
 )
 from bigtensor.models.gaussian_mixture.planned_passes import (
     planned_preparation,
@@ -28,12 +28,11 @@ from bigtensor.models.gaussian_mixture.script import (
     refine,
 )
 from bigtensor.models.gaussian_mixture.settings import (
-    check_parameters,
     settings_of,
 )
 
 
-class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
+class GaussianMixture(MixtureAnswers):
     r"""Gaussian mixture with one covariance for all components, of any number of components.
 
     Two starts compete in a pilot sample by the likelihood that EM iterations reach from them:
@@ -46,19 +45,22 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
     Parameters
     ----------
     n_components : int
-        Number of components k. Components without rows are not returned.
+        Number of components k, which may exceed the number of features. Components without rows are
+        not returned.
     covariance_type : {"shared_spherical", "tied"}, default "shared_spherical"
-        One variance for all features and components, or one full covariance matrix for all
-        components. A tied covariance needs k = 1, or 4 < k <= d of d features, or labels.
+        Covariance that all components share: one variance for all features, or a full matrix
+        (``"tied"``). A tied covariance needs k = 1, or 4 < k <= d of d features, or labels.
     views : mapping of str to feature names or columns, optional
         Selects features, which are seen all together. By default all.
     max_iter : int, default 10
-        Most EM iterations over all rows, each a pass.
+        Largest number of EM iterations over all rows, each a pass, which end when the likelihood
+        settles.
     pilot_rows : int, optional
-        Rows of the sample in which the components are found. By default 200 a component, five a
-        feature, and at least 10,000.
+        Rows of the pilot sample in which the components are found, by default 200 a component, five
+        a feature, and at least 10,000.
     missing : {"raise", "omit"}, default "raise"
-        Whether rows with missing entries are an error, or are left out and counted.
+        Rule for rows with missing entries: ``"raise"`` is an error, and ``"omit"`` leaves the rows
+        out and counts them.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -111,9 +113,16 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
     [[1.0, 1.0], [7.0, 7.0]]
     """
 
-    takes = Data(kinds={"measured"})
+    declares = PARAMETERS
+    takes = Data(kinds={"measured"}, labels=True)
+    steps = FitSteps(
+        settings_of,
+        prepare,
+        refine,
+        planned_preparation,
+        planned_refinement,
+    )
     stored_classes = STORED_CLASSES
-    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
     description = GaussianMixtureDescription()
 
     means_: NDArray[np.float64]
@@ -124,7 +133,7 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
     n_iter_: int
     lower_bound_: float
     lower_bounds_: list[float]
-    _fitted: GaussianComponents | None
+    solution_: GaussianComponents
 
     def __init__(
         self,
@@ -149,35 +158,31 @@ class GaussianMixture(ScriptedFit, LabelledFit, InformationCriteria):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def _free_parameters(self) -> int:
+    aic = information_criteria.aic
+    bic = information_criteria.bic
+
+    def free_parameters(self) -> int:
         """Return the number of free parameters."""
-        self._require_fitted()
+        self.require_fitted()
         k, d = self.means_.shape
         of_covariance = d * (d + 1) // 2 if self.covariance_type == "tied" else 1
         return int(k - 1 + k * d + of_covariance)
 
-    def _adopt(self, fitted: GaussianComponents) -> None:
-        """Set `_fitted` and the fitted attributes."""
-        self._fitted = fitted
-        self.weights_ = fitted.weights
+    def set_fitted_attributes(self, solution: GaussianComponents) -> None:
+        """Set the attributes that users read."""
+        self.weights_ = solution.weights
         order = np.argsort(self.views_.order)
-        self.means_ = fitted.means[:, order]
-        if fitted.covariance.ndim == 2:
-            self.covariances_ = fitted.covariance[np.ix_(order, order)]
+        self.means_ = solution.means[:, order]
+        if solution.covariance.ndim == 2:
+            self.covariances_ = solution.covariance[np.ix_(order, order)]
         else:
-            self.covariances_ = float(fitted.covariance.mean())
+            self.covariances_ = float(solution.covariance.mean())
         self.precisions_, self.precisions_cholesky_ = _precisions(self.covariances_)
         self.lower_bounds_ = list(self.diagnostics_["mean_log_likelihood"])
         self.n_iter_, self.lower_bound_ = len(self.lower_bounds_), self.lower_bounds_[-1]
         self.converged_ = bool(self.diagnostics_["converged"])
-        if fitted.names:
-            self.classes_ = np.array(fitted.names, dtype=object)
-
-    _check_parameters = check_parameters
-
-    def _outcome_in_words(self) -> list[tuple[str, str]]:
-        """Return how the fit ended, as names and words."""
-        return outcome_in_words(self)
+        if solution.names:
+            self.classes_ = np.array(solution.names, dtype=object)
 
 
 def _precisions(covariance: Any) -> tuple[Any, Any]:

@@ -22,7 +22,7 @@ def planned_preparation(settings: GaussianSettings) -> list[PlannedPass]:
     columns = 8 * _STARTS * k * (d + 1) * 8
     grams = 8 * 8 * (_STARTS * k) ** 2
     planned = [PlannedPass(pilot_pass(settings), driver_nbytes=sample + columns + grams)]
-    if settings.labels:
+    if settings.shape.groups:
         planned.append(PlannedPass(label_pass(settings, np.zeros(d))))
     return planned
 
@@ -32,7 +32,7 @@ def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
     k, d = settings.n_components, settings.n_features
     covariance = np.eye(d) if settings.tied else np.ones(d)
     blank = GaussianComponents(
-        np.full(k, 1 / k), np.zeros((k, d)), covariance, settings.views, settings.dtype
+        np.full(k, 1 / k), np.zeros((k, d)), covariance, settings.shape.views, settings.shape.dtype
     )
     reach = Reach.unbounded(settings.columns)
     iteration = em_pass(blank, reach, settings, with_total=True)

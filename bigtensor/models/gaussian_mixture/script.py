@@ -13,16 +13,15 @@ from numpy.typing import NDArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments
 from bigtensor.features.column_order import content_order
-from bigtensor.models.contract.data_shape import view_slices
 from bigtensor.models.contract.iteration import Iterations, gain_below, iterate
 from bigtensor.models.contract.script import Script, Solved, Step
+from bigtensor.models.gaussian.component_labels import check_label_means
 from bigtensor.models.gaussian.component_shapes import component_shapes
 from bigtensor.models.gaussian.fitted_components import (
     CovarianceForm,
     GaussianComponents,
     iterated,
 )
-from bigtensor.models.gaussian.labelled_fit import check_label_means
 from bigtensor.models.gaussian_mixture.competition import best_end
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.starts import (
@@ -92,18 +91,20 @@ def prepare(settings: GaussianSettings) -> Script:
     ordinary = ordinary_rows(sample, settings.columns)
     # starts, scales and shapes count rows, which weights repeat
     repeated = ordinary.sample.by_occurrence(settings.pilot_rows)
-    block = repeated.block(view_slices(settings.views))
+    block = repeated.block(settings.shape.slices)
     order = _content_order(block)
     places = np.argsort(order)
     rows = replace(block, values=np.ascontiguousarray(block.values[:, order]))
     reach = ordinary.reach.of_columns(order)
-    tensor = centred_tensor(rows, reach, ORDERS, 0.0, settings.dtype, standardised=settings.tied)
+    tensor = centred_tensor(
+        rows, reach, ORDERS, 0.0, settings.shape.dtype, standardised=settings.tied
+    )
     moments = sum_in_memory(Covariances(settings.columns, tensor.references[0]), rows)
     pilot = PilotRows(rows, tensor, TotalMoments(moments.mean, moments.covariance))
     starts: dict[str, GaussianComponents] = {}
-    if settings.labels:
+    if settings.shape.groups:
         label_means: LabelMeansResult = yield label_pass(settings, moments.mean[places])
-        check_label_means(label_means, settings.labels)
+        check_label_means(label_means, settings.shape.groups)
         starts["labels"] = label_start(label_means.means[:, order], pilot.total, settings)
     else:
         starts = yield from _starts(pilot, settings)

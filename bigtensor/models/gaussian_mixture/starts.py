@@ -111,7 +111,7 @@ def label_start(
     """Return equally probable components with the means of labelled rows."""
     k = settings.n_components
     columns = CentredColumns(np.full(k, 1 / k), (means - total.mean).T)
-    return replace(_started(columns, total, settings), names=settings.labels)
+    return replace(_started(columns, total, settings), names=settings.shape.groups)
 
 
 def _tied_start(
@@ -130,7 +130,7 @@ def _tied_start(
         (np.zeros(q),),
         np.zeros(1),
         Reach.unbounded(((0, q),)),
-        settings.dtype,
+        settings.shape.dtype,
         (np.ones(q),),
     )
     terms = yield from _discovered(tensor, block, settings, None)
@@ -162,8 +162,8 @@ def _started(
         np.maximum(columns.weights, 1e-9),
         total.mean + deviations,
         covariance,
-        settings.views,
-        settings.dtype,
+        settings.shape.views,
+        settings.shape.dtype,
     )
 
 

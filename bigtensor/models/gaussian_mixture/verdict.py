@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
 from bigtensor.errors import Setting
-from bigtensor.models.contract.script import Solved
-from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.gaussian.component_shapes import MOST_VARIANCE
 from bigtensor.models.gaussian.fitted_components import GaussianComponents, joined
 from bigtensor.models.gaussian.mixture_faults import (
@@ -42,13 +41,13 @@ def judged(
     components: GaussianComponents, settings: GaussianSettings, diagnostics: dict[str, Any]
 ) -> Solved:
     """Return a solution without empty components, with the verdict on it, and warn of a fault."""
-    filled = components.weights * settings.effective_rows >= FEW_ROWS
+    filled = components.weights * settings.shape.all_rows >= FEW_ROWS
     if filled.any() and not filled.all() and not components.names:
         components = _without(~filled, components)
     diagnostics = {
         **diagnostics,
         "noise_ratio": noise_ratio(components),
-        "rows_a_component": settings.effective_rows / settings.n_components,
+        "rows_a_component": settings.shape.all_rows / settings.n_components,
     }
     k, shapes = components.n_components, diagnostics["pilot"]["shapes"]
     faults: list[Fault] = as_warnings(
@@ -82,7 +81,7 @@ def _fewer(k: int, settings: GaussianSettings, diagnostics: dict[str, Any]) -> l
         return []
     more = (
         "more rows"
-        if pilot["rows"] >= settings.rows
+        if pilot["rows"] >= settings.shape.rows
         else "a larger sample (" + Setting("pilot_rows") + ")"
     )
     return [

@@ -17,47 +17,12 @@ PARAMETERS = (
         "n_components",
         2,
         Whole(words=("auto",)),
-        Option(
-            ("--components", "-k"),
-            "Number of hidden states; 'auto' chooses it by the likelihood of held-out triples.",
-        ),
+        Option(("--components", "-k")),
         memory=("states", "workspaces"),
     ),
-    Parameter(
-        "emissions",
-        "categorical",
-        Choice(EMISSIONS),
-        Option(
-            ("--emissions",),
-            "What a row shows of its state: a category, or measured values with a density.",
-        ),
-    ),
-    Parameter(
-        "refine",
-        "auto",
-        Choice(REFINEMENTS),
-        Option(
-            ("--refine",),
-            "Whether EM iterations end with those on windows of three rows, or go on along whole "
-            "sequences; 'auto' goes on where that takes seconds.",
-        ),
-    ),
-    Parameter(
-        "ridge",
-        2.0,
-        Positive(),
-        Option(
-            ("--ridge",),
-            "Pseudo-count that draws the states towards each other.",
-            none="none",
-        ),
-        optional=True,
-    ),
-    Parameter(
-        "max_iter",
-        None,
-        Whole(0, MOST_ITERATIONS),
-        Option(("--max-iter",), "Most EM iterations along whole sequences."),
-    ),
+    Parameter("emissions", "categorical", Choice(EMISSIONS), Option(("--emissions",))),
+    Parameter("refine", "auto", Choice(REFINEMENTS), Option(("--refine",))),
+    Parameter("ridge", 2.0, Positive(), Option(("--ridge",), none="none"), optional=True),
+    Parameter("max_iter", None, Whole(0, MOST_ITERATIONS), Option(("--max-iter",))),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""

@@ -45,7 +45,7 @@ def decoded_summary(model: Any, samples: Any) -> DecodedSummary:
         return (yield PlannedPass(decoding))
 
     planned = [PlannedPass(Pass("messages", operators))]
-    summary: DecodedSummary = model._run(samples, script(), planned).result
+    summary: DecodedSummary = model.run_passes(samples, script(), planned).result
     return summary
 
 

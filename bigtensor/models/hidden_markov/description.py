@@ -15,7 +15,13 @@ from bigtensor.models.hidden_markov.decoded_paths import (
 from bigtensor.models.hidden_markov.density_section import density_section
 from bigtensor.models.hidden_markov.hmmlearn_models import SOURCE
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
-from bigtensor.models.words.description import Facts, Line, ModelDescription, outcome_lines
+from bigtensor.models.words.description import (
+    Facts,
+    Line,
+    ModelDescription,
+    SummaryTable,
+    outcome_lines,
+)
 from bigtensor.models.words.report_blocks import Group, Notice, ReportParts, Section, Words
 from bigtensor.models.words.report_figures import Bars, Heatmap
 from bigtensor.models.words.wording import sentence_of
@@ -26,6 +32,25 @@ MOST_COLUMNS = 60
 
 class HiddenMarkovDescription(ModelDescription):
     """Facts and words on a hidden Markov model."""
+
+    def outcome(self, model: Any) -> list[Line]:
+        """Return how a fit ended, as names and words."""
+        diagnostics = model.diagnostics_
+        if diagnostics["refined"] == SOURCE:
+            return [("parameters", f"taken over from {SOURCE}")]
+        if diagnostics["mean_log_likelihood"]:
+            likelihood = f"{diagnostics['mean_log_likelihood'][-1]:.4f} nats a step"
+        else:
+            likelihood = f"{diagnostics['triple_log_likelihood'][-1]:.4f} nats a triple"
+        states = []
+        if "state_choice" in diagnostics:
+            states.append(("states", states_in_words(diagnostics)))
+        return [
+            *states,
+            ("refined", f"on {diagnostics['refined']}"),
+            ("verdict", " ".join(map(sentence_of, diagnostics["verdict"]["sentences"]))),
+            ("log-likelihood", likelihood),
+        ]
 
     def facts(self, model: Any) -> Facts:
         """Return the number of states, their shares and the verdict."""
@@ -39,6 +64,11 @@ class HiddenMarkovDescription(ModelDescription):
             "dwell_time": dwell_times(model).tolist(),
             "verdict": model.diagnostics_["verdict"],
         }
+
+    def summary_table(self, model: Any) -> SummaryTable:
+        """Return the shares of the states."""
+        rows = [[str(state), f"{share:.2%}"] for state, share in enumerate(model.occupancy_)]
+        return ("state", "share of the steps"), rows
 
     def size(self, facts: Mapping[str, Any]) -> str:
         """Return the number of states in words."""
@@ -97,26 +127,6 @@ class HiddenMarkovDescription(ModelDescription):
             method=tuple(method),
             sections=tuple(sections),
         )
-
-
-def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words."""
-    diagnostics = model.diagnostics_
-    if diagnostics["refined"] == SOURCE:
-        return [("parameters", f"taken over from {SOURCE}")]
-    if diagnostics["mean_log_likelihood"]:
-        likelihood = f"{diagnostics['mean_log_likelihood'][-1]:.4f} nats a step"
-    else:
-        likelihood = f"{diagnostics['triple_log_likelihood'][-1]:.4f} nats a triple"
-    states = []
-    if "state_choice" in diagnostics:
-        states.append(("states", states_in_words(diagnostics)))
-    return [
-        *states,
-        ("refined", f"on {diagnostics['refined']}"),
-        ("verdict", " ".join(map(sentence_of, diagnostics["verdict"]["sentences"]))),
-        ("log-likelihood", likelihood),
-    ]
 
 
 def states_in_words(diagnostics: Mapping[str, Any]) -> str:

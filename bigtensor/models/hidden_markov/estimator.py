@@ -13,13 +13,13 @@ from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.answers.sequence_model import SequenceModel, ids_or_names
 from bigtensor.models.contract.containers import is_labelled
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.opening_for_answers import open_with_groups
 from bigtensor.models.contract.parameters import RandomState, check_integer
 from bigtensor.models.contract.run import RunOptions
-from bigtensor.models.contract.script import PlannedPass, Script, SizedScript
+from bigtensor.models.contract.script import FitSteps, PlannedPass, SizedScript
 from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions
-from bigtensor.models.hidden_markov.declared_parameters import KERNEL
-from bigtensor.models.hidden_markov.description import HiddenMarkovDescription, outcome_in_words
+from bigtensor.models.hidden_markov.declared_parameters import KERNEL, PARAMETERS
+from bigtensor.models.hidden_markov.description import HiddenMarkovDescription
 from bigtensor.models.hidden_markov.hmmlearn_models import (
     FEATURE,
     categorical_hmm,
@@ -35,7 +35,6 @@ from bigtensor.models.hidden_markov.occupancy_by import (
 )
 from bigtensor.models.hidden_markov.script import (
     STORED_CLASSES,
-    MarkovPreparation,
     planned_preparation,
     planned_refinement,
     prepare,
@@ -72,29 +71,32 @@ class HiddenMarkovModel(SequenceModel):
     Parameters
     ----------
     n_components : int or "auto", default 2
-        Number of hidden states k, of at most as many as there are categories. ``"auto"`` is the
-        fewest states, of at most 12, whose likelihood of held-out triples is within 1.5 standard
-        errors of the best. A fifth of the sequences is held out at a time, and of long sequences
-        stretches of a fiftieth of the rows. Triples are counted once for all numbers.
+        Number of hidden states k: ``"auto"`` chooses it by the likelihood of held-out triples of
+        rows. There are at most as many states as categories. ``"auto"`` is the fewest states, of at
+        most 12, whose likelihood is within 1.5 standard errors of the best. A fifth of the
+        sequences is held out at a time, and of long sequences stretches of a fiftieth of the rows.
+        Triples are counted once for all numbers.
     views : mapping of str to feature names or columns, optional
         Of categories one view of one feature, by default the only one. Of measured rows any views,
         which are independent of each other given the state; by default every feature is one.
     emissions : {"categorical", "kernel"}, default "categorical"
-        Whether rows are categories, or measured values with a density in every state.
+        Emissions of a state: categories, or measured values with a density in every state.
     refine : {"auto", "triples", "sequences"}, default "auto"
-        Whether EM iterations end with those on triples, which read nothing, or go on along whole
-        sequences: each of these reads all rows twice. ``"auto"`` goes on up to 2,097,152 rows, and
-        beyond with three iterations of densities.
-        Rounds use triples alone, because messages along sequences would cross sites.
+        Data of the last EM iterations: ``"triples"`` of consecutive rows, which are counted once,
+        or whole ``"sequences"``, which ``"auto"`` takes up to 2,097,152 rows. Every iteration along
+        sequences reads all rows twice. Beyond 2,097,152 rows, ``"auto"`` makes three of these
+        iterations for densities, and none for categories. Rounds use triples alone, because
+        messages along sequences would cross sites.
     ridge : float or None, default 2.0
-        Pseudo-count that draws states towards independence in the exterior point method. With one,
-        EM iterations add one count to every transition and emission.
+        Pseudo-count that draws states towards independence in the initialisation. With a
+        pseudo-count, EM iterations add one count to every transition and emission.
     max_iter : int, optional
-        Most EM iterations along whole sequences; 20 by default. They end when the likelihood
-        settles.
+        Largest number of EM iterations along whole sequences, by default 20. They end when the
+        likelihood settles.
     missing : {"raise", "omit", "marginalise"}, default "raise"
-        Whether rows with a missing category are an error, are left out, which cuts the sequence
-        there, or stay as steps of which nothing is known.
+        Rule for rows with a missing category: ``"raise"`` is an error, ``"omit"`` leaves the rows
+        out, which cuts the sequence there, and ``"marginalise"`` keeps them as steps without an
+        observation.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -145,7 +147,16 @@ class HiddenMarkovModel(SequenceModel):
     (10,)
     """
 
+    declares = PARAMETERS
     takes = Data(kinds={"codes", "measured"}, marginalises=True)
+    steps = FitSteps(
+        settings_of,
+        prepare,
+        refine,
+        planned_preparation,
+        planned_refinement,
+        check=check_parameters,
+    )
     stored_classes = STORED_CLASSES
     description = HiddenMarkovDescription()
 
@@ -155,7 +166,7 @@ class HiddenMarkovModel(SequenceModel):
     means_: xr.DataArray
     window_start_: NDArray[np.float64]
     occupancy_: NDArray[np.float64]
-    _fitted: MarkovFit | None
+    solution_: MarkovFit
 
     def __init__(
         self,
@@ -183,7 +194,7 @@ class HiddenMarkovModel(SequenceModel):
         self.random_state = random_state
 
     @property
-    def _preferred_kind(self) -> Literal["measured", "codes"]:
+    def preferred_kind(self) -> Literal["measured", "codes"]:
         """Kind that whole numbers are converted to."""
         return "measured" if self.emissions == KERNEL else "codes"
 
@@ -380,14 +391,14 @@ class HiddenMarkovModel(SequenceModel):
                 "states of a HiddenMarkovModel are not merged; leave out " + Setting("level", level)
             )
         chain = self._solution().chain()
-        samples = self._with_groups(X, by)
+        samples = open_with_groups(self, X, by)
         assert samples.groups is not None
         variable, names = samples.groups.variable, samples.groups.names
         check_variable(variable)
         script = occupancy_passes(chain, samples.rows, len(names), variable)
         planned = planned_occupancy_passes(chain, samples.rows, len(names), variable)
-        occupancy = self._run(samples, script, planned, **options).result
-        return occupancy_table(occupancy, variable, names, self._output_attrs())
+        occupancy = self.run_passes(samples, script, planned, **options).result
+        return occupancy_table(occupancy, variable, names, self.output_attrs())
 
     def sample(
         self, n_samples: int = 1, random_state: RandomState = None
@@ -437,7 +448,7 @@ class HiddenMarkovModel(SequenceModel):
         MissingDependencyError
             When hmmlearn is not installed.
         """
-        self._require_fitted()
+        self.require_fitted()
         return categorical_hmm(self)
 
     @classmethod
@@ -460,9 +471,9 @@ class HiddenMarkovModel(SequenceModel):
         fitted = fit_of_categorical_hmm(model)
         taken = cls(fitted.n_states, **parameters)
         taken.diagnostics_ = diagnostics_of(fitted)
-        taken._adopt(fitted)
+        taken.set_solution(fitted)
         names = tuple(map(str, taken.emission_["category"].to_numpy()))
-        taken._adopt_features(fitted.emissions.views, {FEATURE: names})
+        taken.set_features(fitted.emissions.views, {FEATURE: names})
         return taken
 
     def _ends(
@@ -486,7 +497,7 @@ class HiddenMarkovModel(SequenceModel):
             return (yield PlannedPass(ends, driver_nbytes=statistic.state_nbytes()))
 
         planned = [PlannedPass(Pass("messages", operators))]
-        result: SequenceEndsResult = self._run(samples, script(), planned, **options).result
+        result: SequenceEndsResult = self.run_passes(samples, script(), planned, **options).result
         return result, ids_or_names(samples, result.sequence)
 
     def _log_likelihood(self, ends: SequenceEndsResult) -> NDArray[np.float64]:
@@ -496,44 +507,22 @@ class HiddenMarkovModel(SequenceModel):
 
     def _solution(self) -> MarkovFit:
         """Return the solution, or raise sklearn's NotFittedError."""
-        self._require_fitted()
-        assert self._fitted is not None
-        return self._fitted
+        self.require_fitted()
+        return self.solution_
 
-    def _row_function(self, outputs: tuple[str, ...]) -> SequenceAnswers:
+    def row_function(self, outputs: tuple[str, ...]) -> SequenceAnswers:
         """Return the function that answers for every row."""
         chain: HiddenChain = self._solution().chain()
         return SequenceAnswers(chain, outputs)
 
-    def _prepare(self, shape: DataShape, expected: float | None = None) -> Script:
-        """Ask for nothing of categories, and for a sample of measured rows."""
-        in_rounds = expected is not None
-        settings = settings_of(self, shape, expected or shape.effective_rows, in_rounds=in_rounds)
-        return prepare(settings, shape)
-
-    def _refine(self, preparation: MarkovPreparation) -> Script:
-        """Ask for the sums, and solve between them."""
-        return refine(preparation)
-
-    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_prepare` will ask for."""
-        return planned_preparation(
-            settings_of(self, shape, shape.effective_rows, in_rounds=False), shape
-        )
-
-    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_refine` will ask for."""
-        return planned_refinement(settings_of(self, shape, shape.effective_rows, in_rounds=False))
-
-    def _adopt(self, fitted: MarkovFit) -> None:
-        """Set `_fitted` and the fitted attributes."""
-        self._fitted = fitted
+    def set_fitted_attributes(self, solution: MarkovFit) -> None:
+        """Set the attributes that users read."""
         self.n_iter_ = len(self.diagnostics_.get("mean_log_likelihood", ()))
-        self.initial_, self.window_start_ = fitted.initial, fitted.window_start
+        self.initial_, self.window_start_ = solution.initial, solution.window_start
         self.transition_ = xr.DataArray(
-            fitted.transition, dims=("state", "next_state"), name="probability"
+            solution.transition, dims=("state", "next_state"), name="probability"
         )
-        emissions = fitted.emissions
+        emissions = solution.emissions
         if isinstance(emissions, CategoricalEmissions):
             coords = {"category": list(emissions.categories)}
             self.emission_ = xr.DataArray(
@@ -544,18 +533,7 @@ class HiddenMarkovModel(SequenceModel):
             self.means_ = xr.DataArray(
                 emissions.means(), features, ("state", "feature"), name="mean"
             )
-        self.occupancy_ = fitted.occupancy()
-
-    _check_parameters = check_parameters
-
-    def _outcome_in_words(self) -> list[tuple[str, str]]:
-        """Return how the fit ended, as names and words."""
-        return outcome_in_words(self)
-
-    def _summary_table(self) -> tuple[tuple[str, ...], list[list[str]]]:
-        """Return the shares of the states, for the notebook's summary."""
-        rows = [[str(state), f"{share:.2%}"] for state, share in enumerate(self.occupancy_)]
-        return ("state", "share of the steps"), rows
+        self.occupancy_ = solution.occupancy()
 
 
 def _by_sequence(

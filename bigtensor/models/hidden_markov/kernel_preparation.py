@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from bigtensor.features.cells import Cells
 from bigtensor.features.maps import FeatureMap
-from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import Script, Step
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.kernel_mixture import script as kernel_script
@@ -99,12 +98,12 @@ def blank_cells(settings: Settings) -> Cells:
     settings : Settings
         Of the densities.
     """
-    features = sum(len(members) for _, members in settings.views)
-    count = cells_for(settings.effective_rows, settings.n_components)
+    features = len(settings.shape.features)
+    count = cells_for(settings.shape.all_rows, settings.n_components)
     return Cells(np.zeros((count, features)), np.zeros(features), np.ones(features))
 
 
-def prepare_densities(settings: Settings, shape: DataShape) -> Script:
+def prepare_densities(settings: Settings) -> Script:
     """Ask for the pilot sample, and lay grids, landmarks and cells over it.
 
     Parameters
@@ -114,7 +113,7 @@ def prepare_densities(settings: Settings, shape: DataShape) -> Script:
     shape : DataShape
         Number of rows and other facts on the data.
     """
-    kernel: Preparation = yield from kernel_script.prepare(settings, shape)
+    kernel: Preparation = yield from kernel_script.prepare_from_sample(settings)
     yield Step("choosing the cells")
     sample = kernel.pilot
     assert sample is not None
@@ -123,7 +122,7 @@ def prepare_densities(settings: Settings, shape: DataShape) -> Script:
     # nearly all rows may share one value
     same = low == high
     low, high = np.where(same, values.min(axis=0), low), np.where(same, values.max(axis=0), high)
-    count = cells_for(settings.effective_rows, settings.n_components)
+    count = cells_for(settings.shape.all_rows, settings.n_components)
     seed = purpose_seed(settings.random_state, "cells")
     cells = Cells.of_sample(values, low, high, count, seed)
     shares = np.zeros((len(values), cells.count))

@@ -13,7 +13,6 @@ from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.errors import DataError
 from bigtensor.features.cells import Cells
 from bigtensor.features.maps import FeatureMap
-from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import PlannedPass, Script
 from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions, Categories
 from bigtensor.models.hidden_markov.emissions import Family
@@ -76,12 +75,12 @@ STORED_CLASSES = (
 """Dataclasses that a saved hidden Markov model, prepared or fitted, is made of."""
 
 
-def prepare(settings: MarkovSettings, shape: DataShape) -> Script:
+def prepare(settings: MarkovSettings) -> Script:
     """Ask for nothing of categories, and for a sample of measured rows."""
     if settings.densities is None:
         yield from ()
-        return MarkovPreparation(settings, Categories(settings.views, settings.categories))
-    densities: KernelPreparation = yield from prepare_densities(settings.densities, shape)
+        return MarkovPreparation(settings, Categories(settings.shape.views, settings.categories))
+    densities: KernelPreparation = yield from prepare_densities(settings.densities)
     diagnostics = {**densities.kernel.diagnostics, "cells": densities.cells.count}
     return MarkovPreparation(settings, densities, diagnostics)
 
@@ -95,7 +94,7 @@ def refine(preparation: MarkovPreparation) -> Script:
     diagnostics = dict(family.kernel.outliers) if isinstance(family, KernelPreparation) else {}
     counts: TripleCountsResult
     if settings.chooses_states:
-        folded = folded_triples(of_triples, settings.rows)
+        folded = folded_triples(of_triples, settings.shape.most_rows)
         folds: FoldedTriplesResult = yield Pass("triples", family.of_codes(folded))
         counts = folds.total
         choice = yield from choose_states(folds, of_triples)
@@ -121,7 +120,7 @@ def refine(preparation: MarkovPreparation) -> Script:
         family,
         smoothing=of_triples.smoothing,
         most=settings.max_iter,
-        rows=settings.rows,
+        rows=settings.shape.most_rows,
     )
     fit = end.finished()
     return judged(
@@ -145,11 +144,11 @@ def refine(preparation: MarkovPreparation) -> Script:
     )
 
 
-def planned_preparation(settings: MarkovSettings, shape: DataShape) -> list[PlannedPass]:
+def planned_preparation(settings: MarkovSettings) -> list[PlannedPass]:
     """Return upper bounds of the passes of `prepare`."""
     if settings.densities is None:
         return []
-    return kernel_passes.planned_preparation(shape, settings.densities)
+    return kernel_passes.planned_preparation(settings.densities)
 
 
 def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
@@ -162,7 +161,7 @@ def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
     planned = [PlannedPass(counted, driver_nbytes=8 * cells * 6 + cells * (12 + 24))]
     if settings.max_iter:
         chain = HiddenChain(np.full(k, 1 / k), np.full((k, k), 1 / k), emissions)
-        operators = operators_of(chain, settings.rows)
+        operators = operators_of(chain, settings.shape.most_rows)
         blocks = operators.most_entries
         nothing = np.zeros((blocks, k))
         blank = Boundaries(np.arange(blocks), np.zeros(blocks, bool), nothing, nothing, 0)
@@ -182,7 +181,7 @@ def _blank_parts(
         mixture = kernel_passes.blank_mixture(settings.densities)
         maps = kernel_passes.blank_embedded_maps(settings.densities)
         return CodedRows(_blank_counts(settings, cells.count), cells), mixture, maps
-    family = Categories(settings.views, settings.categories)
+    family = Categories(settings.shape.views, settings.categories)
     uniform = family.emissions(np.ones((settings.n_components, family.n_codes)))
     return _blank_counts(settings, family.n_codes), uniform.densities(), family.out_maps
 
@@ -191,7 +190,9 @@ def _blank_counts(settings: MarkovSettings, codes: int) -> Statistic[Any]:
     """Return the count of triples that a fit asks for."""
     if not settings.chooses_states:
         return TripleCounts(codes)
-    return folded_triples(TripleSettings(settings.n_components, codes, 0.0, 0), settings.rows)
+    return folded_triples(
+        TripleSettings(settings.n_components, codes, 0.0, 0), settings.shape.most_rows
+    )
 
 
 def initial_states(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from bigtensor.errors import DataError, IdentifiabilityError, ParameterError, Setting, ViewError
-from bigtensor.models.contract.data_shape import DataShape, NamedViews
-from bigtensor.models.contract.declarations import check_declared
-from bigtensor.models.hidden_markov.declared_parameters import KERNEL, PARAMETERS
-from bigtensor.models.kernel_mixture.estimator import KernelMixture
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.parameters import ParameterValues
+from bigtensor.models.hidden_markov.declared_parameters import KERNEL
+from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS as MIXTURE_PARAMETERS
 from bigtensor.models.kernel_mixture.settings import Settings as KernelSettings
 from bigtensor.models.kernel_mixture.settings import settings_of as settings_of_mixture
 from bigtensor.statistics.codes.triple_counts import WINDOW
@@ -34,14 +32,12 @@ MOST_CHOSEN = 12
 
 @dataclass(frozen=True)
 class MarkovSettings:
-    """Resolved parameters, and the size of the data.
+    """Resolved parameters and the data that they are resolved for.
 
     Attributes
     ----------
-    views : tuple of (name, features)
-        Of categories one view of one feature.
-    categories : tuple of str
-        Names of the codes; empty for measured rows.
+    shape : DataShape
+        Size, names and types of the data.
     n_components : int
         Number of states, or the largest number to choose.
     chooses_states : bool
@@ -50,23 +46,24 @@ class MarkovSettings:
         Pseudo-count.
     max_iter : int
         Most EM iterations along whole sequences.
-    rows : int
-        Number of rows of the data.
     random_state : int
         Seed of the model.
     densities : kernel_mixture.settings.Settings, optional
         Settings of the densities of measured rows.
     """
 
-    views: NamedViews
-    categories: tuple[str, ...]
+    shape: DataShape
     n_components: int
     chooses_states: bool
     ridge: float
     max_iter: int
-    rows: int
     random_state: int
     densities: KernelSettings | None = None
+
+    @property
+    def categories(self) -> tuple[str, ...]:
+        """Names of the codes; empty for measured rows."""
+        return () if self.densities is not None else self.shape.categories[0]
 
     @property
     def n_categories(self) -> int:
@@ -74,10 +71,8 @@ class MarkovSettings:
         return len(self.categories)
 
 
-def settings_of(
-    model: Any, shape: DataShape, effective_rows: float, *, in_rounds: bool
-) -> MarkovSettings:
-    """Return the resolved parameters of a model.
+def settings_of(parameters: ParameterValues, shape: DataShape) -> MarkovSettings:
+    """Return the resolved parameters for the data.
 
     Raises
     ------
@@ -89,26 +84,22 @@ def settings_of(
         When there are too many categories, or fewer than states.
     """
     densities = None
-    if model.emissions == KERNEL:
-        densities = _density_settings(model, replace(shape, effective_rows=effective_rows))
+    if parameters.emissions == KERNEL:
+        densities = _density_settings(parameters, shape)
     else:
-        _check_categories(model, shape)
-    # an upper bound for every site: the rows of all sites
-    rows = max(shape.rows, math.ceil(effective_rows))
+        _check_categories(parameters, shape)
     return MarkovSettings(
-        views=shape.views,
-        categories=() if densities is not None else shape.categories[0],
-        n_components=most_states(model, shape),
-        chooses_states=model.n_components == "auto",
-        ridge=0.0 if model.ridge is None else float(model.ridge),
-        max_iter=_iterations(model, rows, in_rounds=in_rounds),
-        rows=rows,
-        random_state=model._seed,
+        shape=shape,
+        n_components=most_states(parameters, shape),
+        chooses_states=parameters.n_components == "auto",
+        ridge=0.0 if parameters.ridge is None else float(parameters.ridge),
+        max_iter=_iterations(parameters, shape),
+        random_state=parameters.random_state,
         densities=densities,
     )
 
 
-def _check_categories(model: Any, shape: DataShape) -> None:
+def _check_categories(parameters: ParameterValues, shape: DataShape) -> None:
     """Raise unless the data are one feature of few enough categories for the states."""
     if not shape.categories:
         raise DataError(
@@ -131,15 +122,15 @@ def _check_categories(model: Any, shape: DataShape) -> None:
             f"HiddenMarkovModel counts triples of at most {round(MOST_CELLS ** (1 / 3)) - 1}: put "
             "rare categories together"
         )
-    if model.n_components != "auto" and len(categories) < model.n_components:
+    if parameters.n_components != "auto" and len(categories) < parameters.n_components:
         raise IdentifiabilityError(
-            f"{model.n_components} states were asked for, and the feature "
+            f"{parameters.n_components} states were asked for, and the feature "
             f"{shape.features[0]!r} has {len(categories)} categories, whose triples support at "
             "most as many states: use fewer states"
         )
 
 
-def _density_settings(model: Any, shape: DataShape) -> KernelSettings:
+def _density_settings(parameters: ParameterValues, shape: DataShape) -> KernelSettings:
     """Return the settings of the densities of measured rows."""
     if shape.categories:
         raise DataError(
@@ -148,33 +139,30 @@ def _density_settings(model: Any, shape: DataShape) -> KernelSettings:
             + " is for measured values: leave it out, or convert measurements with "
             ".astype('float32')"
         )
-    if shape.rows < max(WINDOW, most_states(model, shape)):
+    if shape.rows < max(WINDOW, most_states(parameters, shape)):
         raise IdentifiabilityError(
-            Setting("n_components", model.n_components)
+            Setting("n_components", parameters.n_components)
             + " needs more rows; got "
             + Setting("n_samples", shape.rows)
         )
-    mixture = KernelMixture(
-        most_states(model, shape),
-        init="kmeans",
-        posterior_width=None,
-        random_state=model._seed,
-    )
-    return settings_of_mixture(mixture, shape, least_views=1)
+    defaults = {parameter.name: parameter.default for parameter in MIXTURE_PARAMETERS}
+    of_mixture = ParameterValues(
+        **defaults, views=None, random_state=parameters.random_state
+    ).changed(n_components=most_states(parameters, shape), init="kmeans", posterior_width=None)
+    return settings_of_mixture(of_mixture, shape, least_views=1)
 
 
-def most_states(model: Any, shape: DataShape) -> int:
+def most_states(parameters: ParameterValues, shape: DataShape) -> int:
     """Return the number of states, or the largest that may be chosen."""
-    if model.n_components != "auto":
-        return int(model.n_components)
+    if parameters.n_components != "auto":
+        return int(parameters.n_components)
     supported = len(shape.categories[0]) if shape.categories else shape.rows // WINDOW
     return max(1, min(MOST_CHOSEN, supported))
 
 
-def check_parameters(model: Any) -> None:
+def check_parameters(parameters: ParameterValues) -> None:
     """Raise a ParameterError for a parameter of a `HiddenMarkovModel` that is out of range."""
-    check_declared(model, PARAMETERS)
-    if model.emissions == KERNEL and model.missing == "marginalise":
+    if parameters.emissions == KERNEL and parameters.missing == "marginalise":
         raise ParameterError(
             Setting("missing", "marginalise")
             + " leaves missing categories out of a row, and "
@@ -184,14 +172,14 @@ def check_parameters(model: Any) -> None:
         )
 
 
-def _iterations(model: Any, rows: int, *, in_rounds: bool) -> int:
+def _iterations(parameters: ParameterValues, shape: DataShape) -> int:
     """Return the largest number of EM iterations along whole sequences."""
-    most = SEQUENCE_ITERATIONS if model.max_iter is None else int(model.max_iter)
-    if in_rounds:
+    most = SEQUENCE_ITERATIONS if parameters.max_iter is None else int(parameters.max_iter)
+    if shape.in_rounds:
         # messages cross the rows of all sites
         return 0
-    if model.refine == "auto" and rows > MOST_STEPS:
-        return min(most, LONG_ITERATIONS_OF_DENSITIES) if model.emissions == KERNEL else 0
-    if model.refine == "auto":
+    if parameters.refine == "auto" and shape.most_rows > MOST_STEPS:
+        return min(most, LONG_ITERATIONS_OF_DENSITIES) if parameters.emissions == KERNEL else 0
+    if parameters.refine == "auto":
         return most
-    return most if model.refine == "sequences" else 0
+    return most if parameters.refine == "sequences" else 0

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.errors import Message, SequenceWarning, Setting
-from bigtensor.models.contract.script import Solved
-from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.pilot.outliers import sample_outliers
 from bigtensor.models.words.faults import as_warnings

@@ -56,7 +56,7 @@ def without_constant_features(
     """
     views: list[tuple[str, tuple[str, ...]]] = []
     left_out: LeftOut = {}
-    for name, members in settings.views:
+    for name, members in settings.shape.views:
         kept = varying[settings.slices[name]]
         remaining = tuple(member for member, keep in zip(members, kept, strict=True) if keep)
         if remaining:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bigtensor.models.words.description import Facts, Line
+from bigtensor.models.words.label_level import level_of
 from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
     judged_outcome,
@@ -17,6 +18,12 @@ from bigtensor.models.words.report_blocks import ReportParts
 
 class KernelMixtureDescription(JudgedMixtureDescription):
     """Facts and words on a kernel mixture: its verdict, notes and likelihoods."""
+
+    def outcome(self, model: Any) -> list[Line]:
+        """Return how a fit ended, as names and words."""
+        diagnostics = model.diagnostics_
+        initialisation = "spectral" if "spectral" in diagnostics else "k-means"
+        return judged_outcome(diagnostics, initialisation) + _populations_in_words(model)
 
     def lines(self, facts: Mapping[str, Any]) -> Iterator[str]:
         """Return weights, verdict and likelihoods in words."""
@@ -51,7 +58,10 @@ class KernelMixtureDescription(JudgedMixtureDescription):
         return report_parts(model, rows)
 
 
-def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words."""
-    diagnostics = model.diagnostics_
-    return judged_outcome(diagnostics, "spectral" if "spectral" in diagnostics else "k-means")
+def _populations_in_words(model: Any) -> list[Line]:
+    """Return how many populations there are, and how they were merged."""
+    level = level_of(model)
+    if level.of_component is None:
+        return []
+    merged = f"{level.count}, merged from {len(level.of_component)} components"
+    return [("populations", f"{merged} by {model.merge_tree_.criterion}")]

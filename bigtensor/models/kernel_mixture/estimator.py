@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -15,22 +14,19 @@ from bigtensor.features.kernels.kernel import Kernel
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.containers import labelled_like
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import RandomState, checked_points
 from bigtensor.models.contract.run import RunOptions
-from bigtensor.models.contract.script import PlannedPass, Script
+from bigtensor.models.contract.script import FitSteps
+from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.kernel_mixture.description import (
     KernelMixtureDescription,
-    outcome_in_words,
 )
 from bigtensor.models.kernel_mixture.parameter_checks import check_parameters, without_effect
 from bigtensor.models.kernel_mixture.planned_passes import planned_preparation, planned_refinement
-from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.script import (
     STORED_CLASSES,
     prepare,
     refine,
-    without_rows,
 )
 from bigtensor.models.kernel_mixture.settings import settings_of
 from bigtensor.models.kernel_mixture.solution import KernelFit, KernelSolution
@@ -54,83 +50,87 @@ class KernelMixture(MixtureAnswers):
     Parameters
     ----------
     n_components : int or "auto", default "auto"
-        Number of components k. ``"auto"`` counts the singular values of the cross-covariance of
-        views in the pilot sample that exceed the singular values under permuted rows. If
-        components are merged into populations, it is 150, and at most one for every 50 rows.
+        Number of components k: ``"auto"`` counts them in the pilot sample, or takes up to 150 if
+        they are merged into populations. The count is the number of singular values of the
+        cross-covariance of views that exceed the singular values under permuted rows. Components
+        that are merged have at least 50 rows each on average.
     views : mapping of str to feature names or columns, optional
         Features that may depend on each other within a component share a view. By default every
         feature is its own view. The spectral initialisation needs three views, k-means two.
     units : {"auto", "own", "common"}, default "auto"
-        Units in which the clusters of the sample compare features. ``"own"`` divides every feature
-        by its spread. ``"common"`` compares features as they are, because all have the same units,
-        such as markers of a cytometer on one scale. A marker that spreads more then counts more.
-        ``"auto"`` is ``"common"`` for stores in which an import recorded that it put all features
-        of the views on one scale, and ``"own"`` otherwise.
+        Units in which clusters of the pilot sample compare features: ``"own"`` divides every
+        feature by its spread, ``"common"`` takes features as they are, and ``"auto"`` is
+        ``"common"`` if the import put all features on one scale. Otherwise ``"auto"`` is ``"own"``.
+        With common units, such as markers of a cytometer on one scale, a marker that spreads more
+        counts more.
     kernel : str, CustomKernel, or mapping of views to these, default "gaussian"
-        Kernel of every view: ``"gaussian"`` (the default of views that a mapping leaves out),
-        ``"laplace"``, a user-defined kernel, or ``"delta"`` for views of one feature that holds
-        codes of categories. Views of one measured feature use it for the moments. Their densities
-        are smoothed histograms with any kernel.
+        Kernel by which every view compares rows. It is ``"gaussian"``, ``"laplace"``, a
+        user-defined kernel, or ``"delta"`` for views of one feature that holds codes of categories.
+        Views that a mapping leaves out have ``"gaussian"``. Views of one measured feature use the
+        kernel for the moments. Their densities are smoothed histograms with any kernel.
     view_groups : three lists of view names, optional
         View groups whose moments the spectral initialisation decomposes. Views outside all groups
         follow by regression on the sample (Song et al. 2014, sec. 3). By default all views are in
         a group, about equally many in each, unless other groups separate the components clearly
         better. The order of the views does not matter.
     bandwidth : {"auto", "gap", "cross-validation"} or float, default "auto"
-        Bandwidth of the kernel features of the moments, which the spectral initialisation alone
-        uses. ``"auto"`` is twice the width of a rule of thumb. A number multiplies the bandwidth
-        of ``"auto"``, so that 1.0 is ``"auto"``. ``"gap"`` and ``"cross-validation"`` try 1/4,
-        1/2, 1 and 2 times the bandwidth of ``"auto"``, and take the one with the largest spectral
-        gap in the sample, or with the best likelihood of held-out rows, which takes two more
-        passes.
+        Bandwidth of the kernels in the spectral initialisation: a number multiplies the bandwidth
+        of ``"auto"``, and ``"gap"`` and ``"cross-validation"`` choose from four multiples of it.
+        ``"auto"`` is twice the width of a rule of thumb. The multiples are 1/4, 1/2, 1 and 2.
+        ``"gap"`` takes the one with the largest spectral gap in the sample, and
+        ``"cross-validation"`` the one with the best likelihood of held-out rows, which takes two
+        more passes.
     views_share_components : bool, default False
-        If True, a component has the same density in all views, such as repeated measurements. The
-        views then have equally many features.
+        Components have the same density in all views, as in repeated measurements. The views then
+        have equally many features.
     init : {"auto", "spectral", "kmeans"}, default "auto"
-        Initialisation. By default it is spectral, and k-means clusters of the sample if components
-        are merged into populations.
+        Initialisation of the EM iterations: ``"auto"`` is ``"kmeans"`` if components are merged
+        into populations, and ``"spectral"`` otherwise. ``"kmeans"`` takes clusters of the pilot
+        sample.
     posterior_width : float or None, default "auto"
-        Smallest width of the densities behind labels and posterior probabilities, for views of one
-        measured feature. Its unit is the scale of the feature inside the clusters of the sample.
-        None uses the reported densities, which have a width of each component's own. ``"auto"`` is
-        None after a spectral initialisation, 1.25 after k-means, and 1 if components are merged.
-        Broad densities keep labels steady if components are no products of views, as in cytometry.
+        Smallest width of the densities behind labels and posterior probabilities, in multiples of
+        the scale of a feature inside the clusters of the pilot sample. It applies to views of one
+        measured feature. None uses the reported densities, which have a width of each component's
+        own. ``"auto"`` is None after a spectral initialisation, 1.25 after k-means, and 1 if
+        components are merged. Broad densities keep labels steady if components are no products of
+        views, as in cytometry.
     max_iter : int, optional
-        Largest number of EM iterations over all rows, at least one. The default is 2 after a
-        spectral initialisation (4 from half a million rows on), and 2 before components are
-        merged. After a doubtful initialisation it is up to 20 until convergence, and 20 with broad
-        densities, which do not climb the likelihood. From four million rows on, these iterations
-        read a million rows spread over the data (4 iterations after an initialisation that is not
-        doubtful), and 2 iterations over all rows follow. If components are merged, no iteration
-        over all rows follows.
+        Largest number of EM iterations over all rows, by default between 2 and 20. It is at least
+        one. The default is 2 after a spectral initialisation (4 from half a million rows on), and 2
+        before components are merged. After a doubtful initialisation it is up to 20 until
+        convergence, and 20 with broad densities, which do not climb the likelihood. From four
+        million rows on, these iterations read a million rows spread over the data (4 iterations
+        after an initialisation that is not doubtful), and 2 iterations over all rows follow. If
+        components are merged, no iteration over all rows follows.
     moments_rows : int or {"auto", "all"}, default "auto"
-        Rows of the moments of a spectral initialisation. ``"auto"`` is all rows of fewer than four
-        million, and a million rows spread over larger data, because EM iterations over the same
-        million and over all rows follow. A doubtful initialisation is then compared with two
-        others by the likelihood. A number is the least number of rows. ``"all"`` sums all rows,
-        and 4 EM iterations over all rows follow. Rounds (`prepare`, `accumulate`, `solve`) use all
-        rows.
+        Rows of the moments of the spectral initialisation: ``"auto"`` is all rows of fewer than
+        four million, and a million rows spread over larger data. EM iterations over the same
+        million and over all rows follow. A doubtful initialisation is then compared with two others
+        by the likelihood. A number is the least number of rows. ``"all"`` sums all rows, and 4 EM
+        iterations over all rows follow. Rounds (`prepare`, `accumulate`, `solve`) use all rows.
     n_populations : int or "auto", optional
-        Number of populations that many components are merged into, because real populations are
-        seldom products of views. ``predict`` and ``predict_proba`` answer for populations.
-        ``"auto"`` is the most informative number on which two halves of the sample agree. By
-        default components are merged if neither their number nor ``init`` is given, features
-        depend on each other within components, and there are rows enough.
+        Number of populations that many components are merged into and that labels stand for:
+        ``"auto"`` is the most informative number on which two halves of the pilot sample agree.
+        Components are merged because real populations are seldom products of views. ``predict`` and
+        ``predict_proba`` answer for populations. By default components are merged if neither their
+        number nor ``init`` is given, features depend on each other within components, and there are
+        rows enough.
     merging : str or None, default "consensus"
-        Rule by which components are merged. ``"consensus"`` unites components that several trees
-        unite early: the tree of all rows and the trees of random halves of the pilot sample. Each
-        tree is merged by ``"separation"``, which is misclassification weighted by mass.
-        ``"misclassification"`` merges the pair with the largest misclassification probability, the
-        larger of the two probabilities of a pair (Hennig 2010). ``"mean_misclassification"`` takes
-        the mean of the two, ``"quadratic_entropy"`` the fall of the quadratic entropy, and
-        ``"overlap"`` the cosine of the posterior probabilities. With None components are never
-        merged.
+        Rule by which components are merged into populations: ``"consensus"`` unites components that
+        trees of all rows and of halves of the pilot sample unite early, and the others are criteria
+        for one tree of all rows. Each tree of the consensus is merged by ``"separation"``, which is
+        misclassification weighted by mass. ``"misclassification"`` merges the pair with the largest
+        misclassification probability, the larger of the two probabilities of a pair (Hennig 2010).
+        ``"mean_misclassification"`` takes the mean of the two, ``"quadratic_entropy"`` the fall of
+        the quadratic entropy, and ``"overlap"`` the cosine of the posterior probabilities. With
+        None components are never merged.
     decomposition : {"jacobi", "power"}, default "jacobi"
-        Joint diagonalisation, or the robust tensor power method with deflation.
+        Joint diagonalisation, or the robust tensor power method with deflation. Their results
+        differ little.
     landmarks : {"kmeans", "kmeans++", "uniform", "cholesky"}, default "kmeans"
-        Choice of the landmarks of the kernel features from the sample: centres of clusters, rows
-        of the seeding of clusters, rows at random, or the pivots of a randomly pivoted incomplete
-        Cholesky decomposition (Chen, Epperly, Tropp and Webber 2023).
+        Landmarks of the kernel features: centres of clusters of the pilot sample, rows that seed
+        clusters, rows at random, or the pivots of a Cholesky decomposition. The decomposition is
+        incomplete and randomly pivoted (Chen, Epperly, Tropp and Webber 2023).
     landmark_tolerance : float, optional
         Relative trace error of the kernel matrix down to which landmarks are added.
     n_landmarks : int, default 100
@@ -141,14 +141,15 @@ class KernelMixture(MixtureAnswers):
         Bins of the histograms of views of one feature. By default 2048, and 512 from 50 components
         on or below 2,000 rows.
     pilot_rows : int, optional
-        Rows of the pilot sample, from which bandwidths, landmarks and directions are chosen. By
-        default 20,000, and 50,000 with ``n_populations``.
+        Rows of the pilot sample, by default 20,000, and 50,000 with ``n_populations``. Bandwidths,
+        landmarks and directions are chosen from the sample. Take more if the smallest component has
+        fewer than a hundred rows in it.
     feature_dtype : {"float32", "float64"}, default "float32"
         Precision of kernel features, densities and posterior probabilities of rows. Sums over rows
-        are float64.
+        are float64. With ``"float64"`` parameters agree to 1e-8 for any chunks of the data.
     missing : {"raise", "omit"}, default "raise"
-        ``"raise"``: rows with NaN or infinities are an error. ``"omit"``: such rows are left out
-        and counted.
+        Rule for rows with NaN or infinities: ``"raise"`` is an error, and ``"omit"`` leaves the
+        rows out and counts them.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -186,9 +187,21 @@ class KernelMixture(MixtureAnswers):
     ('sample',)
     """
 
+    declares = PARAMETERS
     takes = Data(kinds={"measured"})
+    steps = FitSteps(
+        settings_of,
+        prepare,
+        refine,
+        planned_preparation,
+        planned_refinement,
+        check=check_parameters,
+        without_effect=without_effect,
+    )
     stored_classes = STORED_CLASSES
     description = KernelMixtureDescription()
+
+    solution_: KernelFit
 
     def __init__(
         self,
@@ -324,7 +337,7 @@ class KernelMixture(MixtureAnswers):
         statistic = PosteriorMeans(
             self._solution.mixture(), view, shaped, math.prod(example.shape[1:])
         )
-        means: NDArray[np.float64] = self._sum(X, "expectation", statistic, options)
+        means: NDArray[np.float64] = self.sum_rows(X, "expectation", statistic, **options)
         return means.reshape(-1, *example.shape[1:])
 
     def predict_view(
@@ -357,7 +370,7 @@ class KernelMixture(MixtureAnswers):
         function = ConditionalMeans(
             self._solution.without(view).mixture(), means.reshape(len(means), -1)
         )
-        return self._evaluate(X, "expectation", function, frozenset({view}))
+        return self.row_output(X, "expectation", function, unseen=frozenset({view}))
 
     def view_kernel(self, view: str) -> Kernel:
         """Return the kernel of the densities of an embedded view.
@@ -372,7 +385,7 @@ class KernelMixture(MixtureAnswers):
 
     def _require_view(self, view: str) -> None:
         """Raise unless the model is fitted and has this view."""
-        self._require_fitted()
+        self.require_fitted()
         names = self.views_.names
         if view not in names:
             raise ViewError(f"there is no view {view!r}; the model has {', '.join(names)}")
@@ -380,40 +393,10 @@ class KernelMixture(MixtureAnswers):
     @property
     def _solution(self) -> KernelSolution:
         """Weights and densities of the components."""
-        self._require_fitted()
-        assert isinstance(self._fitted, KernelFit)
-        return self._fitted.solution
+        self.require_fitted()
+        return self.solution_.solution
 
-    def _prepare(self, shape: DataShape, expected: float | None = None) -> Script:
-        """Ask for a sample, and fix everything that the sums depend on."""
-        settings = settings_of(self, shape)
-        if expected is None:
-            return (yield from prepare(settings, shape))
-        # rounds go on with what was asked for: their later steps see no rows of the sample
-        settings = replace(settings, effective_rows=expected, if_dependent=None)
-        return without_rows((yield from prepare(settings, shape)))
-
-    def _refine(self, preparation: Preparation) -> Script:
-        """Ask for the moments and the posterior sums, and solve between them."""
-        return refine(preparation)
-
-    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of the passes of `_prepare`."""
-        return planned_preparation(shape, settings_of(self, shape))
-
-    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of the passes of `_refine`."""
-        return planned_refinement(settings_of(self, shape))
-
-    def _adopt(self, fitted: KernelFit) -> None:
-        """Set `_fitted` and the fitted attributes."""
-        self._fitted = fitted
+    def set_fitted_attributes(self, solution: KernelFit) -> None:
+        """Set the attributes that users read."""
         self.n_iter_ = len(self.diagnostics_.get("mean_log_likelihood", ()))
-        self.weights_ = fitted.solution.weights
-
-    _check_parameters = check_parameters
-    _without_effect = without_effect
-
-    def _outcome_in_words(self) -> list[tuple[str, str]]:
-        """Return how the fit ended, as names and words."""
-        return outcome_in_words(self) + self._populations_in_words()
+        self.weights_ = solution.solution.weights

@@ -176,7 +176,7 @@ def _members(
     Two views stay two groups, whose dependence can be counted but not decomposed.
     """
     names = list(values)
-    features = dict(settings.views)
+    features = dict(settings.shape.views)
     sizes = [len(features[name]) for name in names]
     members: Members
     if settings.groups is not None:

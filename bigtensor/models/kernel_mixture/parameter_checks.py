@@ -3,46 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from bigtensor.errors import Message, ParameterError, Setting
 from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.features.kernels.kernel import KERNELS
-from bigtensor.models.contract.declarations import check_declared
-from bigtensor.models.contract.parameters import check_integer
-from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS
+from bigtensor.models.contract.parameters import ParameterValues, check_integer
 from bigtensor.models.kernel_mixture.settings import DELTA, start_of
 
 
-def check_parameters(model: Any) -> None:
+def check_parameters(parameters: ParameterValues) -> None:
     """Raise a ParameterError for a parameter of a `KernelMixture` that is out of range."""
-    check_declared(model, PARAMETERS)
-    _check_kernels(model.kernel)
-    if model.view_groups is not None and not _are_lists(model.view_groups):
+    _check_kernels(parameters.kernel)
+    if parameters.view_groups is not None and not _are_lists(parameters.view_groups):
         raise ParameterError(
-            Setting("view_groups") + f" is {model.view_groups!r}; expected three lists of views"
+            Setting("view_groups")
+            + f" is {parameters.view_groups!r}; expected three lists of views"
         )
-    if model.n_components != "auto":
-        _check_against_components(model, int(model.n_components))
-    if model.merging is None and model.n_populations is not None:
+    if parameters.n_components != "auto":
+        _check_against_components(parameters, int(parameters.n_components))
+    if parameters.merging is None and parameters.n_populations is not None:
         raise ParameterError(
             Setting("merging")
             + " is None, but "
             + Setting("n_populations")
-            + f" is {model.n_populations!r}; populations are merged components: leave out one of "
-            "the two"
+            + f" is {parameters.n_populations!r}; populations are merged components: leave out one "
+            "of the two"
         )
 
 
-def without_effect(model: Any) -> Message | None:
+def without_effect(parameters: ParameterValues) -> Message | None:
     """Return a sentence on a parameter that is given although nothing uses it, if there is one."""
-    if model.bandwidth == "auto" or start_of(model) == "spectral":
+    if parameters.bandwidth == "auto" or start_of(parameters) == "spectral":
         return None
-    conflicting = Setting("init", "kmeans") if model.init == "kmeans" else Setting("n_populations")
+    conflicting = (
+        Setting("init", "kmeans") if parameters.init == "kmeans" else Setting("n_populations")
+    )
     bandwidth = Setting("bandwidth")
     return (
         bandwidth
-        + f" is {model.bandwidth!r}, but moments are not used with "
+        + f" is {parameters.bandwidth!r}, but moments are not used with "
         + conflicting
         + ": leave "
         + bandwidth
@@ -51,16 +50,16 @@ def without_effect(model: Any) -> Message | None:
     )
 
 
-def _check_against_components(model: Any, k: int) -> None:
+def _check_against_components(parameters: ParameterValues, k: int) -> None:
     """Raise a ParameterError for a number that does not go with the number of components."""
-    if model.pilot_rows is not None:
-        check_integer("pilot_rows", model.pilot_rows, max(100, k))
-    if model.n_directions is not None:
-        check_integer("n_directions", model.n_directions, k, 3 * k)
-    if model.n_populations not in (None, "auto") and int(model.n_populations) > k:
+    if parameters.pilot_rows is not None:
+        check_integer("pilot_rows", parameters.pilot_rows, max(100, k))
+    if parameters.n_directions is not None:
+        check_integer("n_directions", parameters.n_directions, k, 3 * k)
+    if parameters.n_populations not in (None, "auto") and int(parameters.n_populations) > k:
         raise ParameterError(
             Setting("n_populations")
-            + f" is {model.n_populations}; expected an integer from 1 to {k}, the number of "
+            + f" is {parameters.n_populations}; expected an integer from 1 to {k}, the number of "
             "components that are merged: use more of these, or leave "
             + Setting("n_components")
             + " out"

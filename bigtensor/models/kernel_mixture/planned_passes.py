@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +13,6 @@ from bigtensor.features.kernels.kernel import default_kernel
 from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import MOST_CATEGORIES, OneHot
-from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.kernel_mixture.choices.alternative_initialisations import alternatives_to
 from bigtensor.models.kernel_mixture.choices.bandwidth import (
@@ -40,12 +38,12 @@ from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
 
 
-def planned_preparation(shape: DataShape, settings: Settings) -> list[PlannedPass]:
+def planned_preparation(settings: Settings) -> list[PlannedPass]:
     """Return upper bounds of the passes before the moments."""
     sample = pilot_pass(settings, least_candidates=LEAST_CANDIDATES)
-    planned = [PlannedPass(sample, driver_nbytes=_sample_nbytes(shape, settings))]
+    planned = [PlannedPass(sample, driver_nbytes=_sample_nbytes(settings))]
     if settings.spectral and settings.bandwidth == "cross-validation":
-        names, windows = candidate_names(), moments_windows(settings, shape.rows)
+        names, windows = candidate_names(), moments_windows(settings, settings.shape.rows)
         moments = training_moments(dict.fromkeys(names, _blank_groups(settings)), 0)
         scores = held_out_scores(dict.fromkeys(names, blank_mixture(settings)), 0)
         planned += [
@@ -57,7 +55,7 @@ def planned_preparation(shape: DataShape, settings: Settings) -> list[PlannedPas
 
 def planned_refinement(settings: Settings) -> list[PlannedPass]:
     """Return upper bounds of the moments and the posterior passes."""
-    rows, planned, starts = settings.rows, list[PlannedPass](), 1
+    rows, planned, starts = settings.shape.rows, list[PlannedPass](), 1
     stages = longest_stages(settings)
     if settings.spectral:
         windows = moments_windows(settings, rows)
@@ -86,7 +84,7 @@ def planned_refinement(settings: Settings) -> list[PlannedPass]:
     return planned
 
 
-def _sample_nbytes(shape: DataShape, settings: Settings) -> int:
+def _sample_nbytes(settings: Settings) -> int:
     """Return an upper bound of the bytes that the driver derives from the sample, in float64.
 
     The features of all views lie there once by view and once beside each other in groups, with two
@@ -94,14 +92,14 @@ def _sample_nbytes(shape: DataShape, settings: Settings) -> int:
     """
     features = 0
     if settings.spectral:
-        features = (2 * len(settings.views) + 2) * settings.n_landmarks
-    columns = 4 * len(shape.features) + max(features, 6 * settings.n_components)
+        features = (2 * len(settings.shape.views) + 2) * settings.n_landmarks
+    columns = 4 * len(settings.shape.features) + max(features, 6 * settings.n_components)
     return 8 * _held_rows(settings) * columns
 
 
 def _held_rows(settings: Settings) -> int:
     """Return the largest number of rows of the sample after rows are repeated by their weights."""
-    return min(settings.pilot_rows, max(settings.rows, math.ceil(settings.effective_rows)))
+    return min(settings.pilot_rows, settings.shape.most_rows)
 
 
 def _blank_posterior(stage: Stage, settings: Settings) -> Pass[Any]:
@@ -123,7 +121,7 @@ def _blank_map(view: str, n_features: int, settings: Settings) -> FeatureMap:
         return OneHot(
             np.arange(float(MOST_CATEGORIES)), np.zeros((MOST_CATEGORIES, n_features)), dtype
         )
-    p, width = settings.n_landmarks, len(dict(settings.views)[view])
+    p, width = settings.n_landmarks, len(dict(settings.shape.views)[view])
     return Nystroem(
         # so far apart that nothing of them can be tabulated: the larger workspace
         np.linspace(0, 1e9, p)[:, None] * np.ones(width),
@@ -136,7 +134,7 @@ def _blank_map(view: str, n_features: int, settings: Settings) -> FeatureMap:
 
 def _blank_groups(settings: Settings) -> Groups:
     """Return groups of feature maps of the right sizes."""
-    names = [name for name, _ in settings.views]
+    names = [name for name, _ in settings.shape.views]
     # the data choose the groups: two of one view leave the largest third
     members = settings.groups or (tuple(names[:-2]), (names[-2],), (names[-1],))
     first, second, third = (

@@ -81,7 +81,7 @@ class Preparation:
     @property
     def views(self) -> NamedViews:
         """The views with their features."""
-        return self.settings.views
+        return self.settings.shape.views
 
     @property
     def slices(self) -> dict[str, slice]:
@@ -118,7 +118,7 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     DataError
         When a feature is constant, or the sample has fewer rows than components.
     """
-    names = [name for _, members in settings.views for name in members]
+    names = [name for _, members in settings.shape.views for name in members]
     rows = np.asarray(sample.values, np.float64)
     clustering_weight = sample.weight
     if settings.n_populations is not None and settings.n_components >= MANY:
@@ -217,7 +217,7 @@ def _compared(rows: FloatArray, settings: Settings) -> tuple[FloatArray, list[st
     In common units measured features are divided by one length, about their spread, so that their
     unit does not decide their weight beside the indicators.
     """
-    names = [name for _, members in settings.views for name in members]
+    names = [name for _, members in settings.shape.views for name in members]
     measured, unit = _measured_columns(settings), _unit(rows, settings)
     compared, compared_names = [rows[:, measured] / unit], [names[column] for column in measured]
     for column in settings.categorical_columns:
@@ -229,7 +229,7 @@ def _compared(rows: FloatArray, settings: Settings) -> tuple[FloatArray, list[st
 
 def _measured_columns(settings: Settings) -> list[int]:
     """Return the columns of measured features in the values of a block."""
-    columns = range(sum(len(members) for _, members in settings.views))
+    columns = range(len(settings.shape.features))
     return [column for column in columns if column not in settings.categorical_columns]
 
 

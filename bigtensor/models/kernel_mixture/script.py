@@ -17,7 +17,6 @@ from bigtensor.features.kernels.kernel import GaussianKernel, LaplaceKernel
 from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.plain_maps import OneHot
 from bigtensor.models.answers.populations import Populations
-from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import Estimate, Script, Solved, Step
 from bigtensor.models.kernel_mixture.choices.alternative_initialisations import best_initialisation
 from bigtensor.models.kernel_mixture.choices.bandwidth import with_chosen_bandwidth
@@ -79,7 +78,13 @@ STORED_CLASSES = (
 """Dataclasses that a saved kernel mixture, prepared or fitted, is made of."""
 
 
-def prepare(settings: Settings, shape: DataShape) -> Script:
+def prepare(settings: Settings) -> Script:
+    """Ask for a sample, and fix everything that the sums depend on. In rounds no row is kept."""
+    preparation: Preparation = yield from prepare_from_sample(settings)
+    return without_rows(preparation) if settings.shape.in_rounds else preparation
+
+
+def prepare_from_sample(settings: Settings) -> Script:
     """Ask for a sample, and fix everything that the sums depend on.
 
     Constant features are left out of the sample, the settings, the preparation, and all later
@@ -103,7 +108,7 @@ def prepare(settings: Settings, shape: DataShape) -> Script:
     if settings.if_dependent is not None:
         yield Step("measuring dependence within components")
     settings, dependence = with_populations_if_dependent(sample, settings)
-    windows = moments_windows(settings, shape.rows)
+    windows = moments_windows(settings, settings.shape.rows)
     yield Step("preparing the features")
     preparation = yield from with_chosen_bandwidth(prepare_from(sample, settings), windows)
     if counted_in_sample:
@@ -191,7 +196,7 @@ def _concluded(
     evidence = Evidence(
         weights=fit.solution.weights,
         order=order,
-        rows=settings.effective_rows if stage.windows else passes.sums.weight,
+        rows=settings.shape.all_rows if stage.windows else passes.sums.weight,
         scores=scores,
         labelled=None if co_posterior is None else co_posterior.assigned.sum(axis=0),
         population_weights=None if fit.populations is None else fit.populations.weights,
@@ -215,7 +220,7 @@ def _initialisation(
         return clustered_components(preparation).mixture(), True
     settings = preparation.settings
     # in rounds, all sites sum all their rows
-    windows = None if preparation.pilot is None else moments_windows(settings, settings.rows)
+    windows = None if preparation.pilot is None else moments_windows(settings, settings.shape.rows)
     moments = yield moments_pass(preparation.groups, windows)
     yield Step("decomposing the moments")
     spectral = spectral_components(moments, preparation, diagnostics)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from bigtensor.decomposition.merging.component_merging import CRITERIA_OF_PRODUCTS
 from bigtensor.decomposition.multiview.mixture_candidates import Method
@@ -18,7 +17,8 @@ from bigtensor.errors import (
     ViewError,
 )
 from bigtensor.features.kernels.custom_kernel import CustomKernel
-from bigtensor.models.contract.data_shape import DataShape, view_slices
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.parameters import ParameterValues
 
 DELTA = "delta"
 """The kernel of views that are categories."""
@@ -43,14 +43,12 @@ class Settings:
 
     Attributes
     ----------
-    n_components, rows : int
-        Number of components, and of rows of the data.
-    effective_rows : float
-        Number of rows of all sites, which weighted rows stand for: the sum of their weights.
+    shape : DataShape
+        Size, names and types of the data.
+    n_components : int
+        Number of components.
     counted : bool
         True if the number of components is counted. It is then at most `n_components`.
-    views : tuple of (name, features)
-        Names of the views, with their features.
     least_views : int
         Number of views without which components cannot be told apart.
     units : {"own", "common"}
@@ -98,11 +96,9 @@ class Settings:
         Settings for the case that features depend on each other within components.
     """
 
+    shape: DataShape
     n_components: int
     counted: bool
-    rows: int
-    effective_rows: float
-    views: tuple[tuple[str, tuple[str, ...]], ...]
     least_views: int
     units: str
     kernels: Mapping[str, ViewKernel]
@@ -123,8 +119,6 @@ class Settings:
     wanted_bins: int | None
     pilot_rows: int
     feature_dtype: str
-    dtype: str
-    has_weight: bool
     random_state: int
     notes: tuple[str, ...] = ()
     if_dependent: Settings | None = None
@@ -132,7 +126,7 @@ class Settings:
     @property
     def slices(self) -> dict[str, slice]:
         """The columns of every view in the values of a block."""
-        return view_slices(self.views)
+        return self.shape.slices
 
     def with_views(
         self,
@@ -143,7 +137,7 @@ class Settings:
         other = self.if_dependent
         return replace(
             self,
-            views=views,
+            shape=replace(self.shape, views=views),
             kernels={name: self.kernels[name] for name, _ in views},
             groups=groups,
             if_dependent=None if other is None else other.with_views(views, other.groups),
@@ -162,7 +156,7 @@ class Settings:
     @property
     def bins(self) -> int:
         """Bins of the histograms: fewer for few rows, and where tables would be large."""
-        fewer = self.n_components >= MANY or self.effective_rows < FEW_ROWS
+        fewer = self.n_components >= MANY or self.shape.all_rows < FEW_ROWS
         return self.wanted_bins or (FEWER_BINS if fewer else BINS)
 
     @property
@@ -174,14 +168,14 @@ class Settings:
     @property
     def tabulated(self) -> tuple[str, ...]:
         """The views whose densities are smoothed histograms: of one measured feature."""
-        return tuple(name for name, _ in self.views if name not in self.embedded)
+        return tuple(name for name, _ in self.shape.views if name not in self.embedded)
 
     @property
     def embedded(self) -> tuple[str, ...]:
         """The views whose densities are sums of features: all others."""
         return tuple(
             name
-            for name, members in self.views
+            for name, members in self.shape.views
             if len(members) > 1
             or self.kernels[name] == DELTA
             or isinstance(self.kernels[name], CustomKernel)
@@ -265,13 +259,15 @@ def _view_kernels(kernels: Any, shape: DataShape, *, shared: bool) -> dict[str, 
     return by_view
 
 
-def settings_of(model: Any, shape: DataShape, *, least_views: int | None = None) -> Settings:
+def settings_of(
+    parameters: ParameterValues, shape: DataShape, *, least_views: int | None = None
+) -> Settings:
     """Resolve the parameters of a `KernelMixture` for the data.
 
     Parameters
     ----------
-    model : KernelMixture
-        A fitted model.
+    parameters : ParameterValues
+        Parameters of the model.
     shape : DataShape
         Size, names and types of the data.
     least_views : int, optional
@@ -284,91 +280,88 @@ def settings_of(model: Any, shape: DataShape, *, least_views: int | None = None)
     IdentifiabilityError
         When there are fewer rows than components.
     """
-    start = start_of(model)
+    start = start_of(parameters)
     least_views = least_views or (3 if start == "spectral" else 2)
-    _check_views(model, start, shape, least_views)
-    k = n_components_of(model, int(shape.effective_rows))
+    _check_views(parameters, start, shape, least_views)
+    k = n_components_of(parameters, int(shape.effective_rows))
     if shape.most_occurrences < max(2, k):
         raise IdentifiabilityError(
             Setting("n_components", k) + " needs more rows; got " + Setting("n_samples", shape.rows)
         )
     return Settings(
+        shape=shape,
         n_components=k,
-        counted=model.n_components == "auto" and model.n_populations is None,
-        rows=shape.rows,
-        effective_rows=shape.effective_rows,
-        views=shape.views,
+        counted=parameters.n_components == "auto" and parameters.n_populations is None,
         least_views=least_views,
-        units=_units(model, shape),
-        kernels=_view_kernels(model.kernel, shape, shared=model.views_share_components),
-        groups=_view_groups(model, shape),
-        bandwidth=model.bandwidth,
+        units=_units(parameters, shape),
+        kernels=_view_kernels(parameters.kernel, shape, shared=parameters.views_share_components),
+        groups=_view_groups(parameters, shape),
+        bandwidth=parameters.bandwidth,
         spectral=start == "spectral",
-        shared=model.views_share_components,
-        posterior_width=_posterior_width(model, start),
-        max_iter=model.max_iter,
-        moments_rows=model.moments_rows,
-        n_populations=model.n_populations,
-        merging=model.merging,
-        decomposition=model.decomposition,
-        landmarks=model.landmarks,
-        landmark_tolerance=model.landmark_tolerance,
+        shared=parameters.views_share_components,
+        posterior_width=_posterior_width(parameters, start),
+        max_iter=parameters.max_iter,
+        moments_rows=parameters.moments_rows,
+        n_populations=parameters.n_populations,
+        merging=parameters.merging,
+        decomposition=parameters.decomposition,
+        landmarks=parameters.landmarks,
+        landmark_tolerance=parameters.landmark_tolerance,
         # narrow integers of NumPy would overflow in sizes
-        n_landmarks=int(model.n_landmarks),
-        wanted_directions=model.n_directions,
-        wanted_bins=model.bins,
-        pilot_rows=_pilot_rows(model),
-        feature_dtype=model.feature_dtype,
-        dtype=shape.dtype,
-        has_weight=shape.has_weight,
-        random_state=model._seed,
-        notes=_notes(model, shape),
-        if_dependent=_settings_if_dependent(model, shape),
+        n_landmarks=int(parameters.n_landmarks),
+        wanted_directions=parameters.n_directions,
+        wanted_bins=parameters.bins,
+        pilot_rows=_pilot_rows(parameters),
+        feature_dtype=parameters.feature_dtype,
+        random_state=parameters.random_state,
+        notes=_notes(parameters, shape),
+        if_dependent=_settings_if_dependent(parameters, shape),
     )
 
 
-def _settings_if_dependent(model: Any, shape: DataShape) -> Settings | None:
+def _settings_if_dependent(parameters: ParameterValues, shape: DataShape) -> Settings | None:
     """Return the settings of populations where the data may decide for them.
 
-    They do if neither components nor populations were asked for.
+    They do if neither components nor populations were asked for. Later steps of a fit in rounds see
+    no rows of the sample, so that the data decide nothing there.
     """
     undecided = (
-        model.n_components == "auto"
-        and model.n_populations is None
-        and model.merging is not None
-        and model.init == "auto"
-        and not model.views_share_components
+        not shape.in_rounds
+        and parameters.n_components == "auto"
+        and parameters.n_populations is None
+        and parameters.merging is not None
+        and parameters.init == "auto"
+        and not parameters.views_share_components
     )
     if not undecided:
         return None
-    merged = clone(model).set_params(n_populations="auto", view_groups=None)
-    return settings_of(merged, shape)
+    return settings_of(parameters.changed(n_populations="auto", view_groups=None), shape)
 
 
-def _pilot_rows(model: Any) -> int:
+def _pilot_rows(parameters: ParameterValues) -> int:
     """Return the rows of the pilot sample."""
-    if model.pilot_rows is not None:
-        return int(model.pilot_rows)
-    return PILOT_ROWS if model.n_populations is None else PILOT_ROWS_OF_POPULATIONS
+    if parameters.pilot_rows is not None:
+        return int(parameters.pilot_rows)
+    return PILOT_ROWS if parameters.n_populations is None else PILOT_ROWS_OF_POPULATIONS
 
 
-def _units(model: Any, shape: DataShape) -> str:
+def _units(parameters: ParameterValues, shape: DataShape) -> str:
     """Return how features are compared: by the import's record where nothing else is said."""
-    if model.units != "auto":
-        return str(model.units)
+    if parameters.units != "auto":
+        return str(parameters.units)
     return "common" if shape.common_units else "own"
 
 
-def _notes(model: Any, shape: DataShape) -> tuple[str, ...]:
+def _notes(parameters: ParameterValues, shape: DataShape) -> tuple[str, ...]:
     """Return notes on choices that follow from features on one scale."""
     notes: list[str] = []
-    if shape.left_out and model.views is None:
+    if shape.left_out and parameters.views is None:
         listed = ", ".join(shape.left_out)
         notes.append(
             f"The features {listed} are left out, because the import did not put them on the "
             "scale of the others. Name them in " + Setting("views") + " to use them"
         )
-    if model.units == "auto" and shape.common_units:
+    if parameters.units == "auto" and shape.common_units:
         notes.append(
             "Features are compared as they are, because the import put them on one scale. With "
             + Setting("units", "own")
@@ -377,51 +370,53 @@ def _notes(model: Any, shape: DataShape) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def start_of(model: Any) -> str:
+def start_of(parameters: ParameterValues) -> str:
     """Return the initialisation: k-means suffices for many components."""
-    if model.init != "auto":
-        return str(model.init)
-    return "spectral" if model.n_populations is None else "kmeans"
+    if parameters.init != "auto":
+        return str(parameters.init)
+    return "spectral" if parameters.n_populations is None else "kmeans"
 
 
-def _posterior_width(model: Any, start: str) -> float | None:
+def _posterior_width(parameters: ParameterValues, start: str) -> float | None:
     """Return the width of the posterior passes in scales inside components, if any."""
-    if model.posterior_width == "auto":
+    if parameters.posterior_width == "auto":
         if start != "kmeans":
             return None
-        return BROAD_WIDTH if model.n_populations is None else BROAD_WIDTH_OF_POPULATIONS
-    return None if model.posterior_width is None else float(model.posterior_width)
+        return BROAD_WIDTH if parameters.n_populations is None else BROAD_WIDTH_OF_POPULATIONS
+    return None if parameters.posterior_width is None else float(parameters.posterior_width)
 
 
-def n_components_of(model: Any, rows: int) -> int:
+def n_components_of(parameters: ParameterValues, rows: int) -> int:
     """Return the number of components, or the largest that may be found.
 
     Parameters
     ----------
-    model : KernelMixture
-        A fitted model.
+    parameters : ParameterValues
+        Parameters of the model.
     rows : int
         Rows of the data. A component that is merged needs a few tens of them.
     """
-    if model.n_components != "auto":
-        return int(model.n_components)
-    if model.n_populations is None:
+    if parameters.n_components != "auto":
+        return int(parameters.n_components)
+    if parameters.n_populations is None:
         return MOST_COUNTED
     many = min(MANY_COMPONENTS, max(1, rows // ROWS_OF_A_COMPONENT))
-    return many if model.n_populations == "auto" else max(int(model.n_populations), many)
+    return many if parameters.n_populations == "auto" else max(int(parameters.n_populations), many)
 
 
-def _view_groups(model: Any, shape: DataShape) -> tuple[tuple[str, ...], ...] | None:
+def _view_groups(
+    parameters: ParameterValues, shape: DataShape
+) -> tuple[tuple[str, ...], ...] | None:
     """Return the groups of views that were given, or None; raise where they make no sense."""
-    if model.view_groups is None:
+    if parameters.view_groups is None:
         return None
     names = [name for name, _ in shape.views]
-    groups = tuple(tuple(group) for group in model.view_groups)
+    groups = tuple(tuple(group) for group in parameters.view_groups)
     listed = [name for group in groups for name in group]
     if len(groups) != 3 or not all(groups) or len({*listed}) < len(listed):
         raise ParameterError(
             Setting("view_groups")
-            + f" is {model.view_groups!r}; expected three lists of views, none empty and "
+            + f" is {parameters.view_groups!r}; expected three lists of views, none empty and "
             "no view twice"
         )
     unknown = [str(name) for name in listed if name not in names]
@@ -430,7 +425,7 @@ def _view_groups(model: Any, shape: DataShape) -> tuple[tuple[str, ...], ...] | 
             Setting("view_groups")
             + f" names the views {', '.join(unknown)}; the data have {', '.join(names)}"
         )
-    if model.views_share_components and len(listed) < len(names):
+    if parameters.views_share_components and len(listed) < len(names):
         raise ParameterError(
             "with "
             + Setting("views_share_components", True)
@@ -440,7 +435,7 @@ def _view_groups(model: Any, shape: DataShape) -> tuple[tuple[str, ...], ...] | 
     return groups
 
 
-def _check_views(model: Any, start: str, shape: DataShape, needed: int) -> None:
+def _check_views(parameters: ParameterValues, start: str, shape: DataShape, needed: int) -> None:
     """Raise unless the views are enough for the start and fit together."""
     if len(shape.views) < needed:
         other_start = "; use " + Setting("init", "kmeans") + ", or views of fewer features"
@@ -451,7 +446,7 @@ def _check_views(model: Any, start: str, shape: DataShape, needed: int) -> None:
             + (other_start if needed == 3 else "")
         )
     lengths = {name: len(members) for name, members in shape.views}
-    if model.views_share_components and len({*lengths.values()}) > 1:
+    if parameters.views_share_components and len({*lengths.values()}) > 1:
         raise ViewError(
             Setting("views_share_components", True)
             + " needs views with equally many features, one for one the same quantity; got "

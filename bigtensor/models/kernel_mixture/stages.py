@@ -77,7 +77,7 @@ def posterior_stages(settings: Settings, *, doubtful: bool) -> list[Stage]:
     doubtful : bool
         True if the initialisation did not converge, or is k-means.
     """
-    merged, rows = settings.n_populations is not None, settings.rows
+    merged, rows = settings.n_populations is not None, settings.shape.rows
     windows = settling_windows(rows)
     if settings.max_iter is not None:
         settle = doubtful and settings.posterior_width is None

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.decomposition.solution import Outcome
 from bigtensor.errors import RefinementWarning, Setting
-from bigtensor.models.contract.script import Solved
-from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.kernel_mixture.held_out import Difference, PilotScores
 from bigtensor.models.kernel_mixture.solution import KernelFit
 from bigtensor.models.kernel_mixture.solve import LEAST_WEIGHT

@@ -70,7 +70,7 @@ def coarse_maps(
             continue
         width = settings.bandwidth_factor * coarse_width(
             within,
-            settings.effective_rows,
+            settings.shape.all_rows,
             len(rows),
             settings.n_components,
             quantile_range(values),
@@ -116,7 +116,7 @@ def fine_maps(
         if kind == DELTA:
             maps[name] = _indicators(values, settings)
             continue
-        width = rule_width(within, settings.effective_rows, settings.n_components)
+        width = rule_width(within, settings.shape.all_rows, settings.n_components)
         landmarks = _landmarks(values, within, _kernel(kind, width), settings).points
         width = width * max(1.0, NARROWEST * _spacing(landmarks / width))
         kernel = _kernel(kind, width)
@@ -145,15 +145,15 @@ def _views_of_sample(
     rows: FloatArray, scale: FloatArray, settings: Settings
 ) -> list[tuple[str, FloatArray, FloatArray]]:
     """Return name, values and scale of every view; views that are alike are put into one."""
-    pieces = [settings.slices[name] for name, _ in settings.views]
+    pieces = [settings.slices[name] for name, _ in settings.shape.views]
     if not settings.shared:
         return [
             (name, rows[:, piece], scale[piece])
-            for (name, _), piece in zip(settings.views, pieces, strict=True)
+            for (name, _), piece in zip(settings.shape.views, pieces, strict=True)
         ]
     pooled = np.concatenate([rows[:, piece] for piece in pieces])
     within = np.mean([scale[piece] for piece in pieces], axis=0)
-    return [(settings.views[0][0], pooled, within)]
+    return [(settings.shape.views[0][0], pooled, within)]
 
 
 def _for_all_views(maps: dict[str, FeatureMap], settings: Settings) -> dict[str, FeatureMap]:
@@ -161,7 +161,7 @@ def _for_all_views(maps: dict[str, FeatureMap], settings: Settings) -> dict[str,
     if not settings.shared:
         return maps
     (common,) = maps.values()
-    return {name: common for name, _ in settings.views}
+    return {name: common for name, _ in settings.shape.views}
 
 
 def _spacing(points: FloatArray) -> float:

@@ -29,6 +29,11 @@ _WHERE = {
 class LinearMixtureDescription(JudgedMixtureDescription):
     """Facts and words on a linear mixture, and the picture of its columns."""
 
+    def outcome(self, model: Any) -> list[Line]:
+        """Return how a fit ended, as names and words."""
+        diagnostics = model.diagnostics_
+        return judged_outcome(diagnostics, f"found {_WHERE[diagnostics['method']]}")
+
     def report(self, model: Any, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report."""
         return ReportParts(
@@ -36,12 +41,6 @@ class LinearMixtureDescription(JudgedMixtureDescription):
             method=tuple(method_in_words(model)),
             sections=(columns_of(model),),
         )
-
-
-def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words."""
-    diagnostics = model.diagnostics_
-    return judged_outcome(diagnostics, f"found {_WHERE[diagnostics['method']]}")
 
 
 def method_in_words(model: Any) -> Iterator[str]:
@@ -58,6 +57,6 @@ def method_in_words(model: Any) -> Iterator[str]:
 
 def columns_of(model: Any) -> Section:
     """Return the picture of the columns of all views."""
-    fitted = model._fitted
+    fitted = model.solution_
     names = [f"{view}: {name}" for view, members in fitted.views for name in members]
     return means_section(fitted.means.T, names, fitted.weights, np.diag(fitted.covariance))

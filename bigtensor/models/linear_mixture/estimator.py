@@ -9,29 +9,21 @@ import xarray as xr
 
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import RandomState
-from bigtensor.models.contract.script import PlannedMethod, PlannedPass, Script
-from bigtensor.models.contract.view_tables import ViewTables
+from bigtensor.models.contract.script import FitSteps
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian.labelled_fit import LabelledFit
-from bigtensor.models.linear_mixture.description import LinearMixtureDescription, outcome_in_words
-from bigtensor.models.linear_mixture.located import LinearPreparation
-from bigtensor.models.linear_mixture.method_choice import with_method
+from bigtensor.models.linear_mixture.declared_parameters import PARAMETERS
+from bigtensor.models.linear_mixture.description import LinearMixtureDescription
+from bigtensor.models.linear_mixture.method_choice import settings_with_method
 from bigtensor.models.linear_mixture.planned_passes import (
     planned_methods,
     planned_preparation,
     planned_refinement,
 )
 from bigtensor.models.linear_mixture.script import STORED_CLASSES, prepare, refine
-from bigtensor.models.linear_mixture.settings import (
-    LinearSettings,
-    check_parameters,
-    settings_of,
-)
 
 
-class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
+class LinearMixture(MixtureAnswers):
     r"""Mixture of three views, with more components than features if need be.
 
     Every row has a hidden component h; given it, view v is the column h of the factor of v plus
@@ -45,12 +37,15 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
     Parameters
     ----------
     n_components : int
-        Number of components k. Those that do not stand out from the noise are not returned.
+        Number of components k, which may exceed the number of features. Components that do not
+        stand out from the noise are not returned.
     views : mapping of str to feature names or columns, optional
         Three views, independent of each other given the component. By default every feature. Data
         may also be given as a mapping of view names to arrays, or as a list of three arrays.
     method : {"auto", "sample", "compressed", "explicit", "passes", "power"}, default "auto"
-        Way to find the components before EM iterations.
+        Way to find the components, of which ``"auto"`` takes a cheap one: a search in a pilot
+        sample, a compressed or an explicit moment tensor, passes over all rows, or the published
+        power updates.
 
         - ``"sample"``: search in a pilot sample, and Gauss-Newton steps over all rows.
         - ``"compressed"``: two passes form the tensor in as many directions of every view as there
@@ -64,17 +59,20 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         ``"auto"`` takes the first, which tells most about the rows, unless the second or the third
         costs clearly less by counted operations; `plan` shows the cost of every method.
     gauss_newton_steps : int, default 1
-        Gauss-Newton steps over all rows. Every step needs a pass, and one more pass tells whether
-        the last has led nearer to the moment; a small step may follow it. Only ``"sample"`` and
-        ``"compressed"`` ask for them.
+        Largest number of Gauss-Newton steps over all rows, with methods ``"sample"`` and
+        ``"compressed"``. Every step needs a pass, and one more pass tells whether the last has led
+        nearer to the moment. A small step may follow it.
     max_iter : int, default 2
-        EM iterations over all rows after the moments are solved, under Gaussian noise of one
-        covariance a view. They are more precise than moments where noise is large.
+        Largest number of EM iterations over all rows, after the moments are solved. The iterations
+        assume Gaussian noise of one covariance a view, and are more precise than moments where
+        noise is large.
     pilot_rows : int, optional
-        Rows of the sample in which the components are found, or from which other methods take
-        the units and the starts. By default 200 a component, five a feature, and at least 20,000.
+        Rows of the pilot sample, by default 200 a component, five a feature, and at least 20,000.
+        The components are found in the sample, or other methods take the units and the
+        initialisations from it.
     missing : {"raise", "omit"}, default "raise"
-        Whether rows with missing entries are an error, or are left out and counted.
+        Rule for rows with missing entries: ``"raise"`` is an error, and ``"omit"`` leaves the rows
+        out and counts them.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -116,13 +114,22 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
     (10, 15)
     """
 
-    takes = Data(kinds={"measured"})
+    declares = PARAMETERS
+    takes = Data(kinds={"measured"}, labels=True, by_view=True)
+    steps = FitSteps(
+        settings_with_method,
+        prepare,
+        refine,
+        planned_preparation,
+        planned_refinement,
+        planned_methods=planned_methods,
+    )
     stored_classes = STORED_CLASSES
     description = LinearMixtureDescription()
 
     components_: dict[str, xr.DataArray]
     noise_covariance_: dict[str, xr.DataArray]
-    _fitted: GaussianComponents | None
+    solution_: GaussianComponents
 
     def __init__(
         self,
@@ -149,54 +156,23 @@ class LinearMixture(LabelledFit, ViewTables, MixtureAnswers):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def _prepare(self, shape: DataShape, expected: float | None = None) -> Script:
-        """Ask for the pilot sample, and find the components in it."""
-        return prepare(self._settings(shape, expected or shape.effective_rows))
-
-    def _refine(self, preparation: LinearPreparation) -> Script:
-        """Ask for the sums, and solve between them."""
-        return refine(preparation)
-
-    def _planned_preparation(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_prepare` will ask for."""
-        return planned_preparation(self._settings(shape, shape.effective_rows))
-
-    def _planned_refinement(self, shape: DataShape) -> list[PlannedPass]:
-        """Return upper bounds of what `_refine` will ask for."""
-        return planned_refinement(self._settings(shape, shape.effective_rows))
-
-    def _planned_methods(self, shape: DataShape) -> list[PlannedMethod]:
-        """Return all methods with their passes and operations."""
-        return planned_methods(self._settings(shape, shape.effective_rows), self.method)
-
-    def _settings(self, shape: DataShape, effective_rows: float) -> LinearSettings:
-        """Return the resolved parameters with the method of the fit."""
-        return with_method(settings_of(self, shape, effective_rows))
-
-    def _adopt(self, fitted: GaussianComponents) -> None:
-        """Set `_fitted` and the fitted attributes."""
-        self._fitted = fitted
+    def set_fitted_attributes(self, solution: GaussianComponents) -> None:
+        """Set the attributes that users read."""
         self.n_iter_ = len(self.diagnostics_.get("mean_log_likelihood", ()))
-        self.weights_ = fitted.weights
-        if fitted.names:
-            self.classes_ = np.array(fitted.names, dtype=object)
+        self.weights_ = solution.weights
+        if solution.names:
+            self.classes_ = np.array(solution.names, dtype=object)
         self.components_, self.noise_covariance_ = {}, {}
-        for (view, features), columns in zip(fitted.views, fitted.slices.values(), strict=True):
+        for (view, features), columns in zip(solution.views, solution.slices.values(), strict=True):
             self.components_[view] = xr.DataArray(
-                fitted.means[:, columns].T,
+                solution.means[:, columns].T,
                 {"feature": list(features)},
                 ("feature", "component"),
                 name="mean",
             )
             self.noise_covariance_[view] = xr.DataArray(
-                fitted.covariance[columns, columns],
+                solution.covariance[columns, columns],
                 {"feature": list(features), "feature2": list(features)},
                 ("feature", "feature2"),
                 name="covariance",
             )
-
-    _check_parameters = check_parameters
-
-    def _outcome_in_words(self) -> list[tuple[str, str]]:
-        """Return how the fit ended, as names and words."""
-        return outcome_in_words(self)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from bigtensor.models.linear_mixture.settings import LinearSettings
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.parameters import ParameterValues
+from bigtensor.models.linear_mixture.settings import LinearSettings, settings_of
 
 PRECISE = ("sample", "compressed", "explicit")
 """Methods with full precision and few passes, among which is the choice."""
@@ -35,14 +37,15 @@ MOST_ENTRIES = 2**20
 """Entries of the largest tensor that is formed without being asked for, 8 MiB a task."""
 
 
-def with_method(settings: LinearSettings) -> LinearSettings:
-    """Return settings with a method in the place of ``"auto"``.
+def settings_with_method(parameters: ParameterValues, shape: DataShape) -> LinearSettings:
+    """Return the resolved parameters for the data, with a method in the place of ``"auto"``.
 
     Labelled rows are a start, which only the first method takes.
     """
-    if settings.method != "auto":
+    settings = settings_of(parameters, shape)
+    if not settings.chooses_method:
         return settings
-    return replace(settings, method="sample" if settings.labels else taken_method(settings))
+    return replace(settings, method="sample" if settings.shape.groups else taken_method(settings))
 
 
 def taken_method(settings: LinearSettings) -> str:
@@ -78,7 +81,7 @@ def obstacle(method: str, settings: LinearSettings) -> str:
 
 def cost(method: str, settings: LinearSettings) -> float:
     """Return operations before EM iterations, with reads in units of operations."""
-    values = sum(_features(settings)) * settings.rows
+    values = sum(_features(settings)) * settings.shape.rows
     return operations(method, settings) + READ_OPERATIONS * values * full_reads(method, settings)
 
 
@@ -92,7 +95,7 @@ def operations(method: str, settings: LinearSettings) -> float:
     settings : LinearSettings
         Settings with rows, features and the number of components.
     """
-    features, k, rows = _features(settings), settings.n_components, settings.rows
+    features, k, rows = _features(settings), settings.n_components, settings.shape.rows
     d, searched = sum(features), SEARCH_COLUMNS * k
     contraction = 4.0 * d  # of a row with one column of every factor
     within, across = 2.0 * sum(size**2 for size in features), 2.0 * d**2
@@ -135,4 +138,4 @@ def tensor_entries(settings: LinearSettings) -> int:
 
 def _features(settings: LinearSettings) -> list[int]:
     """Return the number of features of every view."""
-    return [len(members) for _, members in settings.views]
+    return [len(members) for _, members in settings.shape.views]

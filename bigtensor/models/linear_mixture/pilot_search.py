@@ -15,8 +15,8 @@ from bigtensor.decomposition.sample_tensors.power_updates import power_updates
 from bigtensor.decomposition.sample_tensors.subspace_solution import subspace_terms
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.models.contract.script import Script, Step
+from bigtensor.models.gaussian.component_labels import check_label_means
 from bigtensor.models.gaussian.component_shapes import component_shapes
-from bigtensor.models.gaussian.labelled_fit import check_label_means
 from bigtensor.models.linear_mixture.columns import components_of, terms_of
 from bigtensor.models.linear_mixture.method_choice import n_starts
 from bigtensor.models.linear_mixture.search import UPDATES, FoundTerms, search
@@ -59,7 +59,7 @@ def labelled_terms(tensor: SampleTensor, rows: Block, settings: LinearSettings) 
     Power updates would lead away from them.
     """
     label_means: LabelMeansResult = yield label_pass(settings, np.concatenate(tensor.references))
-    check_label_means(label_means, settings.labels)
+    check_label_means(label_means, settings.shape.groups)
     contract = tensor.contract_in_memory(rows)
     terms = descended(contract, terms_of(label_means.means, tensor))
     diagnostics: dict[str, Any] = {"start": "labels", "rounds": 0, "components_seen": terms.n_terms}
@@ -77,5 +77,5 @@ def label_pass(settings: LinearSettings, point: np.ndarray) -> Pass[LabelMeansRe
 def _tails(terms: Terms, tensor: SampleTensor, rows: Block, settings: LinearSettings) -> float:
     """Return the excess kurtosis of the lengths of residuals about the components of the sample."""
     moments = sum_in_memory(tensor.covariances(), rows)
-    components = components_of(terms, tensor, moments, settings.views, settings.dtype)
+    components = components_of(terms, tensor, moments, settings.shape.views, settings.shape.dtype)
     return component_shapes(components, rows).tails

@@ -41,24 +41,28 @@ _STARTS = 4
 
 def planned_preparation(settings: LinearSettings) -> list[PlannedPass]:
     """Return upper bounds of the passes before the sums over all rows."""
-    d = sum(len(members) for _, members in settings.views)
+    d = len(settings.shape.features)
     sample = 8 * settings.pilot_rows * d * 4
     columns = 8 * _STARTS * settings.n_components * (d + 3) * 8
     grams = 8 * 8 * (_STARTS * settings.n_components) ** 2
     planned = [PlannedPass(pilot_pass(settings), driver_nbytes=sample + columns + grams)]
-    if settings.labels:
+    if settings.shape.groups:
         planned.append(PlannedPass(label_pass(settings, np.zeros(d))))
     return planned
 
 
 def planned_refinement(settings: LinearSettings) -> list[PlannedPass]:
     """Return upper bounds of the sums over all rows."""
-    k, d = settings.n_components, sum(len(members) for _, members in settings.views)
+    k, d = settings.n_components, len(settings.shape.features)
     tensor = blank_tensor(settings)
     planned = _planned_method(settings, tensor)
     if settings.max_iter:
         blank = GaussianComponents(
-            np.full(k, 1 / k), np.zeros((k, d)), np.eye(d), settings.views, settings.dtype
+            np.full(k, 1 / k),
+            np.zeros((k, d)),
+            np.eye(d),
+            settings.shape.views,
+            settings.shape.dtype,
         )
         planned.append(PlannedPass(posterior_pass(blank, tensor.within), settings.max_iter))
     return planned
@@ -110,26 +114,18 @@ def _contraction(
     return contraction_pass(tensor, factors, beside)
 
 
-def planned_methods(settings: LinearSettings, asked: str) -> list[PlannedMethod]:
-    """Return the cost of every method.
-
-    Parameters
-    ----------
-    settings : LinearSettings
-        Resolved parameters of the fit.
-    asked : str
-        The method in the parameters of the model.
-    """
-    if settings.labels:
+def planned_methods(settings: LinearSettings) -> list[PlannedMethod]:
+    """Return the cost of every method, unless labels are a start."""
+    if settings.shape.groups:
         return []
-    least = min(len(members) for _, members in settings.views)
+    least = min(len(members) for _, members in settings.shape.views)
     methods = []
     for method in METHODS[1:]:
         if method == "compressed" and settings.n_components > least:
             continue
         is_taken = method == settings.method
         reason = "asked for"
-        if asked == "auto":
+        if settings.chooses_method:
             reason = "no other costs clearly less" if method == "sample" else "clearly less"
         methods.append(
             PlannedMethod(
@@ -151,5 +147,5 @@ def blank_tensor(settings: LinearSettings) -> SampleTensor:
     ones = tuple(np.ones(stop - start) for start, stop in settings.columns)
     everywhere = Reach.unbounded(settings.columns)
     return SampleTensor(
-        settings.columns, ORDERS, points, np.ones(3), everywhere, settings.dtype, ones
+        settings.columns, ORDERS, points, np.ones(3), everywhere, settings.shape.dtype, ones
     )

@@ -7,7 +7,6 @@ from typing import Any
 
 from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments
 from bigtensor.decomposition.sample_tensors.terms import Terms
-from bigtensor.models.contract.data_shape import view_slices
 from bigtensor.models.contract.script import Script, Solved
 from bigtensor.models.gaussian.fitted_components import (
     CovarianceForm,
@@ -78,14 +77,16 @@ def prepare(settings: LinearSettings) -> Script:
     scale = CONSTANT_OF_FEW if k <= FEW_COMPONENTS else CONSTANT
     ordinary = ordinary_rows(sample, settings.columns)
     # starts, scales and shapes count rows, which weights repeat
-    rows = ordinary.sample.by_occurrence(settings.pilot_rows).block(view_slices(settings.views))
-    tensor = centred_tensor(rows, ordinary.reach, ORDERS, scale, settings.dtype, standardised=True)
+    rows = ordinary.sample.by_occurrence(settings.pilot_rows).block(settings.shape.slices)
+    tensor = centred_tensor(
+        rows, ordinary.reach, ORDERS, scale, settings.shape.dtype, standardised=True
+    )
     diagnostics: dict[str, Any] = {"rows": len(sample.values), **ordinary.diagnostics}
     if settings.method != "sample":
         return LinearPreparation(
             settings, tensor, starting_columns(tensor, rows, settings), diagnostics
         )
-    find = labelled_terms if settings.labels else searched_terms
+    find = labelled_terms if settings.shape.groups else searched_terms
     search: FoundTerms = yield from find(tensor, rows, settings)
     return LinearPreparation(settings, tensor, search.terms, diagnostics | search.diagnostics)
 
@@ -104,7 +105,7 @@ def refine(preparation: LinearPreparation) -> Script:
     def conclude(components: GaussianComponents, likelihoods: list[float]) -> Solved:
         distinct = components
         if not is_too_few(components, preparation.pilot | located.search, settings.n_components):
-            distinct = distinct_components(components, settings.effective_rows, settings.slices)
+            distinct = distinct_components(components, settings.shape.all_rows, settings.slices)
         merged = components.n_components - distinct.n_components
         moved = LinearTerms(distinct.by_weight(), {**terms.diagnostics, "merged": merged})
         return _concluded(moved, located, preparation, likelihoods)
@@ -142,10 +143,10 @@ def _mixture(located: Located, preparation: LinearPreparation) -> LinearTerms:
         located.refined,
         preparation.tensor,
         moments,
-        settings.views,
+        settings.shape.views,
         settings.n_components,
-        settings.labels,
-        settings.dtype,
+        settings.shape.groups,
+        settings.shape.dtype,
     )
 
 

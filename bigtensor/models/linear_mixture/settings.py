@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import prod
-from typing import Any
 
 from bigtensor.errors import IdentifiabilityError, ParameterError, Setting, ViewError
-from bigtensor.models.contract.data_shape import DataShape, NamedViews, view_slices
-from bigtensor.models.contract.declarations import check_declared
-from bigtensor.models.contract.parameters import check_rows_for_components
-from bigtensor.models.gaussian.labelled_fit import check_labels
-from bigtensor.models.linear_mixture.declared_parameters import PARAMETERS
+from bigtensor.models.contract.data_shape import DataShape, NamedViews
+from bigtensor.models.contract.parameters import ParameterValues, check_rows_for_components
+from bigtensor.models.gaussian.component_labels import check_labels
 
 ROWS_A_COMPONENT = 200
 """Rows of the pilot sample for every component: fewer leave some components unfound."""
@@ -23,60 +20,48 @@ LEAST_PILOT_ROWS = 20_000
 
 @dataclass(frozen=True)
 class LinearSettings:
-    """Resolved parameters, and the size of the data.
+    """Resolved parameters and the data that they are resolved for.
 
     Attributes
     ----------
-    views : tuple of (name, features)
-        Three.
+    shape : DataShape
+        Size, names and types of the data.
     n_components : int
         Number of components.
     method : str
-        Of the parameters, with ``"auto"`` until a method is chosen.
+        Name of the method, ``"auto"`` until it is chosen.
+    chooses_method : bool
+        True if the method follows from its cost.
     gauss_newton_steps, max_iter : int
         Largest numbers of Gauss-Newton steps and of EM iterations over all rows.
     pilot_rows : int
         Largest number of rows of the pilot sample.
-    rows : int
-        Number of rows of the data.
-    effective_rows : float
-        Number of rows of all sites, which weighted rows stand for: the sum of their weights.
-    dtype : str
-        Type of the values.
-    has_weight : bool
-        True if rows have weights.
     random_state : int
         Seed of the model.
-    labels : tuple of str
-        Of the components; empty without.
     """
 
-    views: NamedViews
+    shape: DataShape
     n_components: int
     method: str
+    chooses_method: bool
     gauss_newton_steps: int
     max_iter: int
     pilot_rows: int
-    rows: int
-    effective_rows: float
-    dtype: str
-    has_weight: bool
     random_state: int
-    labels: tuple[str, ...]
 
     @property
     def columns(self) -> tuple[tuple[int, int], ...]:
         """First and last column of every view in a block."""
-        return tuple((columns.start, columns.stop) for columns in view_slices(self.views).values())
+        return tuple((columns.start, columns.stop) for columns in self.shape.slices.values())
 
     @property
     def slices(self) -> tuple[slice, ...]:
         """Columns of every view in a block."""
-        return tuple(view_slices(self.views).values())
+        return tuple(self.shape.slices.values())
 
 
-def settings_of(model: Any, shape: DataShape, effective_rows: float) -> LinearSettings:
-    """Return the resolved parameters of a model.
+def settings_of(parameters: ParameterValues, shape: DataShape) -> LinearSettings:
+    """Return the resolved parameters for the data.
 
     Raises
     ------
@@ -90,28 +75,25 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> LinearSe
         When there are labels, and not one for every component.
     """
     check_views(shape.views)
-    k = int(model.n_components)
-    check_rows_for_components(max(shape.rows, effective_rows), k)
+    k = int(parameters.n_components)
+    check_rows_for_components(max(shape.rows, shape.all_rows), k)
     check_labels(shape.groups, k)
     if not shape.groups:
         _check_count(k, shape.views)
     features = max(len(members) for _, members in shape.views)
     enough = max(ROWS_A_COMPONENT * k, ROWS_A_FEATURE * features, LEAST_PILOT_ROWS)
     settings = LinearSettings(
-        views=shape.views,
+        shape=shape,
         n_components=k,
-        method=model.method,
-        gauss_newton_steps=int(model.gauss_newton_steps),
-        max_iter=int(model.max_iter),
+        method=parameters.method,
+        chooses_method=parameters.method == "auto",
+        gauss_newton_steps=int(parameters.gauss_newton_steps),
+        max_iter=int(parameters.max_iter),
         pilot_rows=min(
-            shape.most_occurrences, enough if model.pilot_rows is None else int(model.pilot_rows)
+            shape.most_occurrences,
+            enough if parameters.pilot_rows is None else int(parameters.pilot_rows),
         ),
-        rows=shape.rows,
-        effective_rows=effective_rows,
-        dtype=shape.dtype,
-        has_weight=shape.has_weight,
-        random_state=model._seed,
-        labels=shape.groups,
+        random_state=parameters.random_state,
     )
     check_method(settings)
     return settings
@@ -135,13 +117,13 @@ def _check_count(n_components: int, views: NamedViews) -> None:
 def check_method(settings: LinearSettings) -> None:
     """Raise a ParameterError for a method that cannot find so many components, or from labels."""
     asked, k = settings.method, settings.n_components
-    if settings.labels and asked not in ("auto", "sample"):
+    if settings.shape.groups and asked not in ("auto", "sample"):
         raise ParameterError(
             Setting("method", asked)
             + " does not start from labels: leave the labels out, or use "
             + Setting("method", "sample")
         )
-    view, members = min(settings.views, key=lambda named: len(named[1]))
+    view, members = min(settings.shape.views, key=lambda named: len(named[1]))
     if asked == "compressed" and k > len(members):
         raise ParameterError(
             Setting("method", asked)
@@ -168,12 +150,3 @@ def check_views(views: NamedViews) -> None:
         + Setting("views", {"a": ["x0", "x1"], "b": ["x2"], "c": ["x3"]})
         + " of four features"
     )
-
-
-def check_parameters(model: Any) -> None:
-    """Raise a ParameterError for a parameter of a `LinearMixture` that is out of range."""
-    if model.n_components is None:
-        raise ParameterError(
-            Setting("n_components") + " is needed: the number of components of a LinearMixture"
-        )
-    check_declared(model, PARAMETERS)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bigtensor.errors import Setting
-from bigtensor.models.contract.script import Solved
-from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian.mixture_faults import (
     doubled_weights,
@@ -49,7 +48,7 @@ def judged(
     diagnostics = {
         **diagnostics,
         "noise_ratio": noise_ratio(components),
-        "rows_a_component": settings.effective_rows / asked,
+        "rows_a_component": settings.shape.all_rows / asked,
     }
     faults: list[str] = []
     if asked > 1:
@@ -88,7 +87,7 @@ def _beyond_limit(
     components: GaussianComponents, settings: LinearSettings, diagnostics: dict[str, Any]
 ) -> list[str]:
     """Return a sentence on more components than searches find, if this one did not."""
-    asked, least = settings.n_components, min(len(members) for _, members in settings.views)
+    asked, least = settings.n_components, min(len(members) for _, members in settings.shape.views)
     k = components.n_components
     missing = k < asked or is_too_few(components, diagnostics["pilot"], asked)
     if asked <= MOST_PER_FEATURE * least or not missing:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from bigtensor.models.contract.data_shape import NamedViews
+from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.windows import sample_windows
@@ -14,24 +14,12 @@ class PilotSettings(Protocol):
     """Settings of a fit that draws a pilot sample."""
 
     @property
-    def views(self) -> NamedViews:
-        """Features of every view."""
+    def shape(self) -> DataShape:
+        """Size, names and types of the data."""
 
     @property
     def pilot_rows(self) -> int:
         """Largest number of rows of the sample."""
-
-    @property
-    def rows(self) -> int:
-        """Number of rows of the data."""
-
-    @property
-    def dtype(self) -> str:
-        """Type of the values."""
-
-    @property
-    def has_weight(self) -> bool:
-        """True if rows have weights."""
 
     @property
     def random_state(self) -> int:
@@ -50,11 +38,11 @@ def pilot_pass(settings: PilotSettings, *, least_candidates: int = 0) -> Pass[Sa
     """
     statistic = RowSample(
         settings.pilot_rows,
-        sum(len(features) for _, features in settings.views),
-        settings.dtype,
+        len(settings.shape.features),
+        settings.shape.dtype,
         settings.random_state,
-        settings.has_weight,
+        settings.shape.has_weight,
     )
     # windows, runs of consecutive rows, hold at least twice this number of rows
     size = max(settings.pilot_rows, least_candidates // 2)
-    return Pass("pilot", statistic, sample_windows(settings.rows, size))
+    return Pass("pilot", statistic, sample_windows(settings.shape.rows, size))

@@ -107,7 +107,12 @@ def cumulant_sources(
                 "no source stands out from Gaussian noise in the fourth cumulant: " + remedy
             )
         components, invalid = of_terms(
-            axes, terms, moments.covariance, moments.mean, settings.views, settings.dtype
+            axes,
+            terms,
+            moments.covariance,
+            moments.mean,
+            settings.shape.views,
+            settings.shape.dtype,
         )
         diagnostics = {
             "gauss_newton": refinement.diagnostics,

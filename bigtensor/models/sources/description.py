@@ -42,7 +42,7 @@ class SourceDescription(TransformDescription):
 
     def variance_shares(self, model: Any) -> FloatArray:
         """Return the share of the variance that every source explains, ``(k,)``."""
-        return np.asarray(np.square(model._fitted.correlations).mean(axis=0))
+        return np.asarray(np.square(model.solution_.correlations).mean(axis=0))
 
     def report(self, model: Any, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report."""
@@ -66,7 +66,7 @@ def largest_kurtosis(model: Any) -> str:
 
 def columns_section(model: Any) -> Section:
     """Return the picture of the mixing columns."""
-    table = model._fitted.correlations[:, :MOST_LINES]
+    table = model.solution_.correlations[:, :MOST_LINES]
     names = model.views_.feature_names
     chosen = np.sort(np.argsort(-np.abs(table).max(axis=1), kind="stable")[:MOST_LINES])
     words = "Correlation of every feature with every source."

@@ -39,7 +39,7 @@ def moments_pass(
     """
     beside = {}
     if unmixing.shape[1]:
-        beside["contrast"] = ContrastSums(unmixing, mean, settings.dtype)
+        beside["contrast"] = ContrastSums(unmixing, mean, settings.shape.dtype)
     # sums about the mean of all rows of the sample would be nothing but rounding
     point = np.asarray(counted.points[0])
     together = Together.named(covariance=Covariances(settings.columns, point), **beside)
@@ -67,7 +67,9 @@ def contrast_pass(
 
 def axes_of(moments: CovariancesResult, settings: SourceSettings) -> PrincipalAxes:
     """Return the principal axes of rows, all that are not rounding."""
-    return principal_axes(moments.covariance, rounding_variances(moments.mean, settings.dtype))
+    return principal_axes(
+        moments.covariance, rounding_variances(moments.mean, settings.shape.dtype)
+    )
 
 
 def rounding_variances(mean: FloatArray, dtype: str) -> FloatArray:
@@ -86,7 +88,7 @@ def rounding_variances(mean: FloatArray, dtype: str) -> FloatArray:
 
 def products_in(axes: PrincipalAxes, settings: SourceSettings) -> str:
     """Return the dtype of products with the axes."""
-    return settings.dtype if axes.condition <= MOST_SINGLE_CONDITION else "float64"
+    return settings.shape.dtype if axes.condition <= MOST_SINGLE_CONDITION else "float64"
 
 
 def blank_reach(n_features: int) -> Reach:

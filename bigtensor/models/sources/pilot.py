@@ -13,7 +13,6 @@ from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.solution import FloatArray
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes
 from bigtensor.features.column_order import content_order
-from bigtensor.models.contract.data_shape import view_slices
 from bigtensor.models.contract.script import Script
 from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.models.pilot.sample import pilot_pass
@@ -94,7 +93,7 @@ def drawn_pilot(settings: SourceSettings) -> Script:
     sample: Sample = yield pilot_pass(settings)
     ordinary = ordinary_rows(sample, settings.columns)
     diagnostics = {"pilot_rows": len(sample.values), **ordinary.diagnostics}
-    rows = ordinary.sample.block(view_slices(settings.views))
+    rows = ordinary.sample.block(settings.shape.slices)
     return Pilot(rows, ordinary.reach, settings, diagnostics)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import comb
 
 from bigtensor.errors import DataError, ParameterError, Setting
-from bigtensor.models.contract.data_shape import NamedViews
+from bigtensor.models.contract.data_shape import DataShape
 
 ROWS_A_SOURCE = 1000
 ROWS_A_SOURCE_OF_MANY = 500
@@ -24,43 +24,34 @@ LEAST_PILOT_ROWS = 20_000
 
 @dataclass(frozen=True)
 class SourceSettings:
-    """Resolved parameters, and the size of the data.
+    """Resolved parameters and the data that they are resolved for.
 
     Attributes
     ----------
-    views : tuple of (name, features)
-        Names of the views, with their features.
+    shape : DataShape
+        Size, names and types of the data.
     n_components : int, optional
         None for the rank of the data.
     pilot_rows : int
         Largest number of rows of the pilot sample.
-    rows : int
-        Number of rows of the data.
-    dtype : str
-        Type of the values.
-    has_weight : bool
-        True if rows have weights.
     random_state : int
         Seed of the model.
     """
 
-    views: NamedViews
+    shape: DataShape
     n_components: int | None
     pilot_rows: int
-    rows: int
-    dtype: str
-    has_weight: bool
     random_state: int
 
     @property
     def n_features(self) -> int:
         """Number of features d."""
-        return sum(len(members) for _, members in self.views)
+        return len(self.shape.features)
 
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the features."""
-        return tuple(name for _, members in self.views for name in members)
+        return self.shape.features
 
     @property
     def most_components(self) -> int:

@@ -18,68 +18,24 @@ PARAMETERS = (
         "rank",
         "auto",
         Whole(most=MOST_RANK, words=("auto",)),
-        Option(("--rank",), "Values of the latent states; by default chosen by validation."),
+        Option(("--rank",)),
         memory=("states", "workspaces", "driver"),
     ),
-    Parameter(
-        "coordinates",
-        "queries",
-        Choice(COORDINATES),
-        Option(
-            ("--coordinates",),
-            "Coordinates of the rows: standardised (z), normal scores (ns), and either along "
-            "principal axes (pca) or whitened (zca). 'queries' chooses between z and ns, which "
-            "answer every query, and 'density' among all.",
-        ),
-    ),
-    Parameter(
-        "method",
-        "likelihood",
-        Choice(METHODS),
-        Option(
-            ("--method",),
-            "Trains by likelihood, or the published kernel embedding of at most 2,000 rows.",
-        ),
-    ),
-    Parameter(
-        "structure",
-        "chain",
-        Choice(STRUCTURES),
-        Option(("--structure",), "Latent states along a chain, or in a balanced binary tree."),
-    ),
+    Parameter("coordinates", "queries", Choice(COORDINATES), Option(("--coordinates",))),
+    Parameter("method", "likelihood", Choice(METHODS), Option(("--method",))),
+    Parameter("structure", "chain", Choice(STRUCTURES), Option(("--structure",))),
     Parameter("widths", "auto", None),
-    Parameter(
-        "least_width",
-        "auto",
-        Positive(words=("auto",)),
-        Option(
-            ("--least-width",),
-            "Smallest standard deviation of a bump, in standard deviations of the variables.",
-        ),
-    ),
+    Parameter("least_width", "auto", Positive(words=("auto",)), Option(("--least-width",))),
     Parameter(
         "n_trains",
         "auto",
         Whole(most=MOST_TRAINS, words=("auto",)),
-        Option(
-            ("--trains",),
-            "Tensor trains from different starts, whose average is the density; by default several "
-            "for few rows and one for many.",
-        ),
+        Option(("--trains",)),
         memory=("states", "driver"),
     ),
+    Parameter("max_iter", 4, Whole(1, MOST_PASSES), Option(("--max-iter",))),
     Parameter(
-        "max_iter",
-        4,
-        Whole(1, MOST_PASSES),
-        Option(("--max-iter",), "Most passes of expectation maximisation over all rows."),
-    ),
-    Parameter(
-        "pilot_rows",
-        20_000,
-        Whole(least=100),
-        Option(("--pilot-rows",), "Rows of the sample in which everything is chosen."),
-        memory=("driver",),
+        "pilot_rows", 20_000, Whole(least=100), Option(("--pilot-rows",)), memory=("driver",)
     ),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""

@@ -25,6 +25,16 @@ _SYSTEMS = {
 class TrainDescription(DensityDescription):
     """Facts and words on tensor-train densities."""
 
+    def outcome(self, model: Any) -> list[Line]:
+        """Return how a fit ended, as names and words."""
+        diagnostics = model.diagnostics_
+        return [
+            ("density", "; ".join(_choices(diagnostics))),
+            ("order", ", ".join(model.order_)),
+            ("held out", f"{diagnostics['validation_log_density']:.4g} nats a row in the sample"),
+            ("verdict", verdict_words(diagnostics["verdict"])),
+        ]
+
     def facts(self, model: Any) -> Facts:
         """Return facts as JSON holds them."""
         facts = super().facts(model)
@@ -55,17 +65,6 @@ class TrainDescription(DensityDescription):
             method=tuple(_method_in_words(model.diagnostics_)),
             sections=sections_of(model, rows),
         )
-
-
-def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words."""
-    diagnostics = model.diagnostics_
-    return [
-        ("density", "; ".join(_choices(diagnostics))),
-        ("order", ", ".join(model.order_)),
-        ("held out", f"{diagnostics['validation_log_density']:.4g} nats a row in the sample"),
-        ("verdict", verdict_words(diagnostics["verdict"])),
-    ]
 
 
 def _method_in_words(diagnostics: Mapping[str, Any]) -> Iterator[str]:

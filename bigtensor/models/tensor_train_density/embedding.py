@@ -93,7 +93,7 @@ def embedded(
     )
     return EmbeddedDensity(
         *(problem.coordinates, problem.order, train, tuple(bases)),
-        *(problem.modes, background, settings.views),
+        *(problem.modes, background, settings.shape.views),
     )
 
 

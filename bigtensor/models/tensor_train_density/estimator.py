@@ -13,8 +13,9 @@ from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.models.answers.density import DensityAnswers
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState, check_choice
-from bigtensor.models.contract.scripted_fit import FitSteps, ScriptedFit
-from bigtensor.models.tensor_train_density.description import TrainDescription, outcome_in_words
+from bigtensor.models.contract.script import FitSteps
+from bigtensor.models.tensor_train_density.declared_parameters import PARAMETERS
+from bigtensor.models.tensor_train_density.description import TrainDescription
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.planned_passes import (
     planned_preparation,
@@ -42,7 +43,7 @@ ROW_ANSWERS = (LOG_DENSITY, SURPRISE, CONTRIBUTION, IMPUTED, POSTERIOR)
 """Names of what can be written for every row."""
 
 
-class TensorTrainDensity(ScriptedFit, DensityAnswers):
+class TensorTrainDensity(DensityAnswers):
     """Density of many variables, with every marginal and conditional.
 
     A latent chain runs along the variables, in an order that puts dependent ones beside each other.
@@ -59,39 +60,43 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
     Parameters
     ----------
     rank : int or "auto", default "auto"
-        Number of values of the latent states; by default the best of 1, 2, 3, 5, 8, 12
-        and 18 in validation.
+        Number of values of the latent states, by default the best of 1, 2, 3, 5, 8, 12 and 18 in
+        validation.
     coordinates : str, default "queries"
-        ``"z"``: standardised variables. ``"ns"``: normal scores, smooth increasing functions that
-        make every variable nearly Gaussian. ``"pca"``, ``"ns-pca"``: these along principal axes.
-        ``"zca"``, ``"ns-zca"``: these whitened symmetrically. ``"queries"`` chooses between
-        ``"z"`` and ``"ns"``, which answer every query. ``"density"`` chooses among all six; the
-        rotated ones give log-densities of complete rows, and draws.
+        Coordinates of the rows: ``"z"`` standardises, ``"ns"`` takes normal scores, ``"pca"``
+        rotates to principal axes, ``"zca"`` whitens, ``"queries"`` chooses between ``"z"`` and
+        ``"ns"``, and ``"density"`` among all six. The choice is made by validation. Normal scores
+        are smooth increasing functions that make every variable nearly Gaussian. ``"ns-pca"`` and
+        ``"ns-zca"`` rotate or whiten normal scores, in place of standardised variables. Whitening
+        is symmetric. ``"z"`` and ``"ns"`` answer every query. The rotated coordinates give
+        log-densities of complete rows, and draws.
     method : {"likelihood", "embedding"}, default "likelihood"
-        ``"embedding"`` is the estimator of Song and Dai (2013), corrected and made a proper
-        density: nested singular value decompositions of kernel embeddings, of at most 2,000
-        complete rows. It gives log-densities and draws.
+        Estimator: ``"likelihood"`` fits tensor trains to all rows by EM iterations, and
+        ``"embedding"`` is the published kernel embedding of at most 2,000 complete rows. The
+        embedding (Song and Dai 2013) is made of nested singular value decompositions, corrected and
+        turned into a proper density. It gives log-densities and draws.
     structure : {"chain", "balanced"}, default "chain"
-        What the latent states run along: a chain of the variables, or a balanced binary tree over
-        the same order, whose leaves they are.
+        Order of the latent states: a chain along the variables, or a balanced binary tree whose
+        leaves are the variables in the order of the chain.
     widths : sequence of float or "auto", default "auto"
         Standard deviations of the bumps, in standard deviations of the coordinates.
     least_width : float or "auto", default "auto"
-        Smallest standard deviation of a bump, in standard deviations of the variables. By default
-        only ties in the data limit it: bumps are not narrower than the distance of neighbouring
-        values.
+        Smallest standard deviation of the bumps that densities are sums of, in standard deviations
+        of the variables, by default limited by ties in the data alone. Bumps are then not narrower
+        than the distance of neighbouring values.
     n_trains : int or "auto", default "auto"
-        Number of tensor trains from different starts, whose average is the density. By default 3 up
-        to 20,000 rows, and 1 beyond.
-    max_iter : int, default 4
-        Most passes of expectation maximisation over all rows, where there are more than in the
-        pilot sample. They end when rows that are held out gain no more.
-    pilot_rows : int, default 20000
-        Rows of the sample in which everything is chosen.
+        Number of tensor trains from different initialisations, whose average is the density, by
+        default 3 up to 20,000 rows and 1 beyond.
     views : mapping of str to feature names or columns, optional
         The features to use, in any number of views. By default every feature.
+    max_iter : int, default 4
+        Largest number of EM iterations over all rows, if there are more rows than in the pilot
+        sample. They end when rows that are held out gain no more.
+    pilot_rows : int, default 20000
+        Rows of the pilot sample, in which coordinates, widths, rank and steps are chosen.
     missing : {"marginalise", "raise", "omit"}, default "marginalise"
-        Whether missing entries are summed over, are an error, or make their rows left out.
+        Rule for missing entries: ``"marginalise"`` sums over them, ``"raise"`` is an error, and
+        ``"omit"`` leaves their rows out.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -133,15 +138,23 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
     (5, 3)
     """
 
+    declares = PARAMETERS
     takes = Data(kinds={"measured", "codes"}, marginalises=True)
+    steps = FitSteps(
+        settings_of,
+        prepare,
+        refine,
+        planned_preparation,
+        planned_refinement,
+        check=check_parameters,
+    )
     stored_classes = STORED_CLASSES
-    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
     description = TrainDescription()
 
     rank_: int
     coordinates_: str
     order_: list[str]
-    _fitted: TrainDensity | EmbeddedDensity | None
+    solution_: TrainDensity | EmbeddedDensity
 
     def __init__(
         self,
@@ -205,7 +218,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         if (asked & conditions).any():
             both = [density.features[j] for j in np.flatnonzero(asked & conditions)]
             raise ParameterError(f"variables are asked for and given: {', '.join(both)}")
-        return self._evaluate(
+        return self.row_output(
             X, LOG_DENSITY, LogDensities(density.tables_of_rows, asked, conditions)
         )
 
@@ -274,7 +287,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         """
         check_choice("method", method, METHODS)
         function = self._answering().imputed(method, self._seed)
-        return self._with_names(self._evaluate(X, IMPUTED, function))
+        return self._with_names(self.row_output(X, IMPUTED, function))
 
     def predict_variable(self, X: Any, variable: str, interval: float = 0.8) -> xr.Dataset:
         """Return one variable of every row from its other entries, with an interval.
@@ -299,7 +312,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         if not 0 < interval < 1:
             raise ParameterError(f"interval is {interval!r}; expected a number between 0 and 1")
         curves = ConditionalCurves(density.tables_of_rows, int(j), density.modes.modes[j])
-        answers = self._evaluate(X, PREDICTION, PredictedVariable(curves, interval))
+        answers = self.row_output(X, PREDICTION, PredictedVariable(curves, interval))
         if not isinstance(answers, xr.DataArray):
             answers = xr.DataArray(answers, dims=(self.sample_dim, "number"))
         numbers = {name: answers.isel(number=place) for place, name in enumerate(PREDICTED)}
@@ -321,7 +334,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
             conditional probability of a categorical one. It depends on no unit. Missing entries
             have NaN. Features are in the order of the views.
         """
-        return self._with_names(self._evaluate(X, SURPRISE))
+        return self._with_names(self.row_output(X, SURPRISE))
 
     def score_contributions(self, X: Any) -> Any:
         """Return what every variable adds to the log-density of a row.
@@ -338,7 +351,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
             features is `score_samples`; a missing entry adds zero. Features are in the order of
             the views.
         """
-        return self._with_names(self._evaluate(X, CONTRIBUTION))
+        return self._with_names(self.row_output(X, CONTRIBUTION))
 
     def latent_posterior(self, X: Any) -> Any:
         """Return the posterior probabilities of the latent states of every row.
@@ -360,7 +373,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         ParameterError
             When there is one variable, which has no link.
         """
-        return self._evaluate(X, POSTERIOR)
+        return self.row_output(X, POSTERIOR)
 
     def mutual_information(
         self,
@@ -391,7 +404,7 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         scores = [np.asarray(joint._scores_in_order(drawn, names)) for names in (None, left, right)]
         return float((scores[0] - scores[1] - scores[2]).mean())
 
-    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+    def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that gives some answers for every row."""
         for output in outputs:
             check_choice("outputs", output, ROW_ANSWERS)
@@ -426,25 +439,17 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         labelled = xr.DataArray(rows, coords, (self.sample_dim, "feature"))
         return self.score_samples(labelled, of=of)
 
-    def _adopt(self, fitted: TrainDensity | EmbeddedDensity) -> None:
-        """Set `_fitted` and the fitted attributes."""
-        self._fitted = fitted
+    def set_fitted_attributes(self, solution: TrainDensity | EmbeddedDensity) -> None:
+        """Set the attributes that users read."""
         self.n_iter_ = len(self.diagnostics_.get("held_out_log_density", ()))
-        self.rank_ = fitted.n_components
+        self.rank_ = solution.n_components
         self.coordinates_ = self.diagnostics_["system"]
-        self.order_ = [fitted.features[j] for j in fitted.order]
-
-    _check_parameters = check_parameters
-
-    def _outcome_in_words(self) -> list[tuple[str, str]]:
-        """Return how the fit ended, as names and words."""
-        return outcome_in_words(self)
+        self.order_ = [solution.features[j] for j in solution.order]
 
     def _density(self) -> TrainDensity | EmbeddedDensity:
         """Return the solution, or raise sklearn's NotFittedError."""
-        self._require_fitted()
-        assert self._fitted is not None
-        return self._fitted
+        self.require_fitted()
+        return self.solution_
 
     def _of_trains(self) -> TrainDensity:
         """Return the solution if it has latent states."""
@@ -488,8 +493,8 @@ class TensorTrainDensity(ScriptedFit, DensityAnswers):
         if not values:
             return self
         others = density.without(values)
-        model = type(self)(**self._parameters_of_fit())
-        model._adopt_features_of(self, others.features)
+        model = type(self)(**self.parameters_of_fit())
+        model.set_features_of(self, others.features)
         model.diagnostics_ = self.diagnostics_
-        model._adopt(others)
+        model.set_solution(others)
         return model

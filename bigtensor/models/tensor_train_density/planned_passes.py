@@ -36,7 +36,7 @@ def planned_preparation(settings: TrainSettings) -> list[PlannedPass]:
     d, bumps = len(settings.features), _most_bumps(settings)
     if settings.method == "embedding":
         # the kernels of all pairs of rows, for every variable, and products of them
-        pairs = 8 * (d + _PAIR_COPIES) * settings.rows**2
+        pairs = 8 * (d + _PAIR_COPIES) * settings.shape.rows**2
         return [PlannedPass(pilot_pass(settings), driver_nbytes=pairs)]
     sample = 8 * _COPIES * settings.pilot_rows * d
     rows = min(settings.pilot_rows, ROWS_OF_ORDER)

@@ -78,7 +78,7 @@ def prepare(settings: TrainSettings) -> Script:
     ordinary = ordinary_rows(sample, ((0, d),), ignored=tuple(range(d)) if settings.symbols else ())
     outliers = {"drawn_rows": len(sample.values), **ordinary.diagnostics}
     sample = ordinary.sample
-    if settings.weights_repeat_rows:
+    if settings.shape.weights_repeat_rows:
         sample = sample.by_occurrence(settings.pilot_rows)
     rows = PilotRows.of_sample(sample, settings)
     if settings.method == "embedding":
@@ -186,7 +186,7 @@ def _density(
     shares = np.full(len(trains), 1 / len(trains))
     return TrainDensity(
         *(problem.coordinates, problem.modes, problem.bumps, problem.background),
-        *(trains, shares, settings.views),
+        *(trains, shares, settings.shape.views),
     )
 
 

@@ -39,7 +39,7 @@ def sections_of(model: Any, rows: SampledRows | None) -> tuple[Section, ...]:
     rows : SampledRows, optional
         Of the data.
     """
-    density: TrainDensity = model._fitted
+    density: TrainDensity = model.solution_
     drawn = density.draw(DRAWS, np.random.default_rng(0))
     has_pairs = len(density.features) > 1
     sections = [_choice_section(model)]

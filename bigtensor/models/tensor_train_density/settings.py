@@ -7,9 +7,8 @@ from numbers import Real
 from typing import Any
 
 from bigtensor.errors import DataError, ParameterError, Setting
-from bigtensor.models.contract.data_shape import DataShape, NamedViews
-from bigtensor.models.contract.declarations import check_declared
-from bigtensor.models.tensor_train_density.declared_parameters import PARAMETERS
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.parameters import ParameterValues
 
 LEAST_ROWS = 5
 """Rows without which nothing can be validated."""
@@ -44,12 +43,12 @@ HOLD_OUT = 20
 
 @dataclass(frozen=True)
 class TrainSettings:
-    """Resolved parameters, and the size of the data.
+    """Resolved parameters and the data that they are resolved for.
 
     Attributes
     ----------
-    views : tuple of (name, features)
-        Names of the views, with their features.
+    shape : DataShape
+        Size, names and types of the data.
     ranks : tuple of int
         To choose from.
     systems : tuple of str
@@ -62,23 +61,15 @@ class TrainSettings:
         Algorithm of the fit.
     structure : {"chain", "balanced"}
         Order in which variables are linked.
-    n_trains, max_iter, pilot_rows, rows : int
-        Numbers of trains, of iterations at most, of rows of the pilot sample and of the data.
+    n_trains, max_iter, pilot_rows : int
+        Numbers of trains, of iterations at most, and of rows of the pilot sample.
     is_sampled : bool
         True if the pilot sample holds some of the rows of all sites only.
-    symbols : tuple of int
-        Number of categories of every feature; empty for measured data.
-    dtype : str
-        Type of the values.
-    has_weight : bool
-        True if rows have weights.
-    weights_repeat_rows : bool
-        True if a row of weight 2 stands for two rows, which validation may divide.
     random_state : int
         Seed of the model.
     """
 
-    views: NamedViews
+    shape: DataShape
     ranks: tuple[int, ...]
     systems: tuple[str, ...]
     widths: tuple[tuple[float, ...], ...]
@@ -88,22 +79,22 @@ class TrainSettings:
     n_trains: int
     max_iter: int
     pilot_rows: int
-    rows: int
     is_sampled: bool
-    symbols: tuple[int, ...]
-    dtype: str
-    has_weight: bool
-    weights_repeat_rows: bool
     random_state: int
+
+    @property
+    def symbols(self) -> tuple[int, ...]:
+        """Number of categories of every feature; empty for measured data."""
+        return tuple(len(names) for names in self.shape.categories)
 
     @property
     def features(self) -> tuple[str, ...]:
         """Names of the features."""
-        return tuple(name for _, members in self.views for name in members)
+        return self.shape.features
 
 
-def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TrainSettings:
-    """Return the resolved parameters of a model.
+def settings_of(parameters: ParameterValues, shape: DataShape) -> TrainSettings:
+    """Return the resolved parameters for the data.
 
     Raises
     ------
@@ -112,30 +103,27 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TrainSet
     """
     rows = shape.rows
     check_rows(shape.most_occurrences)
-    few = effective_rows <= FEW_ROWS
-    embeds = model.method == "embedding"
+    few = shape.all_rows <= FEW_ROWS
+    embeds = parameters.method == "embedding"
     if embeds:
         _check_embedded(shape, rows)
     ranks = EMBEDDED_RANKS if embeds else RANKS
-    pilot_rows = rows if embeds else min(shape.most_occurrences, int(model.pilot_rows))
+    pilot_rows = rows if embeds else min(shape.most_occurrences, int(parameters.pilot_rows))
     return TrainSettings(
-        views=shape.views,
-        ranks=ranks if model.rank == "auto" else (int(model.rank),),
-        systems=SYSTEMS.get(model.coordinates, (model.coordinates,)),
-        widths=_widths(model),
-        least_width=None if model.least_width == "auto" else float(model.least_width),
-        method=model.method,
-        structure=model.structure,
-        n_trains=(TRAINS if few else 1) if model.n_trains == "auto" else int(model.n_trains),
-        max_iter=int(model.max_iter),
+        shape=shape,
+        ranks=ranks if parameters.rank == "auto" else (int(parameters.rank),),
+        systems=SYSTEMS.get(parameters.coordinates, (parameters.coordinates,)),
+        widths=_widths(parameters),
+        least_width=None if parameters.least_width == "auto" else float(parameters.least_width),
+        method=parameters.method,
+        structure=parameters.structure,
+        n_trains=(TRAINS if few else 1)
+        if parameters.n_trains == "auto"
+        else int(parameters.n_trains),
+        max_iter=int(parameters.max_iter),
         pilot_rows=pilot_rows,
-        rows=rows,
-        is_sampled=rows > pilot_rows or effective_rows > shape.effective_rows,
-        symbols=tuple(len(names) for names in shape.categories),
-        dtype=shape.dtype,
-        has_weight=shape.has_weight,
-        weights_repeat_rows=shape.weights_repeat_rows,
-        random_state=model._seed,
+        is_sampled=rows > pilot_rows or shape.all_rows > shape.effective_rows,
+        random_state=parameters.random_state,
     )
 
 
@@ -160,29 +148,32 @@ def _check_embedded(shape: DataShape, rows: int) -> None:
         raise DataError("a kernel embedding takes no weights" + instead)
 
 
-def _widths(model: Any) -> tuple[tuple[float, ...], ...]:
+def _widths(parameters: ParameterValues) -> tuple[tuple[float, ...], ...]:
     """Return the widths to choose from: sets of bumps, or single kernels."""
-    if model.method == "embedding":
+    if parameters.method == "embedding":
         widths = EMBEDDED_WIDTHS
-        return widths if _is_auto(model.widths) else tuple((w,) for w in _ascending(model.widths))
-    return WIDTHS if _is_auto(model.widths) else (_ascending(model.widths),)
+        return (
+            widths
+            if _is_auto(parameters.widths)
+            else tuple((w,) for w in _ascending(parameters.widths))
+        )
+    return WIDTHS if _is_auto(parameters.widths) else (_ascending(parameters.widths),)
 
 
-def check_parameters(model: Any) -> None:
+def check_parameters(parameters: ParameterValues) -> None:
     """Raise a ParameterError for a parameter of a `TensorTrainDensity` that is out of range."""
-    check_declared(model, PARAMETERS)
-    if _is_auto(model.widths):
+    if _is_auto(parameters.widths):
         return
     try:
-        widths = list(model.widths)
+        widths = list(parameters.widths)
     except TypeError:
         widths = []
     are_positive = [isinstance(width, Real) and float(width) > 0 for width in widths]
     if not widths or not all(are_positive):
         raise ParameterError(
             Setting("widths")
-            + f" is {model.widths!r}; expected 'auto' or positive numbers, the standard deviations "
-            "of bumps in standard deviations of the variables"
+            + f" is {parameters.widths!r}; expected 'auto' or positive numbers, the standard "
+            "deviations of bumps in standard deviations of the variables"
         )
 
 

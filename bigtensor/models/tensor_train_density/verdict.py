@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bigtensor.errors import ConditioningWarning, ConstantFeatureWarning, Message, Setting
-from bigtensor.models.contract.script import Solved
-from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.pilot.outliers import sample_outliers
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.settings import TrainSettings

@@ -24,6 +24,20 @@ WORDS = 8
 class TopicDescription(ModelDescription):
     """Facts and words on topics."""
 
+    def outcome(self, model: Any) -> list[Line]:
+        """Return how a fit ended, as names and words."""
+        diagnostics = model.diagnostics_
+        passes = diagnostics.get("n_iter", 0)
+        return [
+            (
+                "topics",
+                f"{len(model.doc_concentration_)} from triples of words, then {passes} passes of "
+                "expectation maximisation",
+            ),
+            ("prior", f"concentration {model.doc_concentration_.sum():.3g}"),
+            ("verdict", verdict_words(diagnostics["verdict"])),
+        ]
+
     def facts(self, model: Any) -> Facts:
         """Return facts as JSON holds them."""
         facts = super().facts(model)
@@ -47,7 +61,7 @@ class TopicDescription(ModelDescription):
 
     def fit_lines(self, model: Any) -> Iterator[Line]:
         """Return names and words for the result of a fit."""
-        yield from outcome_in_words(model)
+        yield from self.outcome(model)
         for topic, words in enumerate(model.top_words(WORDS)):
             yield f"topic {topic}", f"{model.topic_weights_[topic]:.3f}  {' '.join(words)}"
 
@@ -86,21 +100,6 @@ class TopicDescription(ModelDescription):
             sections=(words_section(model), map_section(model), *by_sample),
             diagnostics=diagnostic_blocks(diagnostics),
         )
-
-
-def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words."""
-    diagnostics = model.diagnostics_
-    passes = diagnostics.get("n_iter", 0)
-    return [
-        (
-            "topics",
-            f"{len(model.doc_concentration_)} from triples of words, then {passes} passes of "
-            "expectation maximisation",
-        ),
-        ("prior", f"concentration {model.doc_concentration_.sum():.3g}"),
-        ("verdict", verdict_words(diagnostics["verdict"])),
-    ]
 
 
 def method_in_words(model: Any) -> Iterator[str]:

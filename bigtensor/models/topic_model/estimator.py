@@ -12,14 +12,16 @@ from sklearn.utils import Tags
 
 from bigtensor.errors import DataError
 from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.estimator import Estimator
+from bigtensor.models.contract.opening_for_answers import open_for_answers
 from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
-from bigtensor.models.contract.script import PlannedPass, single_pass
-from bigtensor.models.contract.scripted_fit import FitSteps, ScriptedFit
+from bigtensor.models.contract.script import FitSteps, PlannedPass, single_pass
 from bigtensor.models.topic_model.coherence import likely_words, mean_npmi
-from bigtensor.models.topic_model.description import TopicDescription, outcome_in_words
+from bigtensor.models.topic_model.declared_parameters import PARAMETERS
+from bigtensor.models.topic_model.description import TopicDescription
 from bigtensor.models.topic_model.planned_passes import planned_preparation, planned_refinement
 from bigtensor.models.topic_model.script import STORED_CLASSES, prepare, refine
-from bigtensor.models.topic_model.settings import check_parameters, settings_of, without_effect
+from bigtensor.models.topic_model.settings import settings_of, without_effect
 from bigtensor.models.topic_model.solution import Topics
 from bigtensor.statistics.base import Pass, RowFunction
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
@@ -29,7 +31,7 @@ from bigtensor.statistics.topics.word_cooccurrence import WordCooccurrence
 class TopicModel(
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
-    ScriptedFit,
+    Estimator,
 ):
     r"""Latent Dirichlet allocation: documents whose words come from a few topics each.
 
@@ -45,22 +47,25 @@ class TopicModel(
     Parameters
     ----------
     n_components : int or "auto", default 10
-        Number of topics k. ``"auto"`` takes as many as pairs of words tell apart, at most 50.
+        Number of topics k: ``"auto"`` takes as many as pairs of words tell apart, at most 50. On
+        real texts these are often all 50, so that a number that the question needs is better.
     doc_concentration : float or "auto", default "auto"
-        Sum :math:`\alpha_0` of the parameters of the Dirichlet prior of the shares: documents have
-        few topics where it is small. scikit-learn's ``doc_topic_prior`` is a k-th of it. By default
-        it is estimated.
+        Sum of the parameters of the Dirichlet prior of topic shares, estimated by default, and
+        small if documents have few topics. It is 0.1 for documents of one topic, and 5 for
+        documents of many. scikit-learn's ``doc_topic_prior`` is a k-th of it.
     topic_concentration : float, default 0.1
-        Pseudo-count that every word has in every topic in the passes of expectation maximisation.
+        Pseudo-count of every word in every topic in the EM iterations.
     views : mapping of str to feature names or columns, optional
         The words to use, in one view or several. By default every feature.
     power_passes : int, default 1
-        Passes that turn a random sketch of the pairs of words towards the topics.
+        Number of passes that turn a random sketch of the pairs of words towards the topics. One is
+        enough where the spectrum has a gap.
     max_iter : int, optional
-        Passes of expectation maximisation. By default as many as improve the prediction of
+        Number of EM iterations over all documents, by default as many as improve the prediction of
         held-out documents, at most 12. With 0, the topics of the moments are returned.
     missing : {"raise", "omit"}, default "raise"
-        Whether rows with missing counts are an error, or are left out and counted.
+        Rule for rows with missing counts: ``"raise"`` is an error, and ``"omit"`` leaves the rows
+        out and counts them.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -107,9 +112,17 @@ class TopicModel(
     (1000, 3)
     """
 
+    declares = PARAMETERS
     takes = Data(kinds={"counts"}, dense_counts=True)
+    steps = FitSteps(
+        settings_of,
+        prepare,
+        refine,
+        planned_preparation,
+        planned_refinement,
+        without_effect=without_effect,
+    )
     stored_classes = STORED_CLASSES
-    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
     description = TopicDescription()
     only_view = "words"
 
@@ -117,7 +130,7 @@ class TopicModel(
     topic_weights_: NDArray[np.float64]
     doc_concentration_: NDArray[np.float64]
     components_: NDArray[np.float64]
-    _fitted: Topics | None
+    solution_: Topics
 
     def __init__(
         self,
@@ -158,7 +171,7 @@ class TopicModel(
             In the kind of container of ``X``, lazy if ``X`` is lazy. Rows sum to one. A document
             without a word has the shares of the prior.
         """
-        return self._evaluate(X, TOPIC_SHARE)
+        return self.row_output(X, TOPIC_SHARE)
 
     def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
         """Return the mean log-probability of a word, in nats, by document completion.
@@ -181,8 +194,8 @@ class TopicModel(
             When no word is left to predict.
         """
         completion = Pass("completion", self._topics().completion(self._seed))
-        samples = self._open_again(X, sample_weight=sample_weight)
-        ran = self._run(samples, single_pass(completion), [PlannedPass(completion)])
+        samples = open_for_answers(self, X, sample_weight=sample_weight)
+        ran = self.run_passes(samples, single_pass(completion), [PlannedPass(completion)])
         if not ran.result.words > 0:
             raise DataError("the documents have no two words: none is left to predict")
         mean: float = ran.result.mean
@@ -218,7 +231,7 @@ class TopicModel(
         topics = self._topics().topics
         words, places = np.unique(likely_words(topics, n_words), return_inverse=True)
         statistic = WordCooccurrence(tuple(map(int, words)), len(topics))
-        cooccurrence = self._sum(X, "cooccurrence", statistic, {})
+        cooccurrence = self.sum_rows(X, "cooccurrence", statistic)
         return mean_npmi(cooccurrence, places.reshape(topics.shape[1], -1))
 
     def top_words(self, n_words: int = 10) -> list[list[str]]:
@@ -252,7 +265,7 @@ class TopicModel(
         drawn = self._topics().draw(n_samples, self._generator(random_state))
         return drawn[:, np.argsort(self.views_.order)]
 
-    def _row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+    def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that answers for every row."""
         for output in outputs:
             check_choice("outputs", output, (TOPIC_SHARE,))
@@ -264,18 +277,16 @@ class TopicModel(
 
     def _topics(self) -> Topics:
         """Return the solution, or raise sklearn's NotFittedError."""
-        self._require_fitted()
-        assert self._fitted is not None
-        return self._fitted
+        self.require_fitted()
+        return self.solution_
 
-    def _adopt(self, fitted: Topics) -> None:
-        """Set `_fitted` and the fitted attributes."""
-        self._fitted = fitted
+    def set_fitted_attributes(self, solution: Topics) -> None:
+        """Set the attributes that users read."""
         self.n_iter_ = int(self.diagnostics_.get("n_iter", 0))
-        self.topics_ = fitted.topics.T
-        self.topic_weights_ = fitted.words / fitted.words.sum()
-        self.doc_concentration_ = fitted.prior
-        self.components_ = fitted.topics.T * fitted.words[:, None]
+        self.topics_ = solution.topics.T
+        self.topic_weights_ = solution.words / solution.words.sum()
+        self.doc_concentration_ = solution.prior
+        self.components_ = solution.topics.T * solution.words[:, None]
 
     @property
     def _n_features_out(self) -> int:
@@ -289,10 +300,3 @@ class TopicModel(
         tags.input_tags.positive_only = True
         tags.transformer_tags.preserves_dtype = ["float64"]
         return tags
-
-    _check_parameters = check_parameters
-    _without_effect = without_effect
-
-    def _outcome_in_words(self) -> list[tuple[str, str]]:
-        """Return how the fit ended, as names and words."""
-        return outcome_in_words(self)

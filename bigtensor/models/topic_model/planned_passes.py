@@ -46,7 +46,7 @@ def planned_refinement(settings: TopicSettings) -> list[PlannedPass]:
     driver = _COPIES * topics.nbytes
     counts = counts_pass(settings, topics, prior, 0)
     if settings.max_iter is None:
-        blank = Topics(topics, prior, prior, 0.0, settings.views)
+        blank = Topics(topics, prior, prior, 0.0, settings.shape.views)
         judged = judged_pass(settings, topics, prior, blank, 0)
         return [triples, PlannedPass(judged, MOST_POLISHES, driver, counts)]
     if settings.max_iter:

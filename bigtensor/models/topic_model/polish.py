@@ -184,7 +184,10 @@ def judged_pass(
 ) -> Pass[dict[str, Any]]:
     """Return the pass of expected counts of most documents, of which the others judge topics."""
     seed = settings.random_state
-    counts, share = TopicCounts(topics, prior, step, seed), max(10, settings.rows // HELD_OUT)
+    counts, share = (
+        TopicCounts(topics, prior, step, seed),
+        max(10, settings.shape.most_rows // HELD_OUT),
+    )
     together = Together.named(
         counts=OfDocuments(counts, share, False, seed),
         completion=OfDocuments(judged.completion(seed), share, True, seed),

@@ -213,7 +213,7 @@ def refine(preparation: TopicPreparation) -> Script:
     topics = valid_topics(refined, LEAST_PROBABILITY)
     words = prior * (triples.words / prior.sum())
     length = triples.words / triples.documents
-    solution = Topics(topics, prior, words, length, settings.views)
+    solution = Topics(topics, prior, words, length, settings.shape.views)
     solve = partial(_solved, solution, preparation, diagnostics)
     if settings.max_iter == 0:
         return solve()

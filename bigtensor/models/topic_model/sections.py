@@ -27,7 +27,7 @@ MOST_LINES = 60
 
 def words_section(model: Any) -> Section:
     """Return the table of the likely words of every topic, with their probability and lift."""
-    topics, names = model._fitted.topics, model.views_.feature_names
+    topics, names = model.solution_.topics, model.views_.feature_names
     lift = topics / (topics @ model.topic_weights_)[:, None]
     largest = model.topic_weights_.max()
     rows = tuple(
@@ -59,7 +59,7 @@ def words_section(model: Any) -> Section:
 
 def map_section(model: Any) -> Section:
     """Return the picture of how near topics are to each other."""
-    roots = np.sqrt(model._fitted.topics[:, :MOST_LINES])
+    roots = np.sqrt(model.solution_.topics[:, :MOST_LINES])
     # one minus the squared Hellinger distance
     likeness = np.clip(roots.T @ roots, 0, 1)
     order = _neighbours(1 - likeness)
@@ -88,8 +88,8 @@ def samples_section(model: Any, rows: SampledRows) -> Iterator[Section]:
     groups = rows.sample_id or rows.truth
     if groups is None:
         return
-    function = model._fitted.shares()
-    n, k = int(rows.values.shape[0]), model._fitted.n_components
+    function = model.solution_.shares()
+    n, k = int(rows.values.shape[0]), model.solution_.n_components
     out = {TOPIC_SHARE: np.empty((n, k))}
     function.evaluate(RowBlock(rows.values, {}, 0, n), out, Workspace())
     weight, means, names = np.asarray(rows.weight), [], []

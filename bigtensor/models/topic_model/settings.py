@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from typing import Any
 
 from bigtensor.errors import Message, ParameterError, Setting
-from bigtensor.models.contract.data_shape import DataShape, NamedViews
-from bigtensor.models.contract.declarations import check_declared
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.parameters import ParameterValues
 from bigtensor.models.topic_model.declared_parameters import PARAMETERS
 
 MOST_TOPICS = 50
@@ -23,12 +21,12 @@ _OVERSAMPLING = 10
 
 @dataclass(frozen=True)
 class TopicSettings:
-    """Resolved parameters, and the size of the data.
+    """Resolved parameters and the data that they are resolved for.
 
     Attributes
     ----------
-    views : tuple of (name, features)
-        Names of the views, with their features.
+    shape : DataShape
+        Size, names and types of the data.
     n_components : int or "auto"
         Number of components.
     concentration : float, optional
@@ -39,25 +37,22 @@ class TopicSettings:
         Passes that turn the sketch of pairs of words to topics.
     max_iter : int, optional
         None for as many as held-out documents ask for.
-    rows : int
-        Number of documents.
     random_state : int
         Seed of the model.
     """
 
-    views: NamedViews
+    shape: DataShape
     n_components: int | str
     concentration: float | None
     pseudo_count: float
     power_passes: int
     max_iter: int | None
-    rows: int
     random_state: int
 
     @property
     def n_words(self) -> int:
         """Size of the vocabulary V."""
-        return sum(len(members) for _, members in self.views)
+        return sum(len(members) for _, members in self.shape.views)
 
     @property
     def most_topics(self) -> int:
@@ -73,8 +68,8 @@ class TopicSettings:
         return min(n_components + _OVERSAMPLING, self.n_words)
 
 
-def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TopicSettings:
-    """Return the resolved parameters of a model.
+def settings_of(parameters: ParameterValues, shape: DataShape) -> TopicSettings:
+    """Return the resolved parameters for the data.
 
     Raises
     ------
@@ -82,16 +77,17 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TopicSet
         When there are more topics than words.
     """
     settings = TopicSettings(
-        views=shape.views,
-        n_components=model.n_components
-        if model.n_components == "auto"
-        else int(model.n_components),
-        concentration=None if model.doc_concentration == "auto" else float(model.doc_concentration),
-        pseudo_count=float(model.topic_concentration),
-        power_passes=int(model.power_passes),
-        max_iter=None if model.max_iter is None else int(model.max_iter),
-        rows=max(shape.rows, math.ceil(effective_rows)),
-        random_state=model._seed,
+        shape=shape,
+        n_components=parameters.n_components
+        if parameters.n_components == "auto"
+        else int(parameters.n_components),
+        concentration=None
+        if parameters.doc_concentration == "auto"
+        else float(parameters.doc_concentration),
+        pseudo_count=float(parameters.topic_concentration),
+        power_passes=int(parameters.power_passes),
+        max_iter=None if parameters.max_iter is None else int(parameters.max_iter),
+        random_state=parameters.random_state,
     )
     if settings.n_components != "auto" and settings.most_topics > settings.n_words:
         raise ParameterError(
@@ -101,15 +97,10 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> TopicSet
     return settings
 
 
-def check_parameters(model: Any) -> None:
-    """Raise a ParameterError for a parameter of a `TopicModel` that is out of range."""
-    check_declared(model, PARAMETERS)
-
-
-def without_effect(model: Any) -> Message | None:
+def without_effect(parameters: ParameterValues) -> Message | None:
     """Return a sentence on a parameter that is given although nothing uses it, or None."""
     default = next(p.default for p in PARAMETERS if p.name == "topic_concentration")
-    if model.max_iter == 0 and model.topic_concentration != default:
+    if parameters.max_iter == 0 and parameters.topic_concentration != default:
         return (
             Setting("topic_concentration")
             + " has no effect with "

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.errors import ConditioningWarning, Message, Setting
-from bigtensor.models.contract.script import Solved
-from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.topic_model.settings import MOST_TOPICS, TopicSettings
 from bigtensor.models.topic_model.solution import Topics
 from bigtensor.models.words.faults import Fault, after_praise

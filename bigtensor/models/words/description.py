@@ -15,6 +15,9 @@ Facts = dict[str, Any]
 Line = tuple[str, str]
 """A name and words."""
 
+SummaryTable = tuple[tuple[str, ...], list[list[str]]]
+"""Head and rows."""
+
 _STYLE = (
     ".bigtensor-summary{font-family:sans-serif;font-size:13px;margin:6px 0}"
     ".bigtensor-summary table{border-collapse:collapse;margin:4px 0}"
@@ -35,7 +38,27 @@ class ModelDescription:
         `bigtensor info` shows them besides parameters, data, passes and views.
         """
         fitted = model.__sklearn_is_fitted__()
-        return {"outcome": dict(model._outcome_in_words()) if fitted else {}}
+        return {"outcome": dict(self.outcome(model)) if fitted else {}}
+
+    def outcome(self, model: Any) -> list[Line]:  # noqa: ARG002
+        """Return how the fit ended, as names and words.
+
+        Parameters
+        ----------
+        model : fitted model
+            Model with its ``diagnostics_``.
+        """
+        return []
+
+    def summary_table(self, model: Any) -> SummaryTable:  # noqa: ARG002
+        """Return head and rows of the table in the notebook's summary; no rows for none.
+
+        Parameters
+        ----------
+        model : fitted model
+            Model with its attributes.
+        """
+        return (), []
 
     def size(self, facts: Mapping[str, Any]) -> str:  # noqa: ARG002
         """Return the size of a model in words, such as ``"4 components"``; empty for none.
@@ -67,7 +90,7 @@ class ModelDescription:
 
     def fit_lines(self, model: Any) -> Iterator[Line]:
         """Return names and words for the result of a fit."""
-        yield from model._outcome_in_words()
+        yield from self.outcome(model)
 
     def row_outputs(
         self,
@@ -107,7 +130,7 @@ class ModelDescription:
         rows : SampledRows, optional
             Sample of rows of the data; of a mixture LabelledRows.
         """
-        outcome = model._outcome_in_words()
+        outcome = self.outcome(model)
         return ReportParts(method=tuple(sentence_of(f"{name}: {words}") for name, words in outcome))
 
 
@@ -154,7 +177,7 @@ def summary_html(model: Any) -> str:
 
     Parameters
     ----------
-    model : LatentVariableModel
+    model : Estimator
         Fitted.
 
     Returns
@@ -170,12 +193,12 @@ def summary_html(model: Any) -> str:
         ("features", f"{model.n_features_in_} ({len(model.views_.feature_names)} used)"),
         ("views", "; ".join(f"{name}: {names_in_words(own)}" for name, own in views.items())),
         ("passes", f"{len(diagnostics['passes'])}: {passes_in_words(diagnostics['passes'])}"),
-        *((name, text) for name, text in model._outcome_in_words()),
+        *((name, text) for name, text in model.description.outcome(model)),
     ]
     return (
         f'<style>{_STYLE}</style><div class="bigtensor-summary">'
         f"<strong>Fitted {escape(type(model).__name__)}</strong>"
-        f"{_table((), facts)}{_table(*model._summary_table())}</div>"
+        f"{_table((), facts)}{_table(*model.description.summary_table(model))}</div>"
     )
 
 

@@ -9,7 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import Message, NoPopulationsError
-from bigtensor.models.words.description import Facts, Line, ModelDescription, outcome_lines
+from bigtensor.models.words.description import (
+    Facts,
+    Line,
+    ModelDescription,
+    SummaryTable,
+    outcome_lines,
+)
 from bigtensor.models.words.label_level import level_of
 from bigtensor.models.words.report_blocks import Notice
 
@@ -53,6 +59,11 @@ class MixtureDescription(ModelDescription):
             }
         return facts
 
+    def summary_table(self, model: Any) -> SummaryTable:
+        """Return the weights of populations, or of components."""
+        level = level_of(model)
+        return weight_table(level.weights, level.of_component)
+
     def size(self, facts: Mapping[str, Any]) -> str:
         """Return the numbers of components and populations in words."""
         k, populations = facts["n_components"], facts["populations"]
@@ -75,7 +86,7 @@ class MixtureDescription(ModelDescription):
             "weights": level.component_weights,
             "populations": level.count if merged else None,
             "population_weights": level.weights if merged else None,
-            "outcome": dict(model._outcome_in_words()),
+            "outcome": dict(self.outcome(model)),
         }
 
     def fit_size(self, model: Any) -> str:
@@ -221,7 +232,7 @@ def listed_weights(model: Any) -> str:
 
 def weight_table(
     weights: NDArray[np.float64], of_component: NDArray[np.intp] | None
-) -> tuple[tuple[str, ...], list[list[str]]]:
+) -> SummaryTable:
     """Return head and rows of a table of weights.
 
     Parameters

@@ -129,25 +129,6 @@ def summed_weights(
     return np.bincount(label[has_label], weights, minlength=n_labels).astype(np.float64)
 
 
-def samples_of_model(model: Any, data: Any) -> Samples:
-    """Return data as the answers of a fitted model read them, without reading a row.
-
-    Parameters
-    ----------
-    model : fitted model
-        Fitted model whose features are looked up in the data.
-    data : path, xarray, AnnData, array-like, or a list of these
-        As for `fit`.
-
-    Raises
-    ------
-    DataError, LayoutError, StoreReadError, ViewError
-        When the data cannot be used, or lack features of the fit.
-    """
-    samples: Samples = model._with_features_of_fit(data)
-    return samples
-
-
 def read_windows(
     samples: Samples, windows: Sequence[slice], *, marginalised: bool = False
 ) -> tuple[Block, NDArray[np.bool_]]:
@@ -207,7 +188,7 @@ def row_answers(model: Any, rows: Block, outputs: tuple[str, ...]) -> dict[str, 
     outputs : tuple of str
         Such as ``("label", "probability")``.
     """
-    function = model._row_function(outputs)
+    function = model.row_function(outputs)
     arrays = {
         output.name: np.empty((rows.rows, *output.dims.values()), output.dtype)
         for output in function.outputs

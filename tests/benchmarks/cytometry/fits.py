@@ -47,7 +47,7 @@ class Fits:
         once.
         """
         model = kernel_mixture(self.seed, views=self.cells.views, n_populations=count)
-        components = n_components_of(model, len(self.cells.gates))
+        components = n_components_of(model.parameter_values(), len(self.cells.gates))
         if components not in self._kernel:
             with unsettled_fits_allowed():
                 self._kernel[components] = model.fit(self.cells.store)

@@ -127,13 +127,13 @@ def speed() -> list[Row]:
     """Return the time of a pass for a row of ten variables, rank 8, beside products of matrices."""
     _, X, _ = drawn(10, 4, 0.7, 200_000, 0)
     model = TensorTrainDensity(8, coordinates="z", widths=(0.26,), n_trains=1).fit(X[:20_000])
-    sums = model._fitted.counts(0, 0)
+    sums = model.solution_.counts(0, 0)
     rows = []
     for dtype in (np.float32, np.float64):
         values = X.astype(dtype)
         spent = min(_seconds(sums, values) for _ in range(3))
         # the operations of the published formula: 6 r^2 p for a row and variable
-        bumps = np.mean([len(table) for table in model._fitted.bumps])
+        bumps = np.mean([len(table) for table in model.solution_.bumps])
         operations = 6 * 64 * bumps * 10
         microseconds = 1e6 * spent / len(X)
         rows.append(

@@ -124,9 +124,9 @@ def add_large_alphabet(
         )
         return score
 
-    assert model._fitted is not None
+    assert model.solution_ is not None
     iterations = len(model.diagnostics_["mean_log_likelihood"])
-    ours = add("ex, from a store", model._fitted.solution, seconds, iterations)
+    ours = add("ex, from a store", model.solution_.solution, seconds, iterations)
     start = truth.solution.floored(1e-9)
     true_start = add("EM from the truth", *_timed(passes, start, TRUTH_PASSES), TRUTH_PASSES)
     chance = -np.inf

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.models.words.description import ModelDescription
 from bigtensor.models.words.report_blocks import (
     Cell,
     Group,
@@ -17,10 +16,10 @@ from bigtensor.models.words.report_blocks import (
 )
 from bigtensor.models.words.report_figures import Heatmap
 from bigtensor.models.words.sampled_rows import SampledRows
-from tests.laws.small_model import Standardiser
+from tests.laws.small_model import Description, Standardiser
 
 
-class SpreadDescription(ModelDescription):
+class SpreadDescription(Description):
     """Mean and spread of every feature."""
 
     def facts(self, model: Any) -> dict[str, Any]:

@@ -47,11 +47,11 @@ def merged(cells, small) -> KernelMixture:
 
 def maximum_likelihood(model, data, codes, level=None, weight=None):
     """Return the table by EM on the posterior probabilities of all rows, to the end."""
-    mixture = model._fitted.solution.likelihood_mixture()
-    members = model._row_function(("label",)).populations if level != "component" else None
+    mixture = model.solution_.solution.likelihood_mixture()
+    members = model.row_function(("label",)).populations if level != "component" else None
     values = data["X"].to_numpy()[:, model.views_.order]
     out = np.empty((len(values), mixture.n_components))
-    block = Block(values, model._fitted.solution.slices, 0, len(values))
+    block = Block(values, model.solution_.solution.slices, 0, len(values))
     mixture.log_joint(block, out, Workspace())
     joint = np.exp(out - out.max(axis=1, keepdims=True))
     base = mixture.weights

@@ -10,7 +10,7 @@ from bigtensor import KernelMixture
 from bigtensor.data.opening import open_samples
 from bigtensor.errors import DataError
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.latent_variable_model import shape_of
+from bigtensor.models.contract.opened_fit import shape_of
 
 VALUES = np.random.default_rng(0).normal(size=(500, 3))
 VALUES[:250] += 4

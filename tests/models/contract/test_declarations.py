@@ -13,24 +13,22 @@ from bigtensor.features.kernels.kernel import KERNELS
 from bigtensor.features.kernels.landmarks import METHODS
 from bigtensor.models.contract.declarations import (
     Choice,
-    Flag,
     Option,
     Parameter,
     Positive,
     Whole,
+    memory_parameters,
     option_type,
 )
 from bigtensor.models.contract.registry import (
     MODELS,
     command_name,
     declared_parameters,
-    memory_parameters,
+    first_sentences,
     model_class,
 )
 from bigtensor.models.kernel_mixture import declared_parameters as kernel_mixture
 from bigtensor.models.kernel_mixture.choices.bandwidth import CHOICES
-
-SHARED = {"views", "missing", "weights", "sample_dim", "random_state"}
 
 
 @pytest.mark.parametrize(
@@ -69,51 +67,13 @@ def test_none__is_a_value_of_optional_parameters():
     ],
 )
 def test_option__reads_what_the_kind_accepts(kind, texts):
-    read = option_type(Parameter("p", "a", kind, Option(("--p",), "", none="none")))
+    read = option_type(Parameter("p", "a", kind, Option(("--p",), none="none")))
     for text, value in texts.items():
         assert read(text) == value
         assert type(read(text)) is type(value)
     for text in ("0", "-1", "nan", "inf", "", "some"):
         with pytest.raises(ValueError, match=f"{re.escape(text)} is not .*, or none"):
             read(text)
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_model__declares_all_its_parameters(name):
-    declared = declared_parameters(name)
-    given = inspect.signature(model_class(name)).parameters
-    assert {parameter.name for parameter in declared} == set(given) - SHARED
-    for parameter in declared:
-        default = given[parameter.name].default
-        if parameter.required:
-            assert default is inspect.Parameter.empty
-            with pytest.raises(ParameterError, match=parameter.name):
-                parameter.check(None)
-            continue
-        assert parameter.default == default, parameter.name
-        parameter.check(parameter.default)
-        if parameter.option is not None and not isinstance(parameter.kind, Flag):
-            read = option_type(parameter)
-            if parameter.default is not None:
-                assert read(str(parameter.default)) == parameter.default
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_docstring__names_the_words_and_the_defaults(name):
-    described = inspect.getdoc(model_class(name)) or ""
-    for parameter in declared_parameters(name):
-        (line,) = re.findall(rf"^{parameter.name} : (.+(?:\n\S.*)?)$", described, re.MULTILINE)
-        for word in getattr(parameter.kind, "words", ()):
-            assert f'"{word}"' in described, (parameter.name, word)
-        default = parameter.default
-        if parameter.required:
-            assert "optional" not in line
-            assert "default" not in line
-        elif default is None:
-            assert "optional" in line
-        else:
-            shown = f'"{default}"' if isinstance(default, str) else str(default)
-            assert f"default {shown}" in line, parameter.name
 
 
 def test_words__are_those_of_the_rooms_that_use_them():
@@ -133,10 +93,23 @@ def test_command_names__are_words_with_hyphens():
 
 @pytest.mark.parametrize("name", MODELS)
 def test_every_model__tells_what_makes_its_states_smaller(name):
-    found = memory_parameters(name)
+    found = memory_parameters(declared_parameters(name))
     assert set(found) <= {"states", "workspaces", "driver"}
     assert found["states"]
-    assert memory_parameters("AModelOfAnother") == {}
+
+
+def test_first_sentences__of_all_entries_of_the_section():
+    text = (
+        "A model.\n\nParameters\n----------\na : int, default 3\n    Rows, at most\n"
+        "    1.5 times ``b``. More.\nb : float\n    Ways.\n\n    - one : all\n\n    End.\n"
+        "c : str\n    Name\n\nAttributes\n----------\nd_ : int\n    Other."
+    )
+    assert first_sentences(text) == {
+        "a": "Rows, at most 1.5 times ``b``.",
+        "b": "Ways.",
+        "c": "Name",
+    }
+    assert first_sentences("A model.") == {}
 
 
 OWN_WORDS = {"bandwidth": "bandwidth", "landmarks": "n_landmarks", "grids": "bins"}

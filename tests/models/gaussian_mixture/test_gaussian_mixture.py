@@ -18,6 +18,7 @@ from bigtensor.errors import (
     MissingValueWarning,
     ParameterError,
 )
+from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
@@ -257,9 +258,8 @@ def test_judged__gives_rows_of_a_dropped_component_to_the_nearest(tied):
     covariance = np.diag([1.0, 2.0]) if tied else np.ones(2)
     weights, means = np.array([0.6, 0.399, 0.001]), np.array([[0.0, 0], [8, 0], [0, 10]])
     components = GaussianComponents(weights, means, covariance, (("x", ("a", "b")),), "float64")
-    settings = GaussianSettings(
-        components.views, 3, tied, 1, 1000, 1000, 1000.0, "float64", False, 0, ()
-    )
+    shape = DataShape(1000, components.views, "float64", False, 1000.0)
+    settings = GaussianSettings(shape, 3, tied, 1, 1000, 0)
     shapes = {
         "two_groups": 0,
         "tails": 0.0,

@@ -31,7 +31,7 @@ def test_number_of_states__is_that_of_the_simulation(n_components: int, sequence
     assert (np.diff(scores) > 0).all()
     # one pass over the rows serves every number
     assert [entry["name"] for entry in model.diagnostics_["passes"]] == ["triples"]
-    words = dict(model._outcome_in_words())["states"]
+    words = dict(model.description.outcome(model))["states"]
     assert words.startswith(f"{n_components}, chosen from 1 to ")
 
 
@@ -61,7 +61,7 @@ def test_hardly_any_row__is_one_state_with_a_reason() -> None:
     data = simulate.hidden_markov(40, 2, 4, random_state=0)
     model = HiddenMarkovModel("auto", random_state=0).fit(data)
     assert len(model.occupancy_) == 1
-    words = dict(model._outcome_in_words())["states"]
+    words = dict(model.description.outcome(model))["states"]
     assert words.startswith("1: 38 complete triples are too few")
 
 

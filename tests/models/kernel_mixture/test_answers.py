@@ -25,7 +25,7 @@ def component_means(model: KernelMixture) -> np.ndarray:
 
 def within_grid(model: KernelMixture, rows: np.ndarray) -> np.ndarray:
     """Return which rows lie within the tabulated part of every one-dimensional view."""
-    grids = model._fitted.solution.grids
+    grids = model.solution_.solution.grids
     low, high = grids.low, grids.low + grids.step * grids.bins
     return ((rows >= low) & (rows <= high)).all(axis=1)
 

@@ -9,13 +9,13 @@ from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import IdentifiabilityError
-from bigtensor.models.contract.model_contract import shape_of
+from bigtensor.models.contract.opened_fit import shape_of
 from bigtensor.models.contract.script import Estimate, Step
 from bigtensor.models.kernel_mixture.choices.components import with_counted_components
-from bigtensor.models.kernel_mixture.settings import MOST_COUNTED, settings_of
+from bigtensor.models.kernel_mixture.settings import MOST_COUNTED
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.validity import Checked
-from tests.models.scripts import sizes_of
+from tests.models.scripts import settings_of, sizes_of
 
 COUNTED = {"max_iter": 1, "bins": 256, "random_state": 0}
 
@@ -141,7 +141,7 @@ def test_plan__bounds_what_is_read_once_the_components_are_counted(data, paramet
     samples = open_samples(data, None)
     shape = shape_of(samples)
     planned = {size.name.split(",")[0]: size for size in sizes_of(model, shape)}
-    script, seen = recorded(model._script(shape), samples), set[str]()
+    script, seen = recorded(model.script(settings_of(model, shape)), samples), set[str]()
     for wanted in script:
         name = wanted.name.rstrip(" 0123456789")
         statistic = Checked(wanted.statistic)

@@ -104,7 +104,7 @@ def test_delta__a_rare_code_outside_the_pilot_does_not_stop_the_fit():
     last = int(np.argmax(row_keys(0, "sample", 0, len(rows))))
     rows[last, 0] = 99.0
     model.fit(rows)
-    assert 99.0 not in model._fitted.solution.embedded[0].feature_map.categories
+    assert 99.0 not in model.solution_.solution.embedded[0].feature_map.categories
     assert_allclose(model.weights_, before, atol=1e-3)
     assert model.predict(rows)[last] in (0, 1)
     assert model.diagnostics_["rows"] == 4000

@@ -280,8 +280,8 @@ def test_custom_kernel__sums_of_another_kernel_are_not_sums_of_it(pair_rows):
     assert own.has_kernel(fitted)
     assert not other.has_kernel(fitted)
     # the expectation of a sum of other kernels is a mean over rows
-    share = model._fitted.solution.responsibilities
-    rows = model._fitted.solution.embedded[1].rows
+    share = model.solution_.solution.responsibilities
+    rows = model.solution_.solution.embedded[1].rows
     expected = share.T @ other(rows) / share.sum(axis=0)
     assert_allclose(model.expectation("b", other), expected, rtol=1e-12)
 

@@ -141,10 +141,8 @@ def test_moments_rows__that_cannot_be_are_refused(wrong):
 @pytest.mark.parametrize("size", [20_000, 50_000, 600_000])
 def test_pilot__looks_at_a_million_rows_and_at_all_of_fewer(size):
     def windows_of(rows):
-        views = (("view", ("feature",)),)
-        settings = SimpleNamespace(
-            views=views, pilot_rows=size, rows=rows, dtype="f4", has_weight=False, random_state=0
-        )
+        shape = DataShape(rows, (("view", ("feature",)),), "f4", False, float(rows))
+        settings = SimpleNamespace(shape=shape, pilot_rows=size, random_state=0)
         return pilot_pass(settings, least_candidates=LEAST_CANDIDATES).rows
 
     assert windows_of(LEAST_CANDIDATES) is None

@@ -116,13 +116,13 @@ def test_expectation__of_wide_and_categorical_views_is_near_the_truth(seed):
 def test_expectation__has_no_smoothing_and_the_density_has(model):
     for view in model.views_.names:
         index = model.views_.names.index(view)
-        grid = model._fitted.solution.grids.points(index)
+        grid = model.solution_.solution.grids.points(index)
         density = model.component_density(view, grid)
         density /= density.sum(axis=0)
         moments = model.expectation(view, powers)
         smoothed = grid**2 @ density - (grid @ density) ** 2
         added = smoothed - (moments[:, 1] - moments[:, 0] ** 2)
-        width = model._fitted.solution.bandwidths[index]
+        width = model.solution_.solution.bandwidths[index]
         assert np.all(width > 0.1)
         # the grid ends with the sample, where the smoothed density is cut off
         assert np.all((added > 0.6 * width**2) & (added < 1.05 * width**2))
@@ -186,7 +186,7 @@ def test_kernel_expansion__is_the_inner_product_with_the_embedding(kernel):
     found = mixed_model(1, kernel)
     f, (view,) = (
         expansion_of(found),
-        [v for v in found.model._fitted.solution.embedded if v.name == "pair"],
+        [v for v in found.model.solution_.solution.embedded if v.name == "pair"],
     )
     # the kernel has height one, so that the density is the embedding over the kernel's mass
     coefficients = view.feature_map.mixing @ view.coefficients / view.feature_map.volume

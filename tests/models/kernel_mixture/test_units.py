@@ -232,7 +232,7 @@ def test_sum_of_kernels__is_one_in_the_units_of_the_data(values):
         means.append(model.expectation("b", KernelExpansion(points, np.ones(5), kernel)) * unit**2)
     assert_allclose(means[1], means[0], rtol=1e-9)
     # an inner product with the embedding of the view, not a mean over rows
-    assert model._fitted.solution.embedded[0].holds(KernelExpansion(points, np.ones(5), kernel))
+    assert model.solution_.solution.embedded[0].holds(KernelExpansion(points, np.ones(5), kernel))
 
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])

@@ -8,6 +8,7 @@ from numpy.random import default_rng
 
 from bigtensor import LinearMixture
 from bigtensor.errors import ConditioningWarning, IdentifiabilityError
+from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.linear_mixture.verdict import judged
@@ -171,9 +172,8 @@ def test_components_beyond_the_limit__are_told():
     with pytest.raises(IdentifiabilityError, match=r"determine at most 59: .*n_components=59"):
         LinearMixture(60, views=VIEWS).fit(drawn()[0])
     views = tuple((name, tuple(f"{name}{i}" for i in range(18))) for name in "abc")
-    settings = LinearSettings(
-        views, 120, "sample", 1, 2, 20_000, 20_000, 20_000.0, "float32", False, 0, ()
-    )
+    shape = DataShape(20_000, views, "float32", False, 20_000.0)
+    settings = LinearSettings(shape, 120, "sample", False, 1, 2, 20_000, 0)
     means = default_rng(1).normal(size=(3, 54))
     found = GaussianComponents(np.full(3, 1 / 3), means, np.eye(54), views, "float32")
     pilot = {"components_seen": 3, "left_weight": 0.9, "rows": 20_000, "tails": 0.0}

@@ -64,8 +64,8 @@ def test_arcs__are_the_dependence_of_pairs_in_the_order_of_the_chain(chained):
 
 
 def test_mutual_informations__agree_with_the_model(chained):
-    drawn = chained._fitted.draw(5_000, np.random.default_rng(3))
-    found = mutual_informations(chained._fitted, drawn, [3, 0, 2])
+    drawn = chained.solution_.draw(5_000, np.random.default_rng(3))
+    found = mutual_informations(chained.solution_, drawn, [3, 0, 2])
     for (i, a), (j, b) in [((0, "x3"), (1, "x0")), ((0, "x3"), (2, "x2")), ((1, "x0"), (2, "x2"))]:
         expected = chained.mutual_information([a], [b], random_state=7)
         assert found[i, j] == pytest.approx(expected, abs=0.04)
@@ -94,7 +94,7 @@ def test_rank_correlations__leave_out_draws_of_other_symbols():
     kind = rng.integers(0, 3, 60)
     X = np.column_stack([kind, kind + 0.2 * rng.normal(size=60)])
     model = TensorTrainDensity(3, coordinates="z", random_state=0).fit(X)
-    drawn = model._fitted.draw(5_000, np.random.default_rng(0))
+    drawn = model.solution_.draw(5_000, np.random.default_rng(0))
     assert np.isnan(drawn[:, 0]).any()
     (ranks,) = figures_of(sections_of(model, None), "dependence", Heatmap)
     assert ranks.shades[0, 1] > 0.7
@@ -108,7 +108,7 @@ def test_one_variable__has_no_pairs():
 
 def test_conditional_quantiles__are_integrals_of_conditional_densities(chained):
     at = np.array([-1.5, 0.2, 1.1])
-    median, lower, upper = conditional_quantiles(chained._fitted, 3, 2, at)
+    median, lower, upper = conditional_quantiles(chained.solution_, 3, 2, at)
     for k, value in enumerate(at):
         one = chained.marginal(["x2", "x3"]).conditional({"x3": value})
         grid = np.linspace(-40, 60, 200_001)

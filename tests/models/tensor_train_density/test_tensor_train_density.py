@@ -197,7 +197,7 @@ def test_contributions__add_up_to_the_log_density(iris):
 def test_posteriors__tell_the_clusters(iris):
     X, model = iris
     found = model.latent_posterior(X)
-    links = len(model._fitted.trains[0].nodes) - 1
+    links = len(model.solution_.trains[0].nodes) - 1
     assert found.shape == (150, 2, links, 3)
     assert found.sum(axis=(1, 3)) == pytest.approx(np.ones((150, links)), abs=1e-12)
     species = np.repeat([0, 1, 2], 50)

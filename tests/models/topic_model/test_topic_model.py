@@ -38,8 +38,8 @@ def test_topics_shares_and_prior__are_those_of_the_truth(corpus, model):
     error = np.abs(shares[:, own] - corpus.obsm["true_shares"]).sum(axis=1).mean()
     truth = TopicModel(5).fit(corpus)
     # as good as with the true topics, up to their error
-    truth._fitted.topics[:] = corpus.varm["true_topics"]
-    truth._fitted.prior[:] = 0.2
+    truth.solution_.topics[:] = corpus.varm["true_topics"]
+    truth.solution_.prior[:] = 0.2
     oracle = np.abs(truth.transform(corpus) - corpus.obsm["true_shares"]).sum(axis=1).mean()
     assert error < 1.1 * oracle
     assert model.doc_concentration_.sum() == pytest.approx(1.0, rel=0.1)
@@ -110,7 +110,7 @@ def test_coherence__is_higher_for_topics_than_for_chance(corpus, model):
     found = model.coherence(corpus.X)
     assert found.shape == (5,)
     shuffled = clone(model).fit(corpus)
-    shuffled._fitted.topics[:] = np.random.default_rng(0).permutation(shuffled._fitted.topics)
+    shuffled.solution_.topics[:] = np.random.default_rng(0).permutation(shuffled.solution_.topics)
     assert found.mean() > shuffled.coherence(corpus).mean()
 
 

@@ -96,12 +96,12 @@ def best_initialisation(
     factor = diagnostics.get("bandwidth_choice", {}).get("chosen", settings.bandwidth_factor)
     rows = diagnostics["moments"]["rows"]
     starts = [{"bandwidth": factor, "rows": rows, "log_likelihood": first.likelihoods[-1]}]
-    on_all = moments_windows(settings, settings.rows) is None
-    for factor_of_first, multiple in alternatives_to(settings, settings.rows):
+    on_all = moments_windows(settings, settings.shape.rows) is None
+    for factor_of_first, multiple in alternatives_to(settings, settings.shape.rows):
         prepared = _with_bandwidth(preparation, factor_of_first * factor)
         assert prepared.groups is not None
         suffix = f", start {len(starts) + 1}"
-        windows = None if on_all else settling_windows(settings.rows, multiple)
+        windows = None if on_all else settling_windows(settings.shape.rows, multiple)
         moments = yield replace(moments_pass(prepared.groups, windows), name="moments" + suffix)
         yield Step("decomposing the moments" + suffix)
         try:

@@ -87,7 +87,12 @@ def with_counted_components(sample: Sample, settings: Settings) -> tuple[Setting
         return settings, {}
     rows, most = np.asarray(sample.values, np.float64), settings.n_components
     clusters = max(1, min(most, len(rows) // ROWS_OF_A_CLUSTER))
-    wide = replace(settings, n_components=clusters, rows=len(rows), bandwidth=WIDENING)
+    wide = replace(
+        settings,
+        shape=replace(settings.shape, rows=len(rows)),
+        n_components=clusters,
+        bandwidth=WIDENING,
+    )
     scale = sample_clusters(rows, sample.weight, wide).scale
     features = SampleFeatures.of_sample(rows, scale, wide, {"notes": []})
     seed = purpose_seed(settings.random_state, "component count")
@@ -157,7 +162,8 @@ def dependence_within_components(sample: Sample, settings: Settings) -> float:
     float
         Zero without two measured views.
     """
-    alone = replace(settings, spectral=False, posterior_width=None, rows=len(sample.values))
+    shape = replace(settings.shape, rows=len(sample.values))
+    alone = replace(settings, shape=shape, spectral=False, posterior_width=None)
     preparation = prepare_from(sample, alone)
     solution = clustered_start(sample, preparation)
     block = sample.block(preparation.slices)

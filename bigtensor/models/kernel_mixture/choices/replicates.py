@@ -135,7 +135,7 @@ def _at_a_time(settings: Settings, rows: int) -> int:
 def _half_nbytes(settings: Settings, rows: int) -> int:
     """Return an upper bound of the bytes of one half: eight tables, and its rows in float64."""
     table = len(settings.tabulated) * (settings.bins + 1) * settings.n_components
-    columns = 2 * sum(len(members) for _, members in settings.views) + 16
+    columns = 2 * len(settings.shape.features) + 16
     if settings.embedded:
         columns += 2 * settings.n_landmarks
     return 8 * (8 * table + rows * columns)

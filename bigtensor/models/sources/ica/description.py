@@ -16,6 +16,15 @@ from bigtensor.models.words.faults import verdict_words
 class ICADescription(SourceDescription):
     """Facts and words on sources, whitened or of the fourth cumulant."""
 
+    def outcome(self, model: Any) -> list[Line]:
+        """Return how a fit ended, as names and words."""
+        diagnostics = model.diagnostics_
+        return [
+            ("method", _method_words(diagnostics)),
+            ("kurtosis", largest_kurtosis(model)),
+            ("verdict", verdict_words(diagnostics["verdict"])),
+        ]
+
     def method_in_words(self, model: Any) -> Iterator[str]:
         """Return sentences on how a model was fitted."""
         diagnostics = model.diagnostics_
@@ -38,16 +47,6 @@ class ICADescription(SourceDescription):
                 "On held-out halves of the sample, oblique columns explained the fourth cumulant "
                 f"better than orthonormal ones by {gains}; noise makes it positive."
             )
-
-
-def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words."""
-    diagnostics = model.diagnostics_
-    return [
-        ("method", _method_words(diagnostics)),
-        ("kurtosis", largest_kurtosis(model)),
-        ("verdict", verdict_words(diagnostics["verdict"])),
-    ]
 
 
 def _method_words(diagnostics: dict[str, Any]) -> str:

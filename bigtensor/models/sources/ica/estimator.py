@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.answers.transform import MixingAnswers
+from bigtensor.models.answers.transform import TransformAnswers, inverse_transform
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState
-from bigtensor.models.contract.scripted_fit import FitSteps, ScriptedFit
+from bigtensor.models.contract.script import FitSteps
 from bigtensor.models.sources.components import IndependentComponents
-from bigtensor.models.sources.ica.description import ICADescription, outcome_in_words
+from bigtensor.models.sources.ica.declared_parameters import PARAMETERS
+from bigtensor.models.sources.ica.description import ICADescription
 from bigtensor.models.sources.ica.planned_passes import planned_preparation, planned_refinement
 from bigtensor.models.sources.ica.script import STORED_CLASSES, prepare, refine
-from bigtensor.models.sources.ica.settings import check_parameters, settings_of, without_effect
+from bigtensor.models.sources.ica.settings import settings_of, without_effect
 
 
-class ICA(ScriptedFit, MixingAnswers):
+class ICA(TransformAnswers):
     r"""Independent component analysis, with noise and with more sources than features.
 
     Every row is :math:`x = m + A h + e`, with independent sources h of unit variance, at most one
@@ -36,27 +37,29 @@ class ICA(ScriptedFit, MixingAnswers):
     Parameters
     ----------
     n_components : int, optional
-        Number of sources k. By default the rank of the data. Fewer are returned where fewer stand
-        out from Gaussian noise in the fourth cumulant.
+        Number of sources k, which may exceed the number of features, by default the rank of the
+        data. Fewer are returned where fewer stand out from Gaussian noise in the fourth cumulant.
     method : {"auto", "whitened", "cumulant"}, default "auto"
-        ``"whitened"`` is more precise without noise, ``"cumulant"`` is not biased by noise.
-        ``"auto"`` fits columns of both kinds to halves of the pilot sample. It takes the cumulant
-        if its columns are nearer to the cumulant of the other half, as many as sources that are
-        not Gaussian, and none with an impossible kurtosis.
+        Estimator of the sources: ``"whitened"`` is more precise without noise and finds at most as
+        many sources as features, ``"cumulant"`` is not biased by noise, and ``"auto"`` compares
+        both. ``"auto"`` fits columns of both kinds to halves of the pilot sample. It takes the
+        cumulant if its columns are nearer to the cumulant of the other half, as many as sources
+        that are not Gaussian, and none with an impossible kurtosis.
     views : mapping of str to feature names or columns, optional
         The features to use, in any number of views. By default every feature.
     max_iter : int, default 3
-        Most fixed-point iterations over all rows, with ``"whitened"``. They end when the sources
-        turn by less than their error.
+        Largest number of fixed-point iterations over all rows, with the method ``"whitened"``. They
+        end when the sources turn by less than their error.
     gauss_newton_steps : int, default 2
-        Most Gauss-Newton steps over all rows, with ``"cumulant"``. Every step needs a pass, and one
-        more pass tells whether the last has led nearer to the cumulant.
+        Largest number of Gauss-Newton steps over all rows, with the method ``"cumulant"``. Every
+        step needs a pass, and one more pass tells whether the last has led nearer to the cumulant.
     pilot_rows : int, optional
-        Rows of the sample in which the sources are found first. By default 1,000 a source up to
-        100,000 rows, then 500 a source (200 with ``"whitened"``), five a feature, and at least
-        20,000.
+        Rows of the pilot sample in which the sources are found first, by default 1,000 a source,
+        and at least 20,000. Beyond 100,000 rows the default is 500 a source, with ``"whitened"``
+        200 a source, and always at least five a feature.
     missing : {"raise", "omit"}, default "raise"
-        Whether rows with missing entries are an error, or are left out and counted.
+        Rule for rows with missing entries: ``"raise"`` is an error, and ``"omit"`` leaves the rows
+        out and counts them.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -108,9 +111,17 @@ class ICA(ScriptedFit, MixingAnswers):
     'whitened'
     """
 
+    declares = PARAMETERS
     takes = Data(kinds={"measured"})
+    steps = FitSteps(
+        settings_of,
+        prepare,
+        refine,
+        planned_preparation,
+        planned_refinement,
+        without_effect=without_effect,
+    )
     stored_classes = STORED_CLASSES
-    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
     description = ICADescription()
 
     mixing_: NDArray[np.float64]
@@ -118,7 +129,7 @@ class ICA(ScriptedFit, MixingAnswers):
     mean_: NDArray[np.float64]
     whitening_: NDArray[np.float64]
     kurtosis_: NDArray[np.float64]
-    _fitted: IndependentComponents | None
+    solution_: IndependentComponents
 
     def __init__(
         self,
@@ -148,22 +159,16 @@ class ICA(ScriptedFit, MixingAnswers):
     @property
     def method_(self) -> str:
         """The method that was used."""
-        self._require_fitted()
+        self.require_fitted()
         return str(self.diagnostics_["method"])
 
-    def _adopt(self, fitted: IndependentComponents) -> None:
-        """Set `_fitted` and the fitted attributes."""
-        self._fitted = fitted
+    inverse_transform = inverse_transform
+
+    def set_fitted_attributes(self, solution: IndependentComponents) -> None:
+        """Set the attributes that users read."""
         self.n_iter_ = len(self.diagnostics_.get("turns", ()))
-        self.mixing_ = fitted.mixing
-        self.components_ = fitted.unmixing.T
-        self.mean_ = fitted.mean
-        self.whitening_ = fitted.whitening.T
-        self.kurtosis_ = fitted.kurtosis
-
-    _check_parameters = check_parameters
-    _without_effect = without_effect
-
-    def _outcome_in_words(self) -> list[tuple[str, str]]:
-        """Return how the fit ended, as names and words."""
-        return outcome_in_words(self)
+        self.mixing_ = solution.mixing
+        self.components_ = solution.unmixing.T
+        self.mean_ = solution.mean
+        self.whitening_ = solution.whitening.T
+        self.kurtosis_ = solution.kurtosis

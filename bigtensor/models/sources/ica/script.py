@@ -212,8 +212,8 @@ def _refine_whitened(preparation: ICAPreparation) -> Script:
             sources.rotation,
             sources.kurtosis,
             sources.moments.mean,
-            settings.views,
-            settings.dtype,
+            settings.shape.views,
+            settings.shape.dtype,
         )
         diagnostics = {**preparation.pilot, **sources.diagnostics, "method": preparation.method}
         return judged(components, settings, sources.axes, diagnostics)

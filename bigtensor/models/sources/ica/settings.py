@@ -7,7 +7,7 @@ from typing import Any
 
 from bigtensor.errors import Message, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
-from bigtensor.models.contract.declarations import check_declared
+from bigtensor.models.contract.parameters import ParameterValues
 from bigtensor.models.sources.ica.declared_parameters import PARAMETERS
 from bigtensor.models.sources.settings import (
     ROWS_OF_ROTATION,
@@ -21,7 +21,7 @@ from bigtensor.models.sources.settings import (
 
 @dataclass(frozen=True)
 class ICASettings(SourceSettings):
-    """Resolved parameters, and the size of the data.
+    """Resolved parameters and the data that they are resolved for.
 
     Attributes
     ----------
@@ -36,8 +36,8 @@ class ICASettings(SourceSettings):
     gauss_newton_steps: int
 
 
-def settings_of(model: Any, shape: DataShape, effective_rows: float) -> ICASettings:
-    """Return the resolved parameters of a model.
+def settings_of(parameters: ParameterValues, shape: DataShape) -> ICASettings:
+    """Return the resolved parameters for the data.
 
     Raises
     ------
@@ -47,23 +47,22 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> ICASetti
         When there are fewer rows than components.
     """
     d = len(shape.features)
-    asked = None if model.n_components is None else int(model.n_components)
+    asked = None if parameters.n_components is None else int(parameters.n_components)
     k = asked or d
-    method = _method(str(model.method), k, d)
-    check_rows(max(shape.rows, effective_rows), k)
+    method = _method(str(parameters.method), k, d)
+    check_rows(max(shape.rows, shape.all_rows), k)
     for_sources = ROWS_OF_ROTATION * k if method == "whitened" else rows_for_cumulant(k)
     enough = enough_rows(for_sources, d)
     return ICASettings(
-        views=shape.views,
+        shape=shape,
         n_components=asked,
         method=method,
-        max_iter=int(model.max_iter),
-        gauss_newton_steps=int(model.gauss_newton_steps),
-        pilot_rows=min(shape.rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
-        rows=shape.rows,
-        dtype=shape.dtype,
-        has_weight=shape.has_weight,
-        random_state=model._seed,
+        max_iter=int(parameters.max_iter),
+        gauss_newton_steps=int(parameters.gauss_newton_steps),
+        pilot_rows=min(
+            shape.rows, enough if parameters.pilot_rows is None else int(parameters.pilot_rows)
+        ),
+        random_state=parameters.random_state,
     )
 
 
@@ -86,21 +85,18 @@ def _method(method: str, k: int, d: int) -> str:
     return "cumulant"
 
 
-def check_parameters(model: Any) -> None:
-    """Raise a ParameterError for a parameter of an `ICA` that is out of range."""
-    check_declared(model, PARAMETERS)
-
-
-def without_effect(model: Any) -> Message | None:
+def without_effect(parameters: ParameterValues) -> Message | None:
     """Return a sentence on passes that the method does not make, or None."""
-    if model.method == "cumulant" and model.max_iter != _default("max_iter"):
+    if parameters.method == "cumulant" and parameters.max_iter != _default("max_iter"):
         return (
             Setting("max_iter")
             + " has no effect with "
             + Setting("method", "cumulant")
             + ", which makes Gauss-Newton steps: leave it out"
         )
-    if model.method == "whitened" and model.gauss_newton_steps != _default("gauss_newton_steps"):
+    if parameters.method == "whitened" and parameters.gauss_newton_steps != _default(
+        "gauss_newton_steps"
+    ):
         return (
             Setting("gauss_newton_steps")
             + " has no effect with "

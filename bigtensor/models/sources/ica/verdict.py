@@ -6,8 +6,7 @@ from typing import Any
 
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes
 from bigtensor.errors import Message, Setting
-from bigtensor.models.contract.script import Solved
-from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.sources.components import IndependentComponents
 from bigtensor.models.sources.faults import (

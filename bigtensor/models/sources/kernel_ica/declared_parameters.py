@@ -9,55 +9,17 @@ MOST_PASSES = 10**4
 """Largest numbers with which a fit is planned."""
 
 PARAMETERS = (
-    Parameter(
-        "n_components",
-        None,
-        Whole(),
-        Option(("--components", "-k"), "Number of sources, which may exceed the features."),
-        required=True,
-    ),
-    Parameter(
-        "kernel",
-        "gaussian",
-        Choice(KERNELS),
-        Option(("--kernel",), "Kernel whose features are mixtures of the sources."),
-    ),
-    Parameter(
-        "bandwidth",
-        "auto",
-        Positive(words=("auto",)),
-        Option(
-            ("--bandwidth",),
-            "Standard deviation of the kernel, in standard deviations of the features; by default "
-            "the root of the number of features.",
-        ),
-    ),
+    Parameter("n_components", None, Whole(), Option(("--components", "-k")), required=True),
+    Parameter("kernel", "gaussian", Choice(KERNELS), Option(("--kernel",))),
+    Parameter("bandwidth", "auto", Positive(words=("auto",)), Option(("--bandwidth",))),
     Parameter(
         "n_landmarks",
         500,
         Whole(least=2, most=MOST_LANDMARKS),
-        Option(
-            ("--n-landmarks",),
-            "Most points at which the kernel is evaluated; with as many as rows it is exact.",
-        ),
+        Option(("--n-landmarks",)),
         memory=("states", "workspaces", "driver"),
     ),
-    Parameter(
-        "max_iter",
-        3,
-        Whole(1, MOST_PASSES),
-        Option(("--max-iter",), "Most fixed-point iterations over all rows."),
-    ),
-    Parameter(
-        "pilot_rows",
-        None,
-        Whole(),
-        Option(
-            ("--pilot-rows",),
-            "Rows of the sample in which the landmarks are chosen and the sources are found first; "
-            "by default 200 a source, and at least 20,000.",
-        ),
-        memory=("driver",),
-    ),
+    Parameter("max_iter", 3, Whole(1, MOST_PASSES), Option(("--max-iter",))),
+    Parameter("pilot_rows", None, Whole(), Option(("--pilot-rows",)), memory=("driver",)),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""

@@ -24,6 +24,18 @@ class KernelDescription(SourceDescription):
         "the kernel."
     )
 
+    def outcome(self, model: Any) -> list[Line]:
+        """Return how a fit ended, as names and words."""
+        diagnostics = model.diagnostics_
+        return [
+            (
+                "explained",
+                f"{100 * diagnostics['explained']:.1f} % of the variance in the feature space",
+            ),
+            ("kurtosis", largest_kurtosis(model)),
+            ("verdict", verdict_words(diagnostics["verdict"])),
+        ]
+
     def facts(self, model: Any) -> dict[str, Any]:
         """Return facts as JSON holds them."""
         facts = super().facts(model)
@@ -54,16 +66,3 @@ class KernelDescription(SourceDescription):
             f"independent sources, first in {diagnostics['pilot_rows']:,} rows, then by {passes} "
             f"fixed-point iteration{'s' * (passes > 1)} over all rows, with the contrast log cosh."
         )
-
-
-def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words."""
-    diagnostics = model.diagnostics_
-    return [
-        (
-            "explained",
-            f"{100 * diagnostics['explained']:.1f} % of the variance in the feature space",
-        ),
-        ("kurtosis", largest_kurtosis(model)),
-        ("verdict", verdict_words(diagnostics["verdict"])),
-    ]

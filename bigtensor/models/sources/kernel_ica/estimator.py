@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from bigtensor.models.answers.transform import TransformAnswers
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState
-from bigtensor.models.contract.scripted_fit import FitSteps, ScriptedFit
-from bigtensor.models.sources.kernel_ica.description import KernelDescription, outcome_in_words
+from bigtensor.models.contract.script import FitSteps
+from bigtensor.models.sources.kernel_ica.declared_parameters import PARAMETERS
+from bigtensor.models.sources.kernel_ica.description import KernelDescription
 from bigtensor.models.sources.kernel_ica.planned_passes import (
     planned_preparation,
     planned_refinement,
@@ -22,14 +23,13 @@ from bigtensor.models.sources.kernel_ica.script import (
     refine,
 )
 from bigtensor.models.sources.kernel_ica.settings import (
-    check_parameters,
     settings_of,
     without_effect,
 )
 from bigtensor.models.sources.kernel_ica.solution import KernelComponents
 
 
-class KernelICA(ScriptedFit, TransformAnswers):
+class KernelICA(TransformAnswers):
     r"""Independent component analysis in the feature space of a kernel.
 
     The features of every row are :math:`\phi(x) = m + A h + z`, with k independent sources h of
@@ -48,28 +48,30 @@ class KernelICA(ScriptedFit, TransformAnswers):
     Parameters
     ----------
     n_components : int
-        Number of sources k, which may exceed the features. Fewer are returned where the features
-        of the kernel vary along fewer axes.
+        Number of sources k, which may exceed the number of features. Fewer are returned where the
+        features of the kernel vary along fewer axes.
     kernel : {"gaussian", "laplace", "linear"}, default "gaussian"
-        Of standardised features. With ``"linear"`` the sources are those of
-        ``ICA(method="whitened")``.
+        Kernel of standardised features, in whose feature space rows are mixtures of the sources.
+        With ``"linear"`` the sources are those of ``ICA(method="whitened")``.
     bandwidth : float or "auto", default "auto"
-        Standard deviation of the kernel, in standard deviations of the features. ``"auto"`` is the
-        square root of the number of features that vary: a typical pair of rows then has a kernel
-        of 1 / e.
+        Standard deviation of the kernel in standard deviations of the features, by default the
+        square root of the number of features that vary. A typical pair of rows then has a kernel of
+        1 / e.
     n_landmarks : int, default 500
-        Most points at which the kernel is evaluated, centres of clusters in the pilot sample. With
-        as many landmarks as distinct rows the kernel is exact.
+        Largest number of points at which the kernel is evaluated, which are centres of clusters in
+        the pilot sample. More landmarks make narrow kernels more precise, and a pass slower in
+        proportion. With as many landmarks as distinct rows the kernel is exact.
     views : mapping of str to feature names or columns, optional
         The features to use, in any number of views. By default every feature.
     max_iter : int, default 3
-        Most fixed-point iterations over all rows. They end when the sources turn by less than
-        their error.
+        Largest number of fixed-point iterations over all rows. They end when the sources turn by
+        less than their error.
     pilot_rows : int, optional
-        Rows of the sample in which landmarks are chosen and the sources are found first. By
+        Rows of the pilot sample in which landmarks are chosen and the sources are found first, by
         default 200 a source, five a feature, and at least 20,000.
     missing : {"raise", "omit"}, default "raise"
-        Whether rows with missing entries are an error, or are left out and counted.
+        Rule for rows with missing entries: ``"raise"`` is an error, and ``"omit"`` leaves the rows
+        out and counts them.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -122,9 +124,17 @@ class KernelICA(ScriptedFit, TransformAnswers):
     (2000, 3)
     """
 
+    declares = PARAMETERS
     takes = Data(kinds={"measured"})
+    steps = FitSteps(
+        settings_of,
+        prepare,
+        refine,
+        planned_preparation,
+        planned_refinement,
+        without_effect=without_effect,
+    )
     stored_classes = STORED_CLASSES
-    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
     description = KernelDescription()
 
     landmarks_: NDArray[np.float64] | None
@@ -136,7 +146,7 @@ class KernelICA(ScriptedFit, TransformAnswers):
     explained_variance_: NDArray[np.float64]
     explained_variance_ratio_: NDArray[np.float64]
     correlations_: NDArray[np.float64]
-    _fitted: KernelComponents | None
+    solution_: KernelComponents
 
     def __init__(
         self,
@@ -165,23 +175,15 @@ class KernelICA(ScriptedFit, TransformAnswers):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def _adopt(self, fitted: KernelComponents) -> None:
-        """Set `_fitted` and the fitted attributes."""
-        self._fitted = fitted
+    def set_fitted_attributes(self, solution: KernelComponents) -> None:
+        """Set the attributes that users read."""
         self.n_iter_ = len(self.diagnostics_.get("turns", ()))
-        self.landmarks_ = fitted.landmarks
-        self.dual_coef_ = fitted.coefficients
-        self.intercept_ = -fitted.offset
-        self.bandwidth_ = fitted.bandwidth
-        self.scale_ = fitted.scales
-        self.kurtosis_ = fitted.kurtosis
-        self.explained_variance_ = fitted.explained
-        self.explained_variance_ratio_ = fitted.explained / fitted.variance
-        self.correlations_ = fitted.correlations.T
-
-    _check_parameters = check_parameters
-    _without_effect = without_effect
-
-    def _outcome_in_words(self) -> list[tuple[str, str]]:
-        """Return how the fit ended, as names and words."""
-        return outcome_in_words(self)
+        self.landmarks_ = solution.landmarks
+        self.dual_coef_ = solution.coefficients
+        self.intercept_ = -solution.offset
+        self.bandwidth_ = solution.bandwidth
+        self.scale_ = solution.scales
+        self.kurtosis_ = solution.kurtosis
+        self.explained_variance_ = solution.explained
+        self.explained_variance_ratio_ = solution.explained / solution.variance
+        self.correlations_ = solution.correlations.T

@@ -68,7 +68,7 @@ class Standard:
         centred = values - point
         shift = np.average(centred, axis=0, weights=weight)
         variances = np.average(np.square(centred - shift), axis=0, weights=weight)
-        varying = variances > rounding_variances(point + shift, settings.dtype)
+        varying = variances > rounding_variances(point + shift, settings.shape.dtype)
         if not varying.any():
             raise DataError("all features are constant, so that they have no sources")
         scales = np.where(varying, np.sqrt(np.where(varying, variances, 1.0)), 1.0)
@@ -138,7 +138,7 @@ def sample_features(settings: KernelSettings, pilot: Pilot) -> KernelFeatures:
     diagonal = 1.0 if isinstance(full, Nystroem) else float(axes.eigenvalues.sum()) + about_origin
     kept = min(settings.most_axes, axes.rank)
     weakest = axes.eigenvalues[min(settings.most_components, axes.rank) - 1]
-    single = settings.dtype == "float32" and weakest > LEAST_SINGLE_SHARE * diagonal
+    single = settings.shape.dtype == "float32" and weakest > LEAST_SINGLE_SHARE * diagonal
     directions = axes.whitening[:, :kept] * np.sqrt(axes.eigenvalues[:kept])
     chosen = replace(full, dtype="float32" if single else "float64").projected(directions)
     diagnostics |= {"rank": axes.rank, "varying": standard.varying.tolist()}

@@ -116,7 +116,7 @@ def refine(preparation: KernelPreparation) -> Script:
 
     def solve(sources: WhitenedSources) -> Solved:
         components = of_features(
-            features, sources, preparation.covariances, settings.views, settings.dtype
+            features, sources, preparation.covariances, settings.shape.views, settings.shape.dtype
         )
         return judged(components, settings, {**preparation.pilot, **sources.diagnostics})
 

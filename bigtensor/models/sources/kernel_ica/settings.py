@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from bigtensor.errors import Message, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
-from bigtensor.models.contract.declarations import check_declared
+from bigtensor.models.contract.parameters import ParameterValues
 from bigtensor.models.sources.kernel_ica.declared_parameters import PARAMETERS
 from bigtensor.models.sources.settings import (
     ROWS_OF_ROTATION,
@@ -25,7 +24,7 @@ AXES_BESIDE = 20
 
 @dataclass(frozen=True)
 class KernelSettings(SourceSettings):
-    """Resolved parameters, and the size of the data.
+    """Resolved parameters and the data that they are resolved for.
 
     Attributes
     ----------
@@ -55,8 +54,8 @@ class KernelSettings(SourceSettings):
         return min(2 * self.most_components + AXES_BESIDE, self.most_landmarks)
 
 
-def settings_of(model: Any, shape: DataShape, effective_rows: float) -> KernelSettings:
-    """Return the resolved parameters of a model.
+def settings_of(parameters: ParameterValues, shape: DataShape) -> KernelSettings:
+    """Return the resolved parameters for the data.
 
     Raises
     ------
@@ -65,23 +64,21 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> KernelSe
     DataError
         When there are fewer rows than components.
     """
-    d, k = len(shape.features), int(model.n_components)
-    check_rows(max(shape.rows, effective_rows), k)
+    d, k = len(shape.features), int(parameters.n_components)
+    check_rows(max(shape.rows, shape.all_rows), k)
     enough = enough_rows(ROWS_OF_ROTATION * k, d)
     settings = KernelSettings(
-        views=shape.views,
+        shape=shape,
         n_components=k,
-        kernel=str(model.kernel),
-        bandwidth=None if model.bandwidth == "auto" else float(model.bandwidth),
-        n_landmarks=int(model.n_landmarks),
-        max_iter=int(model.max_iter),
+        kernel=str(parameters.kernel),
+        bandwidth=None if parameters.bandwidth == "auto" else float(parameters.bandwidth),
+        n_landmarks=int(parameters.n_landmarks),
+        max_iter=int(parameters.max_iter),
         pilot_rows=min(
-            shape.most_occurrences, enough if model.pilot_rows is None else int(model.pilot_rows)
+            shape.most_occurrences,
+            enough if parameters.pilot_rows is None else int(parameters.pilot_rows),
         ),
-        rows=shape.rows,
-        dtype=shape.dtype,
-        has_weight=shape.has_weight,
-        random_state=model._seed,
+        random_state=parameters.random_state,
     )
     if settings.kernel == LINEAR and k > d:
         raise ParameterError(
@@ -98,21 +95,12 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> KernelSe
     return settings
 
 
-def check_parameters(model: Any) -> None:
-    """Raise a ParameterError for a parameter of a `KernelICA` that is out of range."""
-    if model.n_components is None:
-        raise ParameterError(
-            Setting("n_components") + " is needed: the number of sources of a KernelICA"
-        )
-    check_declared(model, PARAMETERS)
-
-
-def without_effect(model: Any) -> Message | None:
+def without_effect(parameters: ParameterValues) -> Message | None:
     """Return a sentence on parameters that the linear kernel does not have, or None."""
-    if model.kernel != LINEAR:
+    if parameters.kernel != LINEAR:
         return None
     for name in ("bandwidth", "n_landmarks"):
-        if getattr(model, name) != next(p.default for p in PARAMETERS if p.name == name):
+        if getattr(parameters, name) != next(p.default for p in PARAMETERS if p.name == name):
             return (
                 Setting(name)
                 + " has no effect with "

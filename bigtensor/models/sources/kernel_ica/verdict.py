@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bigtensor.errors import ConditioningWarning, Message, Setting
-from bigtensor.models.contract.script import Solved
-from bigtensor.models.contract.verdict import with_verdict
+from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.sources.faults import (
     constant_features,

@@ -16,6 +16,15 @@ from bigtensor.models.words.faults import verdict_words
 class SparseDescription(SourceDescription):
     """Facts and words on sparse sources."""
 
+    def outcome(self, model: Any) -> list[Line]:
+        """Return how a fit ended, as names and words."""
+        diagnostics = model.diagnostics_
+        return [
+            ("active", f"{diagnostics['active']:.1f} sources in a typical row"),
+            ("kurtosis", largest_kurtosis(model)),
+            ("verdict", verdict_words(diagnostics["verdict"])),
+        ]
+
     def facts(self, model: Any) -> dict[str, Any]:
         """Return facts as JSON holds them."""
         facts = super().facts(model)
@@ -43,13 +52,3 @@ class SparseDescription(SourceDescription):
             f"In a typical row {diagnostics['active']:.1f} sources are active. The noise of a "
             f"feature is {diagnostics['noise']:.3f} of its standard deviation."
         )
-
-
-def outcome_in_words(model: Any) -> list[Line]:
-    """Return how a fit ended, as names and words."""
-    diagnostics = model.diagnostics_
-    return [
-        ("active", f"{diagnostics['active']:.1f} sources in a typical row"),
-        ("kurtosis", largest_kurtosis(model)),
-        ("verdict", verdict_words(diagnostics["verdict"])),
-    ]

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.answers.transform import MixingAnswers
+from bigtensor.models.answers.transform import TransformAnswers, inverse_transform
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState
-from bigtensor.models.contract.scripted_fit import FitSteps, ScriptedFit
-from bigtensor.models.sources.sparse_ica.description import SparseDescription, outcome_in_words
+from bigtensor.models.contract.script import FitSteps
+from bigtensor.models.sources.sparse_ica.declared_parameters import PARAMETERS
+from bigtensor.models.sources.sparse_ica.description import SparseDescription
 from bigtensor.models.sources.sparse_ica.planned_passes import (
     planned_preparation,
     planned_refinement,
@@ -22,14 +23,13 @@ from bigtensor.models.sources.sparse_ica.script import (
     refine,
 )
 from bigtensor.models.sources.sparse_ica.settings import (
-    check_parameters,
     settings_of,
     without_effect,
 )
 from bigtensor.models.sources.sparse_ica.solution import SparseComponents
 
 
-class SparseICA(ScriptedFit, MixingAnswers):
+class SparseICA(TransformAnswers):
     r"""Sparse independent component analysis, also called dictionary learning.
 
     Every row is :math:`x = o + A h + e`, with independent sources h of which most are zero, and
@@ -44,21 +44,23 @@ class SparseICA(ScriptedFit, MixingAnswers):
     Parameters
     ----------
     n_components : int, optional
-        Number of sources k. By default the rank of the data. Fewer are returned where fewer stand
-        out from Gaussian noise in the fourth cumulant.
+        Number of sources k, which may exceed the number of features, by default the rank of the
+        data. Fewer are returned where fewer stand out from Gaussian noise in the fourth cumulant.
     views : mapping of str to feature names or columns, optional
         The features to use, in any number of views. By default every feature.
     max_iter : int, default 2
-        Passes over all rows that encode them and solve for the columns again. With 0 the columns
-        are terms of the fourth cumulant. Gaussian noise does not bias them, but their error is two
-        to five times as large in simulations.
+        Largest number of passes that encode all rows and solve for the mixing matrix again, or 0
+        for the columns of the fourth cumulant. Gaussian noise does not bias columns of the
+        cumulant, but their error is two to five times as large in simulations.
     gauss_newton_steps : int, default 2
-        Most Gauss-Newton steps over all rows, without polish passes.
+        Largest number of Gauss-Newton steps over all rows, if ``max_iter`` is 0.
     pilot_rows : int, optional
-        Rows of the sample in which the sources are found first. By default 1,000 a source up to
-        100,000 rows, then 500 a source, five a feature, and at least 20,000.
+        Rows of the pilot sample in which the sources are found first, by default 1,000 a source,
+        and at least 20,000. Beyond 100,000 rows the default is 500 a source, and always at least
+        five a feature.
     missing : {"raise", "omit"}, default "raise"
-        Whether rows with missing entries are an error, or are left out and counted.
+        Rule for rows with missing entries: ``"raise"`` is an error, and ``"omit"`` leaves the rows
+        out and counts them.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -104,9 +106,17 @@ class SparseICA(ScriptedFit, MixingAnswers):
     (15, 10)
     """
 
+    declares = PARAMETERS
     takes = Data(kinds={"measured"})
+    steps = FitSteps(
+        settings_of,
+        prepare,
+        refine,
+        planned_preparation,
+        planned_refinement,
+        without_effect=without_effect,
+    )
     stored_classes = STORED_CLASSES
-    _steps = FitSteps(settings_of, prepare, refine, planned_preparation, planned_refinement)
     description = SparseDescription()
 
     mixing_: NDArray[np.float64]
@@ -114,7 +124,7 @@ class SparseICA(ScriptedFit, MixingAnswers):
     mean_: NDArray[np.float64]
     kurtosis_: NDArray[np.float64]
     activity_: NDArray[np.float64]
-    _fitted: SparseComponents | None
+    solution_: SparseComponents
 
     def __init__(
         self,
@@ -139,19 +149,13 @@ class SparseICA(ScriptedFit, MixingAnswers):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def _adopt(self, fitted: SparseComponents) -> None:
-        """Set `_fitted` and the fitted attributes."""
-        self._fitted = fitted
+    inverse_transform = inverse_transform
+
+    def set_fitted_attributes(self, solution: SparseComponents) -> None:
+        """Set the attributes that users read."""
         self.n_iter_ = len(self.diagnostics_.get("turns", ()))
-        self.mixing_ = fitted.mixing
-        self.components_ = fitted.mixing.T
-        self.mean_ = fitted.mean
-        self.kurtosis_ = fitted.kurtosis
-        self.activity_ = fitted.activity
-
-    _check_parameters = check_parameters
-    _without_effect = without_effect
-
-    def _outcome_in_words(self) -> list[tuple[str, str]]:
-        """Return how the fit ended, as names and words."""
-        return outcome_in_words(self)
+        self.mixing_ = solution.mixing
+        self.components_ = solution.mixing.T
+        self.mean_ = solution.mean
+        self.kurtosis_ = solution.kurtosis
+        self.activity_ = solution.activity

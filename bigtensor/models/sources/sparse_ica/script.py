@@ -88,11 +88,11 @@ def prepare(settings: SparseSettings) -> Script:
         raise IdentifiabilityError("no source of the sample is sparse: " + _REMEDY)
     axes, moments = pilot.axes, pilot.moments
     components, _ = of_terms(
-        axes, sparse, moments.covariance, moments.mean, settings.views, settings.dtype
+        axes, sparse, moments.covariance, moments.mean, settings.shape.views, settings.shape.dtype
     )
     dictionary = SparseDictionary.of_components(components)
     if settings.max_iter:
-        dictionary = yield from _polished(dictionary, pilot, settings.dtype)
+        dictionary = yield from _polished(dictionary, pilot, settings.shape.dtype)
     columns = axes.unwhitening @ sparse.factors[0]
     sources = SampleSources(moments.mean, columns, sparse.weights, pilot.counted)
     diagnostics = {
@@ -164,7 +164,9 @@ def codes_pass(
     settings: SparseSettings, dictionary: SparseDictionary, counted: Reach
 ) -> Pass[ResultWithin[SparseCodeSumsResult]]:
     """Return the pass that encodes all rows."""
-    return Pass("codes", WithinReach(SparseCodeSums(dictionary.coder(settings.dtype)), counted))
+    return Pass(
+        "codes", WithinReach(SparseCodeSums(dictionary.coder(settings.shape.dtype)), counted)
+    )
 
 
 def _solution(preparation: SparsePreparation, iterations: Iterations[_Encoded]) -> Solved:
@@ -172,7 +174,7 @@ def _solution(preparation: SparsePreparation, iterations: Iterations[_Encoded]) 
     settings, state = preparation.settings, iterations.state
     assert state.codes is not None
     components, unused = of_codes(
-        state.dictionary, state.codes.result, settings.views, settings.dtype
+        state.dictionary, state.codes.result, settings.shape.views, settings.shape.dtype
     )
     diagnostics = {
         **preparation.pilot,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from bigtensor.errors import Message, Setting
 from bigtensor.models.contract.data_shape import DataShape
-from bigtensor.models.contract.declarations import check_declared
+from bigtensor.models.contract.parameters import ParameterValues
 from bigtensor.models.sources.settings import (
     SourceSettings,
     check_identifiable,
@@ -20,7 +19,7 @@ from bigtensor.models.sources.sparse_ica.declared_parameters import PARAMETERS
 
 @dataclass(frozen=True)
 class SparseSettings(SourceSettings):
-    """Resolved parameters, and the size of the data.
+    """Resolved parameters and the data that they are resolved for.
 
     Attributes
     ----------
@@ -32,8 +31,8 @@ class SparseSettings(SourceSettings):
     gauss_newton_steps: int
 
 
-def settings_of(model: Any, shape: DataShape, effective_rows: float) -> SparseSettings:
-    """Return the resolved parameters of a model.
+def settings_of(parameters: ParameterValues, shape: DataShape) -> SparseSettings:
+    """Return the resolved parameters for the data.
 
     Raises
     ------
@@ -43,33 +42,27 @@ def settings_of(model: Any, shape: DataShape, effective_rows: float) -> SparseSe
         When there are fewer rows than components.
     """
     d = len(shape.features)
-    asked = None if model.n_components is None else int(model.n_components)
+    asked = None if parameters.n_components is None else int(parameters.n_components)
     k = asked or d
     check_identifiable(k, d)
-    check_rows(max(shape.rows, effective_rows), k)
+    check_rows(max(shape.rows, shape.all_rows), k)
     enough = enough_rows(rows_for_cumulant(k), d)
     return SparseSettings(
-        views=shape.views,
+        shape=shape,
         n_components=asked,
-        max_iter=int(model.max_iter),
-        gauss_newton_steps=int(model.gauss_newton_steps),
-        pilot_rows=min(shape.rows, enough if model.pilot_rows is None else int(model.pilot_rows)),
-        rows=shape.rows,
-        dtype=shape.dtype,
-        has_weight=shape.has_weight,
-        random_state=model._seed,
+        max_iter=int(parameters.max_iter),
+        gauss_newton_steps=int(parameters.gauss_newton_steps),
+        pilot_rows=min(
+            shape.rows, enough if parameters.pilot_rows is None else int(parameters.pilot_rows)
+        ),
+        random_state=parameters.random_state,
     )
 
 
-def check_parameters(model: Any) -> None:
-    """Raise a ParameterError for a parameter of a `SparseICA` that is out of range."""
-    check_declared(model, PARAMETERS)
-
-
-def without_effect(model: Any) -> Message | None:
+def without_effect(parameters: ParameterValues) -> Message | None:
     """Return a sentence on steps that polish passes stand in for, or None."""
     default = next(p.default for p in PARAMETERS if p.name == "gauss_newton_steps")
-    if model.max_iter and model.gauss_newton_steps != default:
+    if parameters.max_iter and parameters.gauss_newton_steps != default:
         return (
             Setting("gauss_newton_steps")
             + " has no effect with polish passes, which solve for the columns by least squares: "

@@ -54,7 +54,7 @@ def test_auto__takes_the_cumulant_where_there_is_noise(kind, noise, method):
     assert found.method_ == method
     rejected = ICA(method=other, random_state=0).fit(rows)
     assert column_error(mixing, found.mixing_) < column_error(mixing, rejected.mixing_)
-    words = dict(found._outcome_in_words())["method"]
+    words = dict(found.description.outcome(found))["method"]
     assert ("no sign of Gaussian noise" in words) == (method == "whitened")
 
 
@@ -69,7 +69,7 @@ def test_sources__have_an_order_and_signs():
     correlations = np.corrcoef(rows.T, answered.T)[:5, 5:]
     largest = np.abs(correlations).argmax(axis=0)
     assert (correlations[largest, range(5)] > 0).all()
-    assert correlations == pytest.approx(found._fitted.correlations, abs=1e-4)
+    assert correlations == pytest.approx(found.solution_.correlations, abs=1e-4)
 
 
 def moved(rows, how, rng):

@@ -12,6 +12,7 @@ from bigtensor.errors import (
     MissingValueWarning,
     ParameterError,
 )
+from bigtensor.models.sources.kernel_ica.settings import without_effect
 from tests.models.sources.ica.problems import problem
 
 
@@ -45,12 +46,10 @@ def test_parameters__out_of_range_are_errors(rows, settings, message):
 
 
 def test_parameters_of_a_kernel__have_no_effect_on_the_linear_one():
-    told = KernelICA(2, kernel="linear", bandwidth=2.0)._without_effect()
+    told = without_effect(KernelICA(2, kernel="linear", bandwidth=2.0))
     assert "bandwidth has no effect" in str(told)
-    assert "n_landmarks has no" in str(
-        KernelICA(2, kernel="linear", n_landmarks=9)._without_effect()
-    )
-    assert KernelICA(2, bandwidth=2.0)._without_effect() is None
+    assert "n_landmarks has no" in str(without_effect(KernelICA(2, kernel="linear", n_landmarks=9)))
+    assert without_effect(KernelICA(2, bandwidth=2.0)) is None
 
 
 def test_bad_rows__are_errors(rows):

@@ -14,6 +14,7 @@ from bigtensor.errors import (
     MissingValueError,
     ParameterError,
 )
+from bigtensor.models.sources.sparse_ica.settings import without_effect
 from bigtensor.report.html import render_report
 from tests.models.sources.ica.problems import column_error
 from tests.models.sources.sparse_ica.problems import sparse_problem
@@ -73,9 +74,9 @@ def test_parameters__out_of_range_are_errors(data, settings, message):
 
 
 def test_steps_without_effect__are_told():
-    told = SparseICA(4, gauss_newton_steps=5)._without_effect()
+    told = without_effect(SparseICA(4, gauss_newton_steps=5))
     assert "gauss_newton_steps has no effect" in str(told)
-    assert SparseICA(4, gauss_newton_steps=5, max_iter=0)._without_effect() is None
+    assert without_effect(SparseICA(4, gauss_newton_steps=5, max_iter=0)) is None
 
 
 def test_bad_rows__are_errors(data):

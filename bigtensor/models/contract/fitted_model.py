@@ -1,0 +1,437 @@
+"""A fitted model: its features, its answers for rows, and its saved form."""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Self, Unpack
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from bigtensor._version import __version__
+from bigtensor.data.addresses.store_address import Address
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.rows.views import Views, ViewsLike
+from bigtensor.data.values.kinds import Kind
+from bigtensor.data.values.missing_values import MARGINALISE
+from bigtensor.data.values.random_states import integer_seed, is_drawn_from
+from bigtensor.data.values.weight_meanings import COUNTS
+from bigtensor.engine.clusters.connection import Connection
+from bigtensor.engine.events import Listener
+from bigtensor.engine.plan import Plan, make_plan
+from bigtensor.engine.runtime import Processes
+from bigtensor.models.contract.containers import is_named, is_plain
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.data_shape import DataShape, NamedViews
+from bigtensor.models.contract.declarations import Parameter, memory_parameters
+from bigtensor.models.contract.model_files import (
+    model_contents,
+    restore_model,
+)
+from bigtensor.models.contract.opening_for_answers import open_for_answers
+from bigtensor.models.contract.parameters import (
+    RandomState,
+    plain,
+)
+from bigtensor.models.contract.rounds import Rounds
+from bigtensor.models.contract.row_answers import answer_as_given, write_answers
+from bigtensor.models.contract.run import Ran, RunOptions, run_script
+from bigtensor.models.contract.script import (
+    PlannedPass,
+    SizedScript,
+    single_pass,
+)
+from bigtensor.models.contract.statistics_file import Part, Statistics
+from bigtensor.models.words.description import ModelDescription, summary_html
+from bigtensor.statistics.base import Pass, RowFunction, Statistic
+from bigtensor.store import Contents, write_group
+
+
+class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
+    """Features, answers and saved form of a fitted model.
+
+    Attributes
+    ----------
+    solution_ : dataclass
+        Result of the fit, as it is saved.
+    views_ : Views
+        The views as they were found in the data.
+    diagnostics_ : dict
+        Every decision taken on the way.
+    """
+
+    declares: ClassVar[tuple[Parameter, ...]] = ()
+    """Parameters of the model besides those that all models have."""
+
+    takes: ClassVar[Data]
+    """Data that the model takes."""
+
+    stored_classes: ClassVar[tuple[type, ...]]
+    """Dataclasses that the preparation, the passes and the solution of the model are made of."""
+
+    description: ClassVar[ModelDescription] = ModelDescription()
+    """Facts and words for the command line, notebooks and the report."""
+
+    views: ViewsLike | None
+    missing: str
+    weights: str = COUNTS
+    sample_dim: str
+    random_state: RandomState
+    solution_: Any
+    views_: Views
+    n_features_in_: int
+    categories_: dict[str, tuple[str, ...]]
+    diagnostics_: dict[str, Any]
+    statistics_: Statistics
+
+    _rounds: Rounds | None = None
+    """The passes of a fit in rounds; None unless the model was prepared."""
+
+    _drawn_seed: int = 0
+    """Seed of the last fit, where `random_state` is a RandomState or Generator."""
+
+    @abstractmethod
+    def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+        """Return the function that answers for every row.
+
+        Parameters
+        ----------
+        outputs : tuple of str
+            Names of the answers, such as ``("label",)``.
+        """
+
+    @abstractmethod
+    def set_fitted_attributes(self, solution: Any) -> None:
+        """Set the attributes of a fitted model that users read, besides `solution_`.
+
+        Parameters
+        ----------
+        solution : dataclass
+            Result of the fit.
+        """
+
+    def row_output(
+        self,
+        X: Any,
+        output: str,
+        function: RowFunction | None = None,
+        *,
+        unseen: frozenset[str] = frozenset(),
+        sequence: Any = None,
+    ) -> Any:
+        """Return one output for every row, in the kind of container that ``X`` is.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        output : str
+            Name of the output.
+        function : RowFunction, optional
+            Function that gives the output; by default `row_function`.
+        unseen : frozenset of str
+            Views that the function does not see, and that may be missing.
+        sequence : optional
+            The sequence of every row, for models of sequences.
+
+        Returns
+        -------
+        array, DataArray or dask array
+            Lazy if ``X`` is lazy.
+        """
+        self.require_fitted()
+        samples = open_for_answers(self, X, unseen, sequence=sequence)
+        function = self.row_function((output,)) if function is None else function
+        return answer_as_given(self, X, samples, output, function)
+
+    def sum_rows(
+        self, X: Any, name: str, statistic: Statistic[Any], **options: Unpack[RunOptions]
+    ) -> Any:
+        """Return the result of one pass of a fitted model over rows.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        name : str
+            Name of the pass, shown as progress.
+        statistic : Statistic
+            Arrays that add up over rows.
+        **options
+            As for `fit`.
+        """
+        self.require_fitted()
+        pass_ = Pass(name, statistic)
+        ran = self.run_passes(
+            open_for_answers(self, X), single_pass(pass_), [PlannedPass(pass_)], **options
+        )
+        return ran.result
+
+    def run_passes(
+        self,
+        samples: Samples,
+        script: SizedScript,
+        passes: Iterable[PlannedPass],
+        **options: Unpack[RunOptions],
+    ) -> Ran:
+        """Run a script with these passes over rows.
+
+        Parameters
+        ----------
+        samples : Samples
+            Opened rows.
+        script : generator
+            Passes, and what is solved between them.
+        passes : iterable of PlannedPass
+            Upper bounds of the passes.
+        **options
+            As for `fit`.
+        """
+        sizes = [planned.size(samples.rows) for planned in passes]
+        smaller = memory_parameters(self.declares)
+
+        def plan_on(processes: Processes, *, checkpoint: bool) -> Plan:
+            return make_plan(samples, sizes, processes, (), smaller, checkpoint=checkpoint)
+
+        return run_script(samples, script, plan_on, self.missing, **options)
+
+    def write(
+        self,
+        X: Any,
+        path: str | os.PathLike[str],
+        *,
+        outputs: Iterable[str] | None = None,
+        into: str | None = None,
+        overwrite: bool = False,
+        client: Any = None,
+        scheduler: str | Connection | None = None,
+        workers: int | None = None,
+        memory_limit: str | int | None = None,
+        wait_for_workers: str | float | None = None,
+        listeners: Iterable[Listener] = (),
+    ) -> Address:
+        """Write answers for every row to a Zarr store, without holding them in memory.
+
+        Parameters
+        ----------
+        X : path, xarray, dask array or array-like
+            As for `fit`.
+        path : path or URL
+            Store to make, which appears under this name when it is whole. With `into`, an existing
+            store of samples, such as ``X`` itself.
+        outputs : iterable of str, optional
+            Any of the outputs of the model, such as ``"label"``, ``"probability"`` and
+            ``"log_density"``. By default the usual ones: labels, sources or log-densities.
+        into : str, optional
+            Write the answers into a group of this name inside the store at `path`, which
+            ``xarray.open_zarr(path, group=into)`` reads. No array of the store is touched.
+        overwrite : bool, default False
+            Replace a store of this name, or answers in a group of this name.
+        client, scheduler, workers, memory_limit, wait_for_workers, listeners
+            As for `fit`.
+
+        Returns
+        -------
+        Path or str
+            Of the answers. A URL stays a string.
+
+        Raises
+        ------
+        OutputError
+            When the target exists, or cannot be written.
+        DataError
+            When the store at `path` has another number of rows than ``X``.
+        """
+        self.require_fitted()
+        names = self.description.row_outputs(self) if outputs is None else tuple(outputs)
+        return write_answers(
+            self,
+            open_for_answers(self, X),
+            names,
+            path,
+            into=into,
+            overwrite=overwrite,
+            listeners=listeners,
+            where={
+                "client": client,
+                "scheduler": scheduler,
+                "workers": workers,
+                "memory_limit": memory_limit,
+                "wait_for_workers": wait_for_workers,
+            },
+        )
+
+    def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Address:
+        """Save the model as a Zarr group without pickle; `bigtensor.load` reads it back.
+
+        Parameters
+        ----------
+        path : path or URL
+            It appears under this name when it is whole.
+        overwrite : bool, default False
+            Replace a store of this name.
+
+        Returns
+        -------
+        Path or str
+            A URL stays a string.
+
+        Raises
+        ------
+        OutputError
+            When the target exists, or cannot be written.
+        """
+        return write_group(path, self.to_contents(), overwrite=overwrite)
+
+    def to_contents(self) -> Contents:
+        """Return the contents of the saved model: JSON and named arrays.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit` and `prepare`.
+        ParameterError
+            When the model holds a callable, which no file can hold.
+        """
+        if self._rounds is None:
+            self.require_fitted()
+        return model_contents(self, self._rounds, self._stored_classes())
+
+    @classmethod
+    def from_contents(cls, contents: Contents) -> Self:
+        """Return the model of these contents; see `to_contents`."""
+        model = cls(**contents.attrs["parameters"])
+        model._rounds, solution = restore_model(model, contents, cls._stored_classes())
+        if solution is not None:
+            model.set_solution(solution)
+        return model
+
+    def require_fitted(self) -> None:
+        """Raise sklearn's NotFittedError before a fit, with the way from a preparation to one."""
+        if self._rounds is not None and not hasattr(self, "solution_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} is prepared and has no components yet; call "
+                "solve(accumulate(data)), partial_fit or fit"
+            )
+        check_is_fitted(self)
+
+    def set_solution(self, solution: Any) -> None:
+        """Set the solution and the attributes that follow from it."""
+        self.solution_ = solution
+        self.set_fitted_attributes(solution)
+
+    def set_features(self, views: NamedViews, categories: Mapping[str, tuple[str, ...]]) -> None:
+        """Set the attributes that describe features without names, of a model made elsewhere.
+
+        Parameters
+        ----------
+        views : tuple of (name, features)
+            Views of the model.
+        categories : mapping of str to tuple of str
+            Names of the codes of every feature.
+        """
+        features = [name for _, members in views for name in members]
+        self.views_ = Views.resolve({name: list(members) for name, members in views}, features)
+        self.n_features_in_ = len(features)
+        self.categories_ = dict(categories)
+
+    def set_features_of(self, whole: FittedModel, features: Sequence[str]) -> None:
+        """Set the attributes that describe some features of another fitted model.
+
+        Parameters
+        ----------
+        whole : fitted model
+            Model of more features.
+        features : sequence of str
+            Names of the features that are kept.
+        """
+        in_data = [whole.views_.feature_names[place] for place in np.argsort(whole.views_.order)]
+        names = [name for name in in_data if name in features]
+        self.views_ = Views.resolve({name: [name] for name in features}, names)
+        self.n_features_in_ = len(names)
+        if hasattr(whole, "feature_names_in_"):
+            self.feature_names_in_ = np.asarray(names, dtype=object)
+        if hasattr(whole, "categories_"):
+            self.categories_ = {name: whole.categories_[name] for name in names}
+
+    def warn_of_sequences(self, samples: Samples) -> None:
+        """Warn of ids of sequences that come back. Models of single rows have no sequences."""
+
+    @property
+    def preferred_kind(self) -> Kind | None:
+        """Kind that whole numbers are converted to. None leaves the choice to the data."""
+        return None
+
+    def parameters_of_fit(self) -> dict[str, Any]:
+        """Return the parameters, with the integer seed in place of a RandomState or Generator."""
+        parameters: dict[str, Any] = self.get_params(deep=False)
+        if is_drawn_from(self.random_state):
+            parameters["random_state"] = self._seed
+        return parameters
+
+    def output_attrs(self) -> dict[str, Any]:
+        """Return the attributes of every labelled output."""
+        return {
+            "software": "bigtensor",
+            "version": __version__,
+            "model": type(self).__name__,
+            "views": self.views_.as_mapping(),
+            "parameters": plain(self.parameters_of_fit()),
+        }
+
+    def __sklearn_is_fitted__(self) -> bool:
+        """Return True if the model can answer. A prepared one knows its views only."""
+        return hasattr(self, "solution_")
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of scikit-learn: missing values, categories and names that are taken."""
+        tags: Tags = super().__sklearn_tags__()
+        kinds = {self.preferred_kind} if self.preferred_kind else self.takes.kinds
+        tags.input_tags.string = "codes" in kinds
+        tags.input_tags.categorical = kinds == {"codes"}
+        tags.input_tags.allow_nan = self.missing in ("omit", MARGINALISE)
+        return tags
+
+    def _html_repr(self) -> str:
+        """Return scikit-learn's diagram, and a summary once there is something to tell."""
+        diagram: str = super()._html_repr()
+        if not self.__sklearn_is_fitted__():
+            return diagram
+        before, end, after = diagram.rpartition("</body>")
+        return before + summary_html(self) + end + after
+
+    @classmethod
+    def _stored_classes(cls) -> tuple[type, ...]:
+        """Return the dataclasses that a saved model is made of."""
+        return (*cls.stored_classes, DataShape, Views, Rounds, Statistics, Part, Pass)
+
+    @property
+    def _seed(self) -> int:
+        """Integer seed of the random choices.
+
+        If `random_state` is a RandomState or Generator, it is the seed that the last fit drew, and
+        0 before a fit.
+        """
+        state = self.random_state
+        return self._drawn_seed if is_drawn_from(state) else integer_seed(state)
+
+    def _generator(self, random_state: RandomState = None) -> np.random.Generator:
+        """Return the generator of a draw. None stands for the seed of the model."""
+        seed = self._seed if random_state is None else integer_seed(random_state)
+        return np.random.default_rng(seed)
+
+    def _remember_features(self, X: Any, samples: Samples, views: Views) -> None:
+        """Set the attributes that describe the features of a fit."""
+        self.views_ = views
+        self.n_features_in_ = len(samples.features)
+        if samples.categories is not None:
+            self.categories_ = dict(samples.categories)
+        if is_named(X):
+            self.feature_names_in_ = np.asarray(samples.features, dtype=object)
+        elif not is_plain(X) and hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_

@@ -1,0 +1,196 @@
+"""Save a model or statistics in a file without pickle, and load them."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.rows.views import Views
+from bigtensor.errors import ModelFileError, ParameterError
+from bigtensor.models.contract.parameters import plain
+from bigtensor.models.contract.registry import MODELS, model_class
+from bigtensor.models.contract.rounds import Rounds
+from bigtensor.models.contract.statistics_file import KIND, Statistics
+from bigtensor.store import Contents, Packed, pack, read_group, unpack
+
+
+class SavedModel(Protocol):
+    """A model that a file can hold."""
+
+    n_features_in_: int
+    views_: Views
+    categories_: dict[str, tuple[str, ...]]
+    diagnostics_: dict[str, Any]
+    statistics_: Statistics
+    feature_names_in_: NDArray[np.object_]
+
+    def parameters_of_fit(self) -> dict[str, Any]:
+        """Return the parameters, with an integer seed."""
+
+
+def in_stored_layout(solution: Any, classes: tuple[type, ...]) -> Any:
+    """Return a solution in the memory layout that it has after loading.
+
+    Parameters
+    ----------
+    solution : dataclass
+        Result of a fit.
+    classes : tuple of type
+        Dataclasses that it is made of.
+    """
+    return unpack(pack(solution, classes), classes)
+
+
+def model_contents(model: SavedModel, rounds: Rounds | None, classes: tuple[type, ...]) -> Contents:
+    """Return the contents of a saved model: JSON and named arrays.
+
+    Parameters
+    ----------
+    model : Estimator
+        Prepared or fitted model.
+    rounds : Rounds, optional
+        Its rounds, if it is prepared.
+    classes : tuple of type
+        Dataclasses that preparation and solution are made of.
+
+    Raises
+    ------
+    ParameterError
+        When the model holds a callable, which no file can hold.
+    """
+    state = {
+        "views": model.views_,
+        "fitted": getattr(model, "solution_", None),
+        "rounds": rounds,
+        "statistics": getattr(model, "statistics_", None),
+    }
+    packed = pack(state, classes)
+    if packed.objects:
+        raise ParameterError(
+            f"a model with {packed.objects[0]!r} cannot be saved, because no file holds a "
+            "callable; write the answers of the model, or use another kernel"
+        )
+    attrs = {
+        "parameters": plain(model.parameters_of_fit()),
+        "n_features_in": model.n_features_in_,
+        "feature_names_in": plain(getattr(model, "feature_names_in_", [])),
+        "categories": plain(getattr(model, "categories_", None)),
+        "diagnostics": model.diagnostics_,
+        "state": packed.tree,
+    }
+    return Contents(type(model).__name__, attrs, packed.arrays)
+
+
+def restore_model(
+    model: SavedModel, contents: Contents, classes: tuple[type, ...]
+) -> tuple[Rounds | None, Any]:
+    """Set the attributes of a saved model, and return its rounds and its solution.
+
+    Parameters
+    ----------
+    model : Estimator
+        New model with the parameters of the saved one.
+    contents : Contents
+        Contents of the saved model.
+    classes : tuple of type
+        Dataclasses that preparation and solution are made of.
+
+    Returns
+    -------
+    rounds : Rounds, optional
+        None unless the model was prepared.
+    solution : dataclass, optional
+        None if the model has no solution yet.
+    """
+    attrs = contents.attrs
+    state = unpack(Packed(attrs["state"], contents.arrays), classes)
+    model.views_ = state["views"]
+    model.n_features_in_ = attrs["n_features_in"]
+    if attrs["feature_names_in"]:
+        model.feature_names_in_ = np.asarray(attrs["feature_names_in"], dtype=object)
+    if attrs.get("categories") is not None:
+        model.categories_ = {
+            name: tuple(categories) for name, categories in attrs["categories"].items()
+        }
+    model.diagnostics_ = attrs["diagnostics"]
+    if state["statistics"] is not None:
+        model.statistics_ = state["statistics"]
+    return state["rounds"], state["fitted"]
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """Load a saved model, or saved statistics.
+
+    Parameters
+    ----------
+    path : path or URL
+        Path of a saved model or of saved statistics.
+
+    Returns
+    -------
+    model or Statistics
+        Object of the class that was saved. The predictions of a model have the same bits.
+
+    Raises
+    ------
+    ModelFileError
+        When nothing was saved at ``path``, it is of a newer format, or an array is damaged.
+    """
+    return from_contents(read_group(os.fspath(path)), path)
+
+
+def from_contents(contents: Contents, where: str | os.PathLike[str]) -> Any:
+    """Return the model or the statistics of these contents.
+
+    Parameters
+    ----------
+    contents : Contents
+        Contents of a saved model.
+    where : path or str
+        Names the contents in messages.
+
+    Raises
+    ------
+    ModelFileError
+        When this version does not know their kind, or cannot use them.
+    """
+    if contents.kind == KIND:
+        return Statistics.from_contents(contents)
+    if contents.kind not in MODELS:
+        raise ModelFileError(
+            f"{where} holds a {contents.kind!r}, which this version does not know; it knows "
+            f"{', '.join([*MODELS, KIND])}"
+        )
+    return model_class(contents.kind).from_contents(contents)
+
+
+def load_model(path: str | os.PathLike[str], *, fitted: bool = True) -> Any:
+    """Load a saved model, and refuse saved statistics.
+
+    Parameters
+    ----------
+    path : path
+        A saved model.
+    fitted : bool, default True
+        If True, refuse a model that was only prepared.
+
+    Raises
+    ------
+    ModelFileError
+        When the file holds statistics, or a model that was only prepared.
+    """
+    model = load(path)
+    if isinstance(model, Statistics):
+        raise ModelFileError(
+            f"{path} holds statistics and no model; 'solve' makes a model of them and of the "
+            "prepared model that they were accumulated with"
+        )
+    if fitted and not model.__sklearn_is_fitted__():
+        raise ModelFileError(
+            f"{path} holds a model that is prepared and has no components yet; 'accumulate' "
+            "statistics with it, and 'solve' them"
+        )
+    return model

@@ -1,0 +1,100 @@
+"""Data of a fit, opened once: with the settings for them, and with the plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bigtensor.data.rows.samples import Samples
+from bigtensor.engine.plan import Plan, make_plan
+from bigtensor.engine.runtime import Processes
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.script import PlannedMethod, PlannedPass
+
+
+@dataclass(frozen=True, eq=False)
+class OpenedFit:
+    """Data of a fit with their settings and plan, before a row is read.
+
+    `Estimator.open` makes it. ``fit`` takes it in place of the data, and makes no other plan.
+
+    Attributes
+    ----------
+    data : object
+        The data as they were given.
+    samples : Samples
+        The data as they are read.
+    shape : DataShape
+        Size, names and types of the data.
+    settings : object
+        Parameters of the model, resolved for the data.
+    seed : int
+        Seed that a RandomState or Generator has drawn, or that was given.
+    passes : tuple of PlannedPass
+        Upper bounds of the passes.
+    methods : tuple of PlannedMethod
+        Methods of the fit, where there are several to choose from.
+    smaller : mapping of str to tuple of str
+        Parameters that make parts of the memory smaller, for advice.
+    plan : Plan, optional
+        Bytes to read and memory to hold. None until the workers are chosen.
+    """
+
+    data: Any
+    samples: Samples
+    shape: DataShape
+    settings: Any
+    seed: int
+    passes: tuple[PlannedPass, ...]
+    methods: tuple[PlannedMethod, ...]
+    smaller: Mapping[str, tuple[str, ...]]
+    plan: Plan | None = None
+
+    def plan_on(self, processes: Processes, *, checkpoint: bool) -> Plan:
+        """Return the plan if it was made, and make it for these processes otherwise.
+
+        Parameters
+        ----------
+        processes : Processes
+            Processes that the passes run on.
+        checkpoint : bool
+            True if finished parts are stored, which wait in memory for that.
+        """
+        if self.plan is not None:
+            return self.plan
+        rows = self.samples.rows
+        return make_plan(
+            self.samples,
+            [planned.size(rows) for planned in self.passes],
+            processes,
+            [method.cost(rows) for method in self.methods],
+            self.smaller,
+            checkpoint=checkpoint,
+        )
+
+
+def shape_of(samples: Samples, expected_rows: float | None = None) -> DataShape:
+    """Return the size, names and types of the samples.
+
+    Parameters
+    ----------
+    samples : Samples
+        Opened data.
+    expected_rows : float, optional
+        Number of rows of all sites of a fit in rounds.
+    """
+    named = samples.categories
+    return DataShape(
+        samples.rows,
+        samples.views.features,
+        str(samples.dtype),
+        samples.has_weight,
+        samples.effective_rows,
+        samples.weights_repeat_rows,
+        samples.has_common_units,
+        samples.left_out_by_default,
+        tuple(named[feature] for feature in samples.views.feature_names) if named else (),
+        () if samples.groups is None else samples.groups.names,
+        expected_rows,
+    )

@@ -1,0 +1,157 @@
+"""Open rows that a fitted model answers for: with the features, kinds and codes of the fit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from bigtensor.data.opening import open_samples
+from bigtensor.data.rows.code_maps import Categories
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.rows.views import Views
+from bigtensor.data.values.kinds import Kind
+from bigtensor.errors import DataError, ViewError
+from bigtensor.models.contract.containers import is_by_view, is_named, is_plain, side_by_side
+from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.run import warn_of_unknown_categories
+
+
+class KnowsFeatures(Protocol):
+    """A model that knows the features of its fit."""
+
+    takes: Data
+    sample_dim: str
+    views_: Views
+    n_features_in_: int
+
+    @property
+    def preferred_kind(self) -> Kind | None:
+        """Kind that whole numbers are converted to."""
+
+
+def open_for_answers(
+    model: KnowsFeatures,
+    X: Any,
+    unseen: frozenset[str] = frozenset(),
+    *,
+    sample_weight: Any = None,
+    sequence: Any = None,
+) -> Samples:
+    """Open data that have to have the features of the fit, under scikit-learn's rules.
+
+    Parameters
+    ----------
+    model, X, unseen, sample_weight, sequence
+        As for `with_features_of_fit`.
+
+    Raises
+    ------
+    ViewError, DataError
+        When features of the fit are missing, or there are others.
+    """
+    if model.takes.by_view and is_by_view(X):
+        X, _ = side_by_side(X, model.views_.names)
+    if is_plain(X) and _dimensions(X) == 2:
+        validate_data(model, X, reset=False, skip_check_array=True)
+    return with_features_of_fit(model, X, unseen, sample_weight=sample_weight, sequence=sequence)
+
+
+def with_features_of_fit(
+    model: KnowsFeatures,
+    X: Any,
+    unseen: frozenset[str] = frozenset(),
+    *,
+    sample_weight: Any = None,
+    sequence: Any = None,
+) -> Samples:
+    """Open data that have to have the features of the fit, without a row read.
+
+    Labelled features are found by name, in any order, if the features of the fit had names; all
+    others by their position.
+
+    Parameters
+    ----------
+    model : fitted model
+        Model that is to answer.
+    X : path, xarray, AnnData, dask array, array-like, Samples, or a list of these
+        Rows to answer for.
+    unseen : frozenset of str
+        Views that may be missing.
+    sample_weight, sequence : optional
+        As for ``fit``.
+
+    Raises
+    ------
+    ViewError, DataError
+        When features of the fit are missing, or there are others.
+    """
+    named = is_named(X) and hasattr(model, "feature_names_in_")
+    by_position = dict(zip(model.views_.names, model.views_.columns, strict=True))
+    views = model.views_.as_mapping() if named else by_position
+    try:
+        samples = open_samples(
+            X,
+            {name: members for name, members in views.items() if name not in unseen},
+            sample_dim=model.sample_dim,
+            weight=sample_weight,
+            sequence=sequence,
+        )
+    except ViewError as error:
+        raise ViewError(
+            f"X lacks features of the fit: {error}. {type(model).__name__} is expecting "
+            f"{model.n_features_in_} features as input"
+        ) from error
+    if not named and len(samples.features) != model.n_features_in_:
+        raise DataError(
+            f"X has {len(samples.features)} features, but {type(model).__name__} is expecting "
+            f"{model.n_features_in_} features as input"
+        )
+    return _as_in_fit(model, samples, named=named)
+
+
+def open_with_groups(model: KnowsFeatures, X: Any, by: Any) -> Samples:
+    """Open data for a fitted model, with the group of every row.
+
+    Parameters
+    ----------
+    model : fitted model
+        Model that is to answer.
+    X : path, xarray, AnnData, dask array or array-like, or a list of these
+        Rows to answer for.
+    by : str, or (rows,) array-like
+        Variable along the samples, or the group of every row.
+    """
+    samples = open_samples(X, sample_dim=model.sample_dim, groups=by)
+    samples = model.takes.check(samples, type(model).__name__, prefer=model.preferred_kind)
+    # features by name or by position, and codes of the fit, as for every other answer
+    opened = open_for_answers(model, samples if is_named(X) else X)
+    return replace(samples, views=opened.views, code_map=opened.code_map)
+
+
+def _as_in_fit(model: KnowsFeatures, samples: Samples, *, named: bool) -> Samples:
+    """Return samples with the kind of values of the fit, and with its codes.
+
+    Categories are matched by name. Codes without names are taken for the codes of the fit.
+    """
+    fit_categories: Categories | None = getattr(model, "categories_", None)
+    if fit_categories is not None and not named:
+        fit_categories = dict(zip(samples.features, fit_categories.values(), strict=True))
+    fitted_to: Kind = "measured" if fit_categories is None else "codes"
+    prefer = fitted_to if fitted_to in model.takes.kinds else None
+    samples = model.takes.check(
+        samples, type(model).__name__, prefer=prefer, fit_categories=fit_categories
+    )
+    own = samples.categories
+    if fit_categories is None or own is None:
+        return samples
+    samples = samples.with_categories({name: fit_categories.get(name, own[name]) for name in own})
+    warn_of_unknown_categories(samples)
+    return samples
+
+
+def _dimensions(X: Any) -> int:
+    """Return the number of dimensions of an array-like."""
+    return len(X.shape) if hasattr(X, "shape") else np.asarray(X).ndim
