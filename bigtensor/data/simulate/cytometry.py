@@ -21,10 +21,11 @@ from bigtensor.data.simulate.rows import (
     FloatArray,
     Progress,
     RowBlock,
+    Simulation,
     block_bounds,
+    block_generator,
     check_integer,
-    gather,
-    write,
+    true_parameters,
 )
 from bigtensor.data.simulate.truth import feature_truth
 from bigtensor.data.stores.layout import FEATURE_DIM
@@ -115,8 +116,7 @@ def cytometry(
     >>> [str(name) for name in cells["feature"].values]
     ['CD3', 'CD4', 'CD8', 'CD19', 'CD45', 'CD56']
     """
-    truth, blocks, codes = _simulation(rows, n_components, markers, samples, random_state)
-    return gather(truth, blocks, rows, np.float32, codes)
+    return _simulation(rows, n_components, markers, samples, random_state).dataset()
 
 
 def write_cytometry(
@@ -150,8 +150,8 @@ def write_cytometry(
     OutputError
         If the store exists or cannot be written.
     """
-    truth, blocks, codes = _simulation(rows, n_components, markers, samples, random_state)
-    write(path, truth, blocks, rows, np.float32, codes, overwrite=overwrite, progress=progress)
+    simulation = _simulation(rows, n_components, markers, samples, random_state)
+    simulation.write(path, overwrite=overwrite, progress=progress)
 
 
 def cytometry_density(dataset: xr.Dataset, feature: str, points: ArrayLike) -> FloatArray:
@@ -188,8 +188,8 @@ def cytometry_density(dataset: xr.Dataset, feature: str, points: ArrayLike) -> F
 
 def _simulation(
     rows: int, n_components: int, markers: int, samples: int, random_state: RandomState
-) -> tuple[xr.Dataset, Iterator[RowBlock], dict[str, list[str]]]:
-    """Check the parameters; return the truth, the blocks of rows and the categories."""
+) -> Simulation:
+    """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     check_integer("n_components", n_components, 1)
     check_integer("markers", markers, 1)
@@ -201,10 +201,11 @@ def _simulation(
             f"{n_components} were asked for; give more markers or fewer components"
         )
     names = [*_MARKERS, *(f"marker{j + 1}" for j in range(len(_MARKERS), markers))][:markers]
-    cells = _draw_populations(_stream(seed, _PARAMETERS), n_components, names, samples)
+    cells = _draw_populations(block_generator(seed, _PARAMETERS), n_components, names, samples)
     specimens = [f"sample{s + 1}" for s in range(samples)]
     shapes = (cells.locations, cells.scales, cells.skews, cells.tails)
-    truth = xr.Dataset(
+    truth = true_parameters(
+        "cytometry",
         {
             "true_weights": ("component", cells.sample_weights.mean(axis=0)),
             "true_sample_weights": (("specimen", "component"), cells.sample_weights),
@@ -213,20 +214,13 @@ def _simulation(
                 for name, values in zip(_SHAPES, shapes, strict=True)
             },
         },
-        coords={
-            "component": np.arange(n_components),
-            # Objects are stored as strings of any length; fixed ones have no Zarr v3 specification.
-            "specimen": np.array(specimens, dtype=object),
-            FEATURE_DIM: names,
-        },
-        attrs={"simulator": "cytometry", "random_state": seed},
+        names,
+        seed=seed,
+        # Objects are stored as strings of any length; fixed ones have no Zarr v3 specification.
+        coords={"specimen": np.array(specimens, dtype=object)},
     )
-    return truth, _blocks(seed, cells, rows), {"label": cells.names, "sample_id": specimens}
-
-
-def _stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:
-    """Return the generator of one purpose in one block of rows."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, block)))
+    codes = {"label": cells.names, "sample_id": specimens}
+    return Simulation(truth, _blocks(seed, cells, rows), rows, np.float32, codes)
 
 
 def _draw_populations(
@@ -283,8 +277,8 @@ def _blocks(seed: int, cells: _Populations, rows: int) -> Iterator[RowBlock]:
     for block, (start, stop) in enumerate(block_bounds(rows)):
         values, gathered = space[:, : stop - start]
         sample_id = np.arange(start, stop) * samples // rows
-        label = _draw_labels(_stream(seed, _LABELS, block), cumulative, sample_id)
-        _stream(seed, _VALUES, block).standard_normal(out=values, dtype=np.float32)
+        label = _draw_labels(block_generator(seed, _LABELS, block), cumulative, sample_id)
+        block_generator(seed, _VALUES, block).standard_normal(out=values, dtype=np.float32)
         np.arcsinh(values, out=values)
         np.multiply(values, stretch.take(label, 0, gathered, "clip"), out=values)
         np.add(values, shift.take(label, 0, gathered, "clip"), out=values)
