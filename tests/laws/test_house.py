@@ -24,8 +24,8 @@ MOST_FILE_LINES = 600
 
 MOST_FUNCTION_LINES = 60
 
-ALWAYS = {"errors", "_version"}
-"""Plain constants and exceptions: everybody may know them."""
+ALWAYS = {"errors", "_version", "array_types", "purpose_seeds"}
+"""Plain constants, exceptions, names of array types, and seeds: everybody may know them."""
 
 MAY_IMPORT = {
     # names alone
@@ -33,6 +33,8 @@ MAY_IMPORT = {
     "__main__": {"cli"},
     "errors": set(),
     "_version": set(),
+    "array_types": set(),
+    "purpose_seeds": set(),
     "data": set(),
     "features": set(),
     # what a statistic is given

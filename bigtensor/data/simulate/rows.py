@@ -16,6 +16,7 @@ from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM, SampleStoreWri
 from bigtensor.data.stores.outputs import check_room, check_target, write_errors
 from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.errors import ParameterError, Setting
+from bigtensor.purpose_seeds import purpose_sequence
 
 BLOCK_ROWS = 65_536
 """Rows generated at once. Part of what a seed means: another value would give other rows."""
@@ -49,7 +50,7 @@ def block_bounds(rows: int) -> Iterator[tuple[int, int]]:
 
 def block_generator(seed: int, purpose: int, block: int = 0) -> np.random.Generator:
     """Return the generator of one purpose in one block of rows, independent of all others."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, block)))
+    return np.random.default_rng(purpose_sequence(seed, (purpose, block)))
 
 
 def code_names(kind: str, n_codes: int) -> list[str]:

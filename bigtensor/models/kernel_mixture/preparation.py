@@ -19,9 +19,10 @@ from bigtensor.features.plain_maps import find_categories
 from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.models.kernel_mixture.groups import Groups, OtherView, projected_views
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
-from bigtensor.models.kernel_mixture.settings import MANY, Settings, purpose_seed
+from bigtensor.models.kernel_mixture.settings import MANY, Settings
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.view_features import fine_maps
+from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.row_sample import Sample
 
 FloatArray = NDArray[np.float64]

@@ -30,8 +30,8 @@ from bigtensor.models.kernel_mixture.histogram_densities import (
     smooth_histograms,
 )
 from bigtensor.models.kernel_mixture.preparation import Preparation
-from bigtensor.models.kernel_mixture.settings import purpose_seed
 from bigtensor.models.kernel_mixture.solution import KernelSolution
+from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums, PosteriorSumsResult
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities

@@ -16,7 +16,8 @@ from bigtensor.features.kernels.nystroem import Nystroem, eigenvalue_cut, nystro
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import OneHot, find_categories
 from bigtensor.models.kernel_mixture.embedded_view import features_of
-from bigtensor.models.kernel_mixture.settings import DELTA, Settings, ViewKernel, purpose_seed
+from bigtensor.models.kernel_mixture.settings import DELTA, Settings, ViewKernel
+from bigtensor.purpose_seeds import purpose_seed
 
 FloatArray = NDArray[np.float64]
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import fused_row_loop, row_loop
+from bigtensor.purpose_seeds import purpose_sequence
 
 Floats = NDArray[np.float64]
 
@@ -149,8 +150,8 @@ def document_keys(documents: Documents, random_state: int, purpose: str) -> NDAr
         Different purposes have independent keys.
     """
     keys = np.empty(len(documents.starts) - 1, np.uint64)
-    entropy = np.random.SeedSequence(random_state, spawn_key=tuple(purpose.encode()))
-    seed = np.asarray(entropy.generate_state(1, np.uint64), np.uint64)
+    sequence = purpose_sequence(random_state, purpose)
+    seed = np.asarray(sequence.generate_state(1, np.uint64), np.uint64)
     _write_keys(documents.starts, documents.words, documents.counts, seed, keys)
     return keys
 

@@ -12,9 +12,10 @@ from bigtensor.decomposition.multiview.component_count import count_components
 from bigtensor.errors import Setting
 from bigtensor.models.kernel_mixture.groups import SampleFeatures
 from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_from, sample_clusters
-from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
+from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import responsibilities_of
 from bigtensor.models.kernel_mixture.solve import clustered_start, refined
+from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.row_sample import Sample
