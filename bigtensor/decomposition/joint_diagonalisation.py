@@ -3,11 +3,8 @@
 import numpy as np
 import numpy.typing as npt
 
-from bigtensor.decomposition.solution import (
-    FloatArray,
-    OrthogonalDecomposition,
-    ordered_decomposition,
-)
+from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.solution import OrthogonalDecomposition, ordered_decomposition
 from bigtensor.errors import ParameterError
 from bigtensor.features.row_loops import row_loop
 

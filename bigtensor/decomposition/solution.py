@@ -5,9 +5,8 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
+from bigtensor.array_types import FloatArray
 
 Diagnostics: TypeAlias = dict[str, Any]
 """Names of figures to floats, integers, strings, ``None``, or lists and dicts of these (JSON)."""

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.words.report_figures import TreePlot
 from bigtensor.report.figures import colour_scale
 from bigtensor.report.label_placement import spread_on_line
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FloatArray = NDArray[np.float64]
 
 LOWEST = 1e-4
 """Heights below this are drawn at it: the axis is logarithmic."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.words.report_figures import Bars, DensityPlot, Heatmap, Scatter
 from bigtensor.models.words.wording import percent
 from bigtensor.report.label_placement import spread_in_box
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FloatArray = NDArray[np.float64]
 
 ANNOTATED_CELLS = 160
 """Cells of a heatmap up to which every one shows its number."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.words.report_figures import Histograms, ReliabilityDiagram
 from bigtensor.report.style import FAINT, INK, MUTED, empty_figure, palette, report_style
 
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FloatArray = NDArray[np.float64]
 
 HISTOGRAM_BINS = 20
 

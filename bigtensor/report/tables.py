@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.words.label_level import LabelLevel
 from bigtensor.models.words.report_blocks import Cell, Column, Table
 from bigtensor.models.words.sampled_rows import Groups, LabelledRows
 from bigtensor.models.words.wording import percent
 from bigtensor.report.agreement import Agreement
 from bigtensor.report.annotation import Annotation, class_scores
-
-FloatArray = NDArray[np.float64]
 
 MOST_GROUPS = 60
 """Rows of a table of groups; of more groups the largest are shown."""

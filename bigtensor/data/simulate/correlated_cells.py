@@ -9,8 +9,8 @@ import xarray as xr
 from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.simulate.rows import (
-    FloatArray,
     Progress,
     RowBlock,
     Simulation,

@@ -16,9 +16,9 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.simulate.rows import (
     BLOCK_ROWS,
-    FloatArray,
     Progress,
     RowBlock,
     Simulation,

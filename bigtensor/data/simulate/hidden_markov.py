@@ -8,8 +8,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.simulate.rows import (
-    FloatArray,
     Progress,
     RowBlock,
     Simulation,

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.simulate.rows import (
-    FloatArray,
     Progress,
     RowBlock,
     Simulation,

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.simulate.rows import (
-    FloatArray,
     RowBlock,
     Simulation,
     block_bounds,

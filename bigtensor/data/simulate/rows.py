@@ -21,7 +21,6 @@ from bigtensor.purpose_seeds import purpose_sequence
 BLOCK_ROWS = 65_536
 """Rows generated at once. Part of what a seed means: another value would give other rows."""
 
-FloatArray = NDArray[np.float64]
 RowBlock = Mapping[str, NDArray[Any]]
 """``X`` and the variables along the samples of consecutive rows; overwritten by the next block."""
 

@@ -10,14 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.addresses.file_formats import optional_module
-from bigtensor.data.simulate.rows import (
-    FloatArray,
-    Progress,
-    block_bounds,
-    check_integer,
-    check_positive,
-)
+from bigtensor.data.simulate.rows import Progress, block_bounds, check_integer, check_positive
 from bigtensor.data.stores.count_stores import CountStoreWriter
 from bigtensor.data.values.random_states import RandomState, integer_seed
 from bigtensor.errors import ParameterError, Setting

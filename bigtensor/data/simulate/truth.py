@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
-from bigtensor.data.simulate.rows import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.errors import DataError, ParameterError
 

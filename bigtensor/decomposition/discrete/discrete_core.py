@@ -6,10 +6,10 @@ from typing import TypeAlias
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.mixture_checks import RANK_CUT
 from bigtensor.decomposition.multiview.subspaces import GROUPS, cross_covariance_subspaces
 from bigtensor.decomposition.multiview.symmetrisation import multiply_modes
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import IdentifiabilityError, ParameterError
 
 ByView: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.discrete.discrete_core import (
     DiscreteCore,
     DiscreteFactors,
@@ -12,7 +13,6 @@ from bigtensor.decomposition.discrete.discrete_core import (
     inverse_scale,
 )
 from bigtensor.decomposition.discrete.simplex import nearest_distributions, simplex_least_squares
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import ParameterError
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.discrete.discrete_core import ByView
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.features.row_loops import row_loop
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.discrete.discrete_core import (
     DiscreteCore,
     DiscreteFactors,
@@ -11,7 +12,7 @@ from bigtensor.decomposition.discrete.discrete_core import (
 )
 from bigtensor.decomposition.exterior_point.factor_residual import FactorResidual
 from bigtensor.decomposition.exterior_point.proximal_descent import Expansion
-from bigtensor.decomposition.solution import Diagnostics, FloatArray
+from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import ParameterError
 from bigtensor.features.row_loops import row_loop
 

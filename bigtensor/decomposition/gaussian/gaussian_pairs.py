@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 _WEIGHTS = _WEIGHTS / np.sqrt(2 * np.pi)

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.component_merging import mean_misclassification
 from bigtensor.decomposition.merging.merge_tree import MergeTree
-from bigtensor.decomposition.solution import FloatArray
 
 SEPARATE_BELOW = 0.12
 """Mean misclassification probability from which on two populations are parts of one.

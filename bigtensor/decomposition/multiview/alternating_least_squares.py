@@ -5,7 +5,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bigtensor.decomposition.solution import Diagnostics, FloatArray
+from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import ParameterError
 
 _MODES = (0, 1, 2)

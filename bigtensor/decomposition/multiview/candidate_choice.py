@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.augmented_moments import AugmentedMoments
 from bigtensor.decomposition.multiview.mixture_candidates import Candidate, Method, WhitenedTriple
 from bigtensor.decomposition.multiview.nonnegative_weights import nonnegative_weights
 from bigtensor.decomposition.multiview.subspaces import GROUPS, Subspaces
-from bigtensor.decomposition.solution import Diagnostics, FloatArray, MultiviewMixture, Outcome
+from bigtensor.decomposition.solution import Diagnostics, MultiviewMixture, Outcome
 from bigtensor.errors import IdentifiabilityError
 
 # A singular value counts as signal when it exceeds this multiple of the largest one of noise; the

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.requests import Requests, answered
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms, grams
-from bigtensor.decomposition.solution import FloatArray
 
 FIRST_DAMPING = 1e-4
 """Of the mean diagonal entry of the normal equations."""

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms
-from bigtensor.decomposition.solution import FloatArray
 
 _LEAST = 1e-3
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.requests import Requests, answered
 from bigtensor.decomposition.sample_tensors.terms import (
     Contract,
@@ -13,7 +14,6 @@ from bigtensor.decomposition.sample_tensors.terms import (
     unit_columns,
     values,
 )
-from bigtensor.decomposition.solution import FloatArray
 
 
 def power_updates(contract: Contract, columns: Factors, updates: int) -> Factors:

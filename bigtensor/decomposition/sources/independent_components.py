@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, IdentifiabilityError, Setting
 
 RANK_CUT = 1e-10

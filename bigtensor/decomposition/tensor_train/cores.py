@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.tensor_train.structure import variables_of
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +30,7 @@ class NonnegativeTrain:
     """
 
     nodes: NDArray[np.int64]
-    cores: tuple[Floats, ...]
+    cores: tuple[FloatArray, ...]
 
     @property
     def order(self) -> NDArray[np.int64]:
@@ -50,8 +49,8 @@ class NonnegativeTrain:
 
 
 def node_tables(
-    train: NonnegativeTrain, bumps: Sequence[Floats], first: NDArray[np.int64]
-) -> Floats:
+    train: NonnegativeTrain, bumps: Sequence[FloatArray], first: NDArray[np.int64]
+) -> FloatArray:
     """Return the matrix from state to state at every point of every variable.
 
     Parameters
@@ -80,7 +79,7 @@ def node_tables(
     return tables
 
 
-def branch_tables(train: NonnegativeTrain) -> Floats:
+def branch_tables(train: NonnegativeTrain) -> FloatArray:
     """Return the cores of the branchings, (branchings, r, r, r), with zeros behind small ones.
 
     Parameters
@@ -98,10 +97,10 @@ def branch_tables(train: NonnegativeTrain) -> Floats:
 
 def updated(
     train: NonnegativeTrain,
-    bumps: Sequence[Floats],
+    bumps: Sequence[FloatArray],
     first: NDArray[np.int64],
-    sums: tuple[Floats, Floats],
-    background: Sequence[Floats],
+    sums: tuple[FloatArray, FloatArray],
+    background: Sequence[FloatArray],
     weight: float,
 ) -> NonnegativeTrain:
     """Return the cores after one step of expectation maximisation with a prior.

@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, Setting
-
-Floats = NDArray[np.float64]
 
 ACCURACY = 1e-4
 """Relative error of an integral, as judged by halving the spacing and by the ends of the range."""
@@ -26,7 +25,7 @@ _DOUBLINGS = {1: 7, 2: 3}
 
 
 def integrate_around(
-    evaluate: Callable[[Floats, Floats], Floats], landmarks: NDArray[np.float64]
+    evaluate: Callable[[FloatArray, FloatArray], FloatArray], landmarks: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return ``int k(x, l) dx`` for every landmark, in polar coordinates around it.
 
@@ -80,8 +79,11 @@ def integrate_around(
 
 
 def _polar_rule(
-    evaluate: Callable[[Floats, Floats], Floats], landmarks: Floats, span: Floats, refinement: int
-) -> tuple[Floats, Floats]:
+    evaluate: Callable[[FloatArray, FloatArray], FloatArray],
+    landmarks: FloatArray,
+    span: FloatArray,
+    refinement: int,
+) -> tuple[FloatArray, FloatArray]:
     """Return the integrals of k and of ``|k|`` around every landmark."""
     logarithms, step = np.linspace(
         np.log(_SMALLEST), np.log(_LARGEST), refinement * _FIRST_RADII, retstep=True
@@ -106,7 +108,7 @@ def _polar_rule(
     return mass, size
 
 
-def _directions(d: int, refinement: int) -> tuple[Floats, Floats]:
+def _directions(d: int, refinement: int) -> tuple[FloatArray, FloatArray]:
     """Return unit vectors ``(m, d)`` and their weights ``(m,)``: both sides, or the circle."""
     if d == 1:
         return np.array([[-1.0], [1.0]]), np.ones(2)

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.moment_tensors.pilot_tensor import standard_scales
 from bigtensor.statistics.base import Workspace

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels.kernel import GaussianKernel, LaplaceKernel
 from bigtensor.features.kernels.nystroem import Nystroem
@@ -16,8 +17,6 @@ from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import OneHot
 from bigtensor.models.kernel_mixture.view_functions import KernelExpansion
 from bigtensor.statistics.base import Workspace
-
-FloatArray = NDArray[np.float64]
 
 DENSITY_FLOOR = 1e-6
 """Floor of smoothed densities, relative to their maximum."""

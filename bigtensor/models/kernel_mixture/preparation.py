@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError
 from bigtensor.features.column_order import content_order
 from bigtensor.features.kernels.bandwidth import SampleClusters, cluster_sample
@@ -24,8 +25,6 @@ from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.view_features import fine_maps
 from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.row_sample import Sample
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

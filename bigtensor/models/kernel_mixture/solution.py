@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import ViewError
 from bigtensor.features.kernels.bandwidth import rule_width
 from bigtensor.features.kernels.kernel import Kernel
@@ -21,8 +22,6 @@ from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities.row_functions import Responsibilities
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.row_sample import Sample
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

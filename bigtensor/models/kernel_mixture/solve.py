@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.multiview_mixture import (
     AugmentedMoments,
     MultiviewMixture,
@@ -37,8 +37,6 @@ from bigtensor.statistics.densities.posterior_sums import PosteriorSums, Posteri
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.moments.triple_moments import TripleMomentsResult
 from bigtensor.statistics.row_sample import Sample
-
-FloatArray = NDArray[np.float64]
 
 SPECTRAL_FLOOR = 1e-4
 """Spectral densities may be negative: they are cut at this part of their maximum."""

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments, within_covariance
 from bigtensor.decomposition.sample_tensors.gauss_newton import descended
 from bigtensor.decomposition.sample_tensors.joint_least_squares import joint_sweeps
 from bigtensor.decomposition.sample_tensors.terms import Contract, Terms
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import IdentifiabilityError, Setting
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
 from bigtensor.models.gaussian.fitted_components import GaussianComponents

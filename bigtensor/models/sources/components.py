@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.terms import Terms
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes, squared_lengths
 from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.sources.linear_sources import LinearSources

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.models.answers.transform import TransformDescription
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Cell, Notice, ReportParts, Section, Table, Words

@@ -8,11 +8,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.topics.document_completion import DocumentCompletion
 from bigtensor.statistics.topics.topic_shares import TopicShares
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +32,9 @@ class Topics:
         Names of the views and of their features.
     """
 
-    topics: Floats
-    prior: Floats
-    words: Floats
+    topics: FloatArray
+    prior: FloatArray
+    words: FloatArray
     mean_length: float
     views: NamedViews
 

@@ -10,14 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatingArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.moments.covariances import Columns
-
-Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -214,7 +213,7 @@ class TensorContractions(SumStatistic[Contractions]):
     def _add_dense(self, state: State, block: Block, buffers: Mapping[str, NDArray[Any]]) -> None:
         """Add a block of dense rows."""
         rows, start = block.rows, 0
-        centred: list[Floats] = []
+        centred: list[FloatingArray] = []
         for v, (first, last) in enumerate(self.columns):
             size = len(self.references[v])
             view = buffers["centred"][start : start + rows * size].reshape(rows, size)
@@ -251,7 +250,7 @@ class TensorContractions(SumStatistic[Contractions]):
 
 @row_loop
 def subtract_reference(
-    values: NDArray[Any], reference: NDArray[np.float64], centred: Floats
+    values: NDArray[Any], reference: NDArray[np.float64], centred: FloatingArray
 ) -> None:
     """Subtract a reference from rows in float64, then round.
 
@@ -272,11 +271,11 @@ def subtract_reference(
 
 @row_loop
 def multiply_projections(
-    projected: Floats,
-    shifts: Floats,
+    projected: FloatingArray,
+    shifts: FloatingArray,
     orders: NDArray[np.int64],
-    weight: Floats,
-    factors: Floats,
+    weight: FloatingArray,
+    factors: FloatingArray,
     totals: NDArray[np.float64],
 ) -> None:
     """Multiply the projections of a row over all modes but one, for every view.
@@ -316,9 +315,9 @@ def multiply_projections(
 
 @row_loop
 def multiply_three_projections(
-    projected: Floats,
-    shifts: Floats,
-    weight: Floats,
+    projected: FloatingArray,
+    shifts: FloatingArray,
+    weight: FloatingArray,
     totals: NDArray[np.float64],
 ) -> None:
     """Multiply the projections of a row on pairs of three views with one mode each.
@@ -358,7 +357,7 @@ def project_counts(
     counts: NDArray[Any],
     first: int,
     factor: NDArray[np.float64],
-    projected: Floats,
+    projected: FloatingArray,
 ) -> None:
     """Multiply the columns of one view of sparse rows with a factor.
 
@@ -391,7 +390,7 @@ def add_counts(
     indices: NDArray[Any],
     counts: NDArray[Any],
     first: int,
-    products: Floats,
+    products: FloatingArray,
     total: NDArray[np.float64],
 ) -> None:
     """Add the products of the columns of one view of sparse rows with ``products``.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,8 +19,6 @@ from bigtensor.statistics.moments.triple_products import (
     add_triple_products,
     products_shape,
 )
-
-Floats = NDArray[np.floating[Any]]
 
 _FEATURE_BYTES = 700_000
 """Largest buffer of features: the longer a block, the less its calls cost, while it stays near the

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from bigtensor.array_types import FloatingArray
 from bigtensor.features.buffers import padded_width
-
-Floats = NDArray[np.floating[Any]]
 
 _SMALL_AREA = 1_200
 _SMALL_PRODUCT = 1_000_000
@@ -47,11 +44,11 @@ def products_shape(
 
 def add_triple_products(
     total: NDArray[np.float64],
-    first: Floats,
-    second: Floats,
-    third: Floats,
-    products: Floats,
-    sums: Floats,
+    first: FloatingArray,
+    second: FloatingArray,
+    third: FloatingArray,
+    products: FloatingArray,
+    sums: FloatingArray,
     exact: NDArray[np.float64],
 ) -> None:
     """Add the triple moment of one block: products of two groups against the third.
@@ -86,7 +83,9 @@ def add_triple_products(
         add_in_float64(total, block, exact)
 
 
-def add_in_float64(total: NDArray[np.float64], block: Floats, exact: NDArray[np.float64]) -> None:
+def add_in_float64(
+    total: NDArray[np.float64], block: FloatingArray, exact: NDArray[np.float64]
+) -> None:
     """Add the sums of one block, without the buffers that NumPy takes to add two dtypes.
 
     Parameters

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.component_merging import SEPARATION, merge_components
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.features.clustering import kmeans
@@ -20,8 +21,6 @@ from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.row_sample import Sample
-
-FloatArray = NDArray[np.float64]
 
 SPLITS = 4
 """Random splits of the pilot sample into two halves.

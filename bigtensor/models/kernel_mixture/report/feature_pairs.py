@@ -5,11 +5,9 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.kernel_mixture.report.feature_profiles import FeatureProfile
-
-FloatArray = NDArray[np.float64]
 
 CANDIDATES = 32
 """Features that pairs are made of: with more, those that separate least by themselves are left."""

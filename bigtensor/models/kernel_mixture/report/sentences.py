@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.words.label_level import population_of_component
 from bigtensor.models.words.wording import counted, independence_sentence, words_of
-
-FloatArray = NDArray[np.float64]
 
 NOTABLE_TEMPERATURE = 1.005
 """Temperature of probabilities from which on a report tells of it."""
