@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from bigtensor.array_types import FloatArray
+from bigtensor.descending_order import descending_order
 
 Diagnostics: TypeAlias = dict[str, Any]
 """Names of figures to floats, integers, strings, ``None``, or lists and dicts of these (JSON)."""
@@ -118,7 +119,7 @@ def ordered_decomposition(
     converged : bool
         Whether the iteration settled.
     """
-    order = np.argsort(-np.abs(eigenvalues), kind="stable")
+    order = descending_order(np.abs(eigenvalues))
     signs = np.where(eigenvalues < 0, -1.0, 1.0)
     ordered = np.abs(eigenvalues)[order]
     columns = (vectors * signs)[:, order]

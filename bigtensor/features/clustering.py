@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray, IndexArray
+from bigtensor.descending_order import descending_order
 from bigtensor.errors import DataError, ParameterError
 
 _TILE_ROWS = 2048
@@ -238,7 +239,7 @@ def _lloyd(rows: _Rows, centres: FloatArray) -> tuple[FloatArray, float]:
 def _reseed(rows: _Rows, centres: FloatArray, empty: IndexArray) -> FloatArray:
     """Put every empty cluster at one of the rows that are farthest from their centres."""
     _, distances = rows.assign(centres)
-    farthest = np.argsort(-distances * (rows.weight > 0), kind="stable")[: len(empty)]
+    farthest = descending_order(distances * (rows.weight > 0))[: len(empty)]
     moved = centres.copy()
     moved[empty] = rows.values[farthest]
     return moved

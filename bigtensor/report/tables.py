@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
+from bigtensor.descending_order import descending_order, largest_in_place
 from bigtensor.models.words.label_level import LabelLevel
 from bigtensor.models.words.report_blocks import Cell, Column, Table
 from bigtensor.models.words.sampled_rows import Groups, LabelledRows
@@ -95,7 +96,7 @@ def agreement_table(comparison: Agreement, name: str = "component") -> Table:
     """Return the shares of every class in every component, or population."""
     k = comparison.counts.shape[1]
     sizes = comparison.counts.sum(axis=1)
-    order = np.argsort(-sizes, kind="stable")
+    order = descending_order(sizes)
     scores, rows = comparison.f1, []
     for index in order[:MOST_GROUPS]:
         shares = comparison.counts[index] / sizes[index]
@@ -130,7 +131,7 @@ def class_table(annotation: Annotation, name: str = "component") -> Table:
         What has the classes.
     """
     scores = class_scores(annotation)
-    order = np.argsort(-scores.rows, kind="stable")
+    order = descending_order(scores.rows)
     rows = []
     for index in order[:MOST_GROUPS]:
         precision = scores.precision[index]
@@ -183,8 +184,7 @@ def composition_table(
     method : str, default "maximum likelihood"
         How the weights were estimated.
     """
-    order = [int(index) for index in np.argsort(-sizes, kind="stable")]
-    shown = sorted(order[:MOST_GROUPS])
+    shown = largest_in_place(sizes, MOST_GROUPS).tolist()
     rows = tuple(
         (
             Cell(names[index]),
@@ -201,7 +201,7 @@ def composition_table(
         f"Mixing weights of every {name} in every sample, in per cent, with standard errors: "
         f"estimated by {method}."
     )
-    return Table(("sample", "rows", *numbers), rows, caption + _cut(len(order)), matrix=True)
+    return Table(("sample", "rows", *numbers), rows, caption + _cut(len(sizes)), matrix=True)
 
 
 def pass_table(passes: Sequence[dict[str, Any]]) -> Table:

@@ -24,8 +24,8 @@ MOST_FILE_LINES = 600
 
 MOST_FUNCTION_LINES = 60
 
-ALWAYS = {"errors", "_version", "array_types", "purpose_seeds"}
-"""Plain constants, exceptions, names of array types, and seeds: everybody may know them."""
+ALWAYS = {"errors", "_version", "array_types", "purpose_seeds", "descending_order"}
+"""Constants, exceptions, array types, seeds, and the order of components: for every room."""
 
 MAY_IMPORT = {
     # names alone
@@ -35,6 +35,7 @@ MAY_IMPORT = {
     "_version": set(),
     "array_types": set(),
     "purpose_seeds": set(),
+    "descending_order": set(),
     "data": set(),
     "features": set(),
     # what a statistic is given

@@ -21,6 +21,7 @@ from bigtensor.data.simulate.rows import (
 )
 from bigtensor.data.values.categories import MISSING_CODE, MOST_CATEGORIES
 from bigtensor.data.values.random_states import RandomState, integer_seed
+from bigtensor.descending_order import descending_order
 from bigtensor.errors import ParameterError, Setting
 
 FEATURE = "symbol"
@@ -200,7 +201,7 @@ def _drawn_chain(
     transition = stay * np.eye(k) + (1 - stay) * rng.dirichlet(np.full(k, concentration), size=k)
     emission = rng.dirichlet(np.full(n, concentration), size=k)
     share = np.linalg.matrix_power(transition, 2**20)[0]
-    order = np.argsort(-share, kind="stable")
+    order = descending_order(share)
     return _Chain(initial[order], transition[np.ix_(order, order)], emission[order])
 
 

@@ -11,6 +11,7 @@ from bigtensor.decomposition.multiview.mixture_candidates import Candidate, Meth
 from bigtensor.decomposition.multiview.nonnegative_weights import nonnegative_weights
 from bigtensor.decomposition.multiview.subspaces import GROUPS, Subspaces
 from bigtensor.decomposition.solution import Diagnostics, MultiviewMixture, Outcome
+from bigtensor.descending_order import descending_order
 from bigtensor.errors import IdentifiabilityError
 
 # A singular value counts as signal when it exceeds this multiple of the largest one of noise; the
@@ -99,7 +100,7 @@ def settle_mixture(
     best = _choose(pool.kept)
     means, raw_masses = _normalise_masses(best.embeddings, subspaces.bases, masses)
     weights = nonnegative_weights([projected.first(group) for group in GROUPS], means)
-    order = np.argsort(-weights, kind="stable")
+    order = descending_order(weights)
     embedding_0, embedding_1, embedding_2 = (
         basis @ mean[:, order] for basis, mean in zip(subspaces.bases, means, strict=True)
     )

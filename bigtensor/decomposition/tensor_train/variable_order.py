@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse.csgraph import depth_first_order, minimum_spanning_tree
 
 from bigtensor.array_types import FloatArray, IntArray
+from bigtensor.descending_order import descending_order
 from bigtensor.features.row_loops import row_loop
 
 _LEAST_EIGENVALUE = 1e-4
@@ -78,7 +79,7 @@ def chain_order(dependences: FloatArray) -> IntArray:
     if d < 3:
         return np.arange(d, dtype=np.int64)
     # a numbering of its own, so that local optima do not depend on that of the variables
-    number = np.argsort(-dependences.sum(axis=1), kind="stable")
+    number = descending_order(dependences.sum(axis=1))
     dependences = dependences[np.ix_(number, number)]
     starts = (_fiedler_order(dependences), _spanning_order(dependences))
     order = max(

@@ -12,6 +12,7 @@ from scipy.linalg import eigh
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
+from bigtensor.descending_order import descending_order
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.moment_tensors.pilot_tensor import standard_scales
 from bigtensor.statistics.base import Workspace
@@ -62,7 +63,7 @@ class ComponentShapes:
         features : tuple of str
             Names of the columns.
         """
-        most, widest = int(np.argmax(np.abs(self.skewness))), np.argsort(-self.variances)
+        most, widest = int(np.argmax(np.abs(self.skewness))), descending_order(self.variances)
         total = max(float(self.variances.sum()), np.finfo(float).tiny)
         shares = np.cumsum(self.variances[widest]) / total
         number = int(np.searchsorted(shares, MOST_VARIANCE)) + 1

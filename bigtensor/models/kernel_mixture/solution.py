@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
+from bigtensor.descending_order import descending_order
 from bigtensor.errors import ViewError
 from bigtensor.features.kernels.bandwidth import rule_width
 from bigtensor.features.kernels.kernel import Kernel
@@ -81,7 +82,7 @@ class KernelSolution:
     @property
     def descending(self) -> NDArray[np.intp]:
         """The components by descending weight."""
-        return np.argsort(-self.weights, kind="stable")
+        return descending_order(self.weights)
 
     def without(self, view: str) -> KernelSolution:
         """Return the mixture with this view marginalised out."""

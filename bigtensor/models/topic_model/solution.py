@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
+from bigtensor.descending_order import descending_order
 from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.topics.document_completion import DocumentCompletion
 from bigtensor.statistics.topics.topic_shares import TopicShares
@@ -45,7 +46,7 @@ class Topics:
 
     def by_words(self) -> Topics:
         """Return the topics by descending number of words."""
-        order = np.argsort(-self.words, kind="stable")
+        order = descending_order(self.words)
         topics = np.ascontiguousarray(self.topics[:, order])
         return replace(self, topics=topics, prior=self.prior[order], words=self.words[order])
 

@@ -7,6 +7,7 @@ from itertools import combinations
 import numpy as np
 
 from bigtensor.array_types import FloatArray
+from bigtensor.descending_order import largest_in_place
 from bigtensor.models.kernel_mixture.report.feature_profiles import FeatureProfile
 
 CANDIDATES = 32
@@ -42,7 +43,7 @@ def choose_pairs(
     importance = np.sqrt(weights[a] * weights[b])
     squares = np.stack([_squared_distances(profile)[a, b] for profile in profiles])
     alone = -np.expm1(-squares / 8) @ importance
-    ranked = np.sort(np.argsort(-alone, kind="stable")[:CANDIDATES])
+    ranked = largest_in_place(alone, CANDIDATES)
     pairs = [(int(i), int(j)) for i, j in combinations(ranked, 2)]
     if not pairs:
         return []
