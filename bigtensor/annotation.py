@@ -21,6 +21,8 @@ from bigtensor.models.contract.loading import from_contents
 from bigtensor.store import FORMAT_VERSION, Contents, check_format
 
 if TYPE_CHECKING:
+    from anndata import AnnData
+
     from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 
 TOPIC_SHARES = "X_bigtensor_topics"
@@ -34,7 +36,7 @@ Elements = dict[tuple[str, str], Any]
 
 
 def annotate(
-    adata: Any,
+    adata: AnnData,
     model: LatentVariableModel,
     *,
     layer: str | None = None,
@@ -133,7 +135,7 @@ def _columns(model: LatentVariableModel, features: Sequence[str]) -> NDArray[np.
     )
 
 
-def from_anndata(adata: Any, *, layer: str | None = None, obsm: str | None = None) -> Any:
+def from_anndata(adata: AnnData, *, layer: str | None = None, obsm: str | None = None) -> Any:
     """Return the model that is kept in an AnnData object.
 
     Parameters
@@ -206,7 +208,7 @@ def model_record(contents: Contents, matrix: str | None = None) -> dict[str, Any
     return {"description": json.dumps(description), "arrays": dict(contents.arrays)}
 
 
-def _contents_of_record(record: Any) -> tuple[Contents, str | None]:
+def _contents_of_record(record: Mapping[str, Any]) -> tuple[Contents, str | None]:
     """Return what a record holds, after checking it, and the matrix that it names, if any."""
     try:
         description = json.loads(record["description"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,22 @@ UPRIGHT = 0.2
 """Distance of leaves, in inches, from which on their numbers stand upright."""
 
 
+class Merges(Protocol):
+    """Merges of components, such as a `MergeTree`."""
+
+    @property
+    def weights(self) -> FloatArray:
+        """Mixing weights of the components: ``(k,)``."""
+
+    @property
+    def merges(self) -> NDArray[np.int64]:
+        """Nodes of every merge: ``(k - 1, 2)``."""
+
+    @property
+    def heights(self) -> FloatArray:
+        """Height of every merge: ``(k - 1,)``."""
+
+
 @dataclass(frozen=True, eq=False)
 class TreeDrawing:
     """Places of the lines of a tree.
@@ -62,7 +78,7 @@ class TreeDrawing:
     floor: float
 
 
-def layout(tree: Any, *, ranked: bool = False) -> TreeDrawing:
+def layout(tree: Merges, *, ranked: bool = False) -> TreeDrawing:
     """Place the components and merges of a tree.
 
     Parameters
@@ -89,7 +105,7 @@ def layout(tree: Any, *, ranked: bool = False) -> TreeDrawing:
     return TreeDrawing(leaves, x[tree.merges], height[tree.merges], height[k:], floor)
 
 
-def _tops(tree: Any, *, ranked: bool) -> FloatArray:
+def _tops(tree: Merges, *, ranked: bool) -> FloatArray:
     """Return the height at which every merge is drawn."""
     if ranked:
         return np.arange(len(tree.merges), 0, -1.0)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
+from bigtensor.data.rows.data_like import DataLike
 from bigtensor.models.contract.latent_variable_model import LatentVariableModel
 from bigtensor.testing.cases import ModelCase, fitted
 from bigtensor.testing.comparison import require
@@ -50,7 +51,7 @@ COLUMN_LAWS: tuple[Callable[[ModelCase], None], ...] = (the_order_of_columns_doe
 def _require_same_fit(
     case: ModelCase,
     model: LatentVariableModel,
-    moved: Any,
+    moved: DataLike,
     expected: LatentVariableModel,
     order: NDArray[np.intp],
 ) -> None:

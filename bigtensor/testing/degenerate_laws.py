@@ -116,7 +116,7 @@ def wide_data_are_answered_or_refused(case: ModelCase) -> None:
 def _answers_or_none(
     case: ModelCase,
     model: LatentVariableModel,
-    data: Any,
+    data: xr.DataArray | sp.csr_array,
     what: str = "",
     sample_weight: NDArray[np.float64] | None = None,
 ) -> Answers | None:
@@ -163,7 +163,7 @@ def _values(case: ModelCase) -> NDArray[Any]:
     return np.array(rows.toarray() if hasattr(rows, "toarray") else rows)
 
 
-def _with_values(case: ModelCase, values: NDArray[Any]) -> Any:
+def _with_values(case: ModelCase, values: NDArray[Any]) -> xr.DataArray | sp.csr_array:
     """Return rows of other values as data of the kind of a case.
 
     Codes in ``values`` are those of the first feature of the case.

@@ -45,8 +45,9 @@ MAY_IMPORT = {
     "decomposition": {"features.row_loops"},
     # outputs that appear when they are whole
     "store": {"data.stores", "data.addresses"},
-    # what a row function is given
-    "models": {"features", "statistics", "decomposition", "store", "data.rows.block"},
+    # what a row function is given, and the type of what a fit takes
+    "models": {"features", "statistics", "decomposition", "store", "data.rows.block"}
+    | {"data.rows.data_like"},
     "report": {"models", "store", "data"},
     # the data's side of the estimators
     "accessor": set(),

@@ -179,16 +179,18 @@ def _fit_options(arguments: Sequence[str]) -> dict[str, Any]:
         return collect_parameters(options)
 
 
-def _model(options: Mapping[str, Any]) -> Any:
+def _model(options: Mapping[str, Any]) -> LatentVariableModel:
     """Return the model that ``bigtensor fit`` makes of its options."""
     from bigtensor.models.contract.registry import model_class
 
-    return model_class(options["model"])(
+    model: LatentVariableModel = model_class(options["model"])(
         **options["parameters"],
         missing=options["missing"] or "raise",
         weights=options["weights"],
         random_state=options["seed"],
     )
+
+    return model
 
 
 def _plan(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -64,7 +64,7 @@ def export(
     model_path: Address | None,
     cells: Address | None,
     features: str | None,
-    offsets: str | None,
+    offsets: Literal["header", "text"] | None,
     overwrite: bool,
 ) -> None:
     """Write any answers to CSV, or labels and their probabilities to AnnData or FCS files.
@@ -87,9 +87,11 @@ def export(
             when_interrupted([target])
             _to_csv(labels, target, cells, features, overwrite, advance)
         elif kind == "anndata":
+            assert model_path is not None
             when_interrupted([], f"{target} has no answers, or those it had")
             _to_anndata(labels, target, model_path, cells, overwrite, advance)
         else:
+            assert cells is not None
             folder = Path(target)
             when_interrupted([folder / path.name for path in files])
             _to_fcs(labels, files, folder, cells, offsets, overwrite, advance)
@@ -119,7 +121,7 @@ def _kind(target: Address, files: tuple[Path, ...]) -> str:
     return kind
 
 
-def _check_options(kind: str, **options: Any) -> None:
+def _check_options(kind: str, **options: object) -> None:
     """End with a usage error when an option is missing, or is one of another kind."""
     needed = {"anndata": ["model_path"], "fcs": ["cells"], "csv": []}[kind]
     further = {"anndata": ["cells"], "fcs": ["offsets"], "csv": ["cells", "features"]}[kind]
@@ -152,7 +154,7 @@ def _to_csv(
 def _to_anndata(
     labels: Address,
     target: Address,
-    model_path: Any,
+    model_path: Address,
     cells: Address | None,
     overwrite: bool,
     progress: Callable[[int, int | None], None],
@@ -208,8 +210,8 @@ def _to_fcs(
     labels: Address,
     files: tuple[Path, ...],
     folder: Path,
-    cells: Any,
-    offsets: Any,
+    cells: Address,
+    offsets: Literal["header", "text"] | None,
     overwrite: bool,
     progress: Callable[[int, int | None], None],
 ) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -24,6 +24,9 @@ from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.stores.outputs import check_room, check_target_file, whole_file
 from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.errors import BigtensorError, DataError, OutputError, ParameterError
+
+if TYPE_CHECKING:
+    import h5py
 
 _BLOCK_ROWS = 65_536
 _RECORDS = ("transform", "compensation", "source_files")
@@ -100,7 +103,7 @@ def write_new_anndata(
 
 
 def _write_cells(
-    file: Any, dataset: xr.Dataset, progress: Callable[[int, int | None], None]
+    file: h5py.File, dataset: xr.Dataset, progress: Callable[[int, int | None], None]
 ) -> None:
     """Write X, obs and var without the answers, in anndata's encoding."""
     write_elem = optional_module("anndata.io", "cytometry").write_elem
@@ -131,7 +134,7 @@ def _write_cells(
         progress(part.stop, rows)
 
 
-def _write_features(file: Any, dataset: xr.Dataset) -> None:
+def _write_features(file: h5py.File, dataset: xr.Dataset) -> None:
     """Write the names of the features and their alternative names."""
     var = file.create_group("var")
     _encode(var, "frame")
@@ -147,7 +150,7 @@ def _write_features(file: Any, dataset: xr.Dataset) -> None:
         _strings(var, name, len(texts))[:] = texts
 
 
-def _column(obs: Any, name: str, variable: xr.Variable) -> Any:
+def _column(obs: h5py.Group, name: str, variable: xr.Variable) -> h5py.Dataset:
     """Create a column of obs, and return the array of its values or codes."""
     categories = variable.attrs.get("categories")
     if categories is None:
@@ -159,14 +162,16 @@ def _column(obs: Any, name: str, variable: xr.Variable) -> Any:
     return _array(column, "codes", variable.shape, variable.dtype)
 
 
-def _array(parent: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def _array(
+    parent: h5py.Group, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> h5py.Dataset:
     """Create an array of numbers."""
     array = parent.create_dataset(name, shape=shape, dtype=dtype)
     _encode(array, "array")
     return array
 
 
-def _strings(parent: Any, name: str, length: int) -> Any:
+def _strings(parent: h5py.Group, name: str, length: int) -> h5py.Dataset:
     """Create an array of strings."""
     text = optional_module("h5py", "cytometry").string_dtype()
     array = parent.create_dataset(name, shape=(length,), dtype=text)
@@ -174,6 +179,6 @@ def _strings(parent: Any, name: str, length: int) -> Any:
     return array
 
 
-def _encode(element: Any, kind: str) -> None:
+def _encode(element: h5py.Group | h5py.Dataset, kind: str) -> None:
     """Set the encoding type and version that anndata reads an element by."""
     element.attrs["encoding-type"], element.attrs["encoding-version"] = _ENCODINGS[kind]

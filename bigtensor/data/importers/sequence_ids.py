@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.importers.source import name_of_value
 from bigtensor.errors import DataError, Setting
 
 
@@ -50,7 +51,7 @@ class SequenceIds:
             When a row has no id, or a name follows on integers.
         """
         starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]])[: len(ids)])
-        names = [_name(value) for value in ids[starts].tolist()]
+        names = [name_of_value(value) for value in ids[starts].tolist()]
         if "" in names:
             row = first + int(starts[names.index("")])
             raise DataError(
@@ -76,14 +77,6 @@ class SequenceIds:
                 + f" holds {other!r} after integers; give all sequences integers, or all names"
             )
         return np.array([int(name) for name in names], np.int64)
-
-
-def _name(value: Any) -> str:
-    """Return the name of a value, empty if it is missing."""
-    if value is None or value != value:
-        return ""
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value)
 
 
 def _is_integer(name: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from bigtensor.data.simulate.rows import Progress, block_bounds, check_integer, 
 from bigtensor.data.stores.count_stores import CountStoreWriter
 from bigtensor.data.values.random_states import RandomState, integer_seed
 from bigtensor.errors import ParameterError, Setting
+
+if TYPE_CHECKING:
+    from anndata import AnnData
 
 FREQUENCIES = ("zipf", "uniform")
 """Frequencies of words over all topics: one over the rank, or equal."""
@@ -35,7 +38,7 @@ def topics(
     concentration: float = 1.0,
     frequencies: str = "zipf",
     random_state: RandomState = 0,
-) -> Any:
+) -> AnnData:
     """Draw documents from a model of latent Dirichlet allocation.
 
     Topics are drawn from a Dirichlet distribution whose parameters are 0.1 times the relative

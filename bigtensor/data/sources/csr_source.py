@@ -14,7 +14,12 @@ from scipy.sparse import csr_array
 from bigtensor.data.anndata.files import Arrays
 from bigtensor.data.sources.row_sources import ROW_VARIABLES, Columns, row_variables
 from bigtensor.data.sources.stored_rows import StoredRows
-from bigtensor.data.values.sparse_matrices import check_csr, checked_csr, with_summed_duplicates
+from bigtensor.data.values.sparse_matrices import (
+    ScipyMatrix,
+    check_csr,
+    checked_csr,
+    with_summed_duplicates,
+)
 from bigtensor.errors import DataError
 
 POINTER_NBYTES = 8
@@ -117,7 +122,7 @@ class CsrSource(CsrRows):
 
     @classmethod
     def from_scipy(
-        cls, matrix: Any, features: tuple[str, ...], *, may_be_dense: bool = False
+        cls, matrix: ScipyMatrix, features: tuple[str, ...], *, may_be_dense: bool = False
     ) -> CsrSource:
         """Describe a SciPy matrix of any format, whose repeated entries are added up.
 
@@ -256,6 +261,6 @@ class StoredCsrSource(StoredRows, CsrRows):
         return pointers
 
 
-def is_sparse(source: Any) -> TypeGuard[CsrSource | StoredCsrSource]:
+def is_sparse(source: object) -> TypeGuard[CsrSource | StoredCsrSource]:
     """Return True for a source whose blocks are CSR arrays."""
     return isinstance(source, CsrRows) and not source.dense

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import zarr
 from numpy.typing import NDArray
 
@@ -256,7 +257,7 @@ class ZarrSource:
         return values
 
     def _along_rows(
-        self, name: str | None, start: int, stop: int, dtype: Any
+        self, name: str | None, start: int, stop: int, dtype: npt.DTypeLike | None
     ) -> NDArray[Any] | None:
         """Read the rows of an optional variable along the sample dimension."""
         return None if name is None else np.asarray(self._array(name)[start:stop], dtype)
@@ -266,7 +267,7 @@ class ZarrSource:
         stored = self._along_rows(self.group, start, stop, None)
         return stored if stored is None or self.coding is None else self.coding(stored)
 
-    def _array(self, name: str) -> Any:
+    def _array(self, name: str) -> zarr.Array[Any]:
         """Open a variable without its group, whose metadata take longer to read."""
         return open_array(self.url, name, self.opening)
 
@@ -366,7 +367,7 @@ class LazySource:
         return f"lazy array of {self.rows:,} rows in {len(self.values.chunks[0])} chunks"
 
 
-def row_variables(holder: Any) -> tuple[Any, ...]:
+def row_variables(holder: Columns | Source) -> tuple[Any, ...]:
     """Return the row variables of columns or of a source, in the order of `ROW_VARIABLES`."""
     return tuple(getattr(holder, name) for name in ROW_VARIABLES)
 
