@@ -7,6 +7,7 @@ from bigtensor.decomposition.solution import OrthogonalDecomposition, ordered_de
 from bigtensor.errors import ParameterError
 
 _SETTLED = 1e-6
+"""Largest move of a vector in the last step of an iteration that has converged."""
 
 
 def tensor_power(

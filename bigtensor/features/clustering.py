@@ -13,7 +13,11 @@ from bigtensor.descending_order import descending_order
 from bigtensor.errors import DataError, ParameterError
 
 _TILE_ROWS = 2048
+"""Rows whose products with all centres are in memory at once."""
+
 _MAX_ITERATIONS = 100
+"""Bound of Lloyd's iterations from one start."""
+
 _TOLERANCE = 1e-5
 """Relative decrease of the inertia below which an iteration is the last."""
 

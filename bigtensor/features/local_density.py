@@ -29,6 +29,7 @@ differed by at most 0.03 from 10 populations on. Chosen with these gates in sigh
 """
 
 _TILE_ROWS = 8192
+"""Rows whose distances to all clusters are in memory at once."""
 
 
 def sparse_row_weights(

@@ -31,6 +31,7 @@ ANNOTATED_CELLS = 160
 """Cells of a heatmap up to which every one shows its number."""
 
 HISTOGRAM_BINS = 80
+"""Bins of the histogram of a feature."""
 
 RIDGE_HEIGHT = 1.7
 """Height of a ridge, in distances between ridges."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 HISTOGRAM_BINS = 20
+"""Bins of the histogram of probabilities: one for 5 %."""
 
 ROW_HEIGHT = 0.85
 """Height of the largest bar of a histogram, in distances between histograms."""

@@ -13,6 +13,7 @@ import zarr
 from zarr.storage import LocalStore
 
 _HEADER_BYTES = 16
+"""Bytes before the values of a Blosc frame. The last four are the length of the frame."""
 
 
 def refuse_cut_frames(element: object) -> None:

@@ -44,10 +44,18 @@ PROBABILITY = "bigtensor_proba_"
 LABEL_KEYWORD = "BIGTENSOR_LABEL"
 
 _BLOCK_ROWS = 65_536
+"""Events that are copied at once."""
+
 _HEADER_LIMIT = 99_999_999
+"""Largest offset in the header of an FCS file, which has eight digits for each."""
+
 _INTEGER_TOP = 65_535
+"""Largest integer of the 16 bits that a new channel of integer data has."""
+
 _OFFSETS = ("$BEGINDATA", "$ENDDATA")
 _OFFSET_DIGITS = 12
+"""Digits of an offset in TEXT, which may be larger than those of the header."""
+
 _OTHER_SEGMENTS = ("$BEGINSTEXT", "$ENDSTEXT", "$BEGINANALYSIS", "$ENDANALYSIS", "$NEXTDATA")
 _LABEL_MEANING = {
     "f": "number of the population; -1 for events that were left out",

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     import h5py
 
 _BLOCK_ROWS = 65_536
+"""Rows that are copied at once."""
+
 _RECORDS = ("transform", "compensation", "source_files")
 _ENCODINGS = {
     "frame": ("dataframe", "0.2.0"),

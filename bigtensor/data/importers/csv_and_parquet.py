@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _ROWS_TO_GUESS_TYPES = 1000
+"""Rows that decide which columns hold numbers. Later cells that are none are an error."""
+
 _SURPLUS = "<surplus>"
 _SEPARATORS = {",", ";", "\t"}
 

@@ -55,7 +55,10 @@ _OPENERS: Mapping[str, Callable[..., ImportSource]] = {
 }
 
 FLUORESCENCE_COFACTOR = 150.0
+"""Usual cofactor of arcsinh for flow cytometry."""
+
 MASS_CYTOMETRY_COFACTOR = 5.0
+"""Usual cofactor of arcsinh for mass cytometry."""
 
 
 def import_files(

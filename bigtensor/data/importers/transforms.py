@@ -20,6 +20,7 @@ _SCATTER_OR_TIME = re.compile(
 )
 
 _NEWTON_STEPS = 60
+"""Bound of the Newton steps of one value, which end when a step is a rounding error."""
 
 
 class Transform(Protocol):

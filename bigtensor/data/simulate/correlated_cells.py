@@ -28,6 +28,7 @@ SHARES = (0.4, 0.25, 0.15, 0.09, 0.05, 0.03, 0.016, 0.009, 0.0045, 0.0005)
 """Shares of ten populations, from two cells in five to one in two thousand."""
 
 _CORRELATIONS = (0.3, 0.7)
+"""Range of the magnitude of the correlations of a population."""
 
 # Streams of randomness: each purpose has its own, so that none shifts another.
 _PARAMETERS, _LABELS, _VALUES, _OUTLIERS = range(4)

@@ -48,7 +48,10 @@ _LOCATIONS = np.array([0.3, 2.3, 4.3])
 _LOCATION_SPREADS = np.array([0.15, 0.3, 0.4])
 _LEVEL_SHARES = np.array([0.5, 0.2, 0.3])
 _SMALLEST_TO_LARGEST = 1 / 80
+"""Size of the smallest population, relative to the largest."""
+
 _DIRICHLET_CONCENTRATION = 200.0
+"""Sum of the parameters of the Dirichlet distribution of the shares of a sample."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,10 @@ CONCENTRATION = 0.1
 """Parameter of the Dirichlet distribution of the words of a topic, of a word of mean frequency."""
 
 _LEAST_PARAMETER = 1e-3
+"""Smallest parameter of the Dirichlet distribution of the words of a topic."""
+
 _LEAST_LENGTH = 3
+"""Words of the shortest document: a shorter one has no triple of words."""
 
 
 def topics(

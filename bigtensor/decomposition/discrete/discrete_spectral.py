@@ -40,7 +40,10 @@ solution by a millionth of its error and takes a third more sweeps.
 """
 
 POWER_STARTS = 30
+"""Starts of the power iteration for every component."""
+
 POWER_STEPS = 50
+"""Power steps from every start, and again from the best end."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import ParameterError
 
 _MODES = (0, 1, 2)
+"""Modes of the tensor, in the order in which their factors are solved for."""
 
 
 class PolishedDecomposition(NamedTuple):

@@ -25,6 +25,7 @@ EQUAL_RESIDUALS = 1e-4
 ROUNDING_RESIDUAL = 1e-12
 
 NEGLIGIBLE_MASS = 1e-3
+"""Mass of a component below which its embedding is not divided by it."""
 
 
 @dataclass

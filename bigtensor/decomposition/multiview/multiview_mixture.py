@@ -19,6 +19,7 @@ from bigtensor.decomposition.solution import MultiviewMixture
 __all__ = ["AugmentedMoments", "Method", "MultiviewMixture", "solve_multiview_mixture"]
 
 _TARGETS = (2, 0, 1)
+"""Groups that the two others are symmetrised towards, one candidate each."""
 
 
 def solve_multiview_mixture(

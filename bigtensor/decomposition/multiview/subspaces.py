@@ -10,6 +10,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.errors import ParameterError, Setting
 
 GROUPS = (0, 1, 2)
+"""Numbers of the three groups of views."""
 
 
 class Subspaces(NamedTuple):

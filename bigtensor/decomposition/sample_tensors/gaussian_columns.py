@@ -10,6 +10,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms
 
 _LEAST = 1e-3
+"""Smallest relative size of what columns or weights are divided by, or are themselves."""
 
 
 @dataclass(frozen=True, eq=False)

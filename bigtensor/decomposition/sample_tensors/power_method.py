@@ -16,6 +16,7 @@ from bigtensor.decomposition.sample_tensors.terms import (
 )
 
 _SINGULAR_STEPS = 12
+"""Power steps towards the leading singular vectors of a random slice."""
 
 NEAR = 0.45
 """Cosine of an end that belongs to a cluster."""

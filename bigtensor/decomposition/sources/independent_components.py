@@ -20,6 +20,8 @@ LEAST_EIGENVALUE = 1e-6
 """Eigenvalue of a Gram matrix, relative to the largest, below which singular values are needed."""
 
 _LEAST_RIDGE = 1e-10
+"""Ridge with which the normal equations have a Cholesky factor."""
+
 _NOISE_RIDGE = 1e-6
 """Penalty on noise where sources explain the covariance as well."""
 

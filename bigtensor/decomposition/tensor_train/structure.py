@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bigtensor.array_types import IntArray
 
 NO_CHILD = -1
+"""Child of a node that has fewer than two."""
 
 
 def chain(order: Sequence[int]) -> IntArray:

@@ -19,8 +19,10 @@ SUM_PENALTY = 1.0
 """Penalty of a topic whose probabilities do not add up to one."""
 
 MOST_ITERATIONS = 150
+"""Bound of the iterations of the descent."""
 
 _ROUNDING = 1e-15
+"""Rounding error of the objective, a sum of relative residuals in float64."""
 
 
 class TopicObjective:

@@ -16,8 +16,7 @@ ACCURACY = 1e-4
 _SMALLEST, _LARGEST = 1e-9, 1e7
 """Range of the radius, in spans of the landmarks."""
 
-_FIRST_RADII = 128
-_FIRST_ANGLES = 16
+_FIRST_RADII, _FIRST_ANGLES = 128, 16
 """Nodes of the first rule: on the logarithm of the radius, and in every quadrant."""
 
 _DOUBLINGS = {1: 7, 2: 3}

@@ -22,6 +22,7 @@ _FEWEST = 25
 """The first number of landmarks that is tried for a tolerance."""
 
 _TILE_ROWS = 2048
+"""Rows whose features are in memory at once."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 
 WINDOW = 3
+"""Consecutive codes that are counted together."""
 
 
 @dataclass(frozen=True, eq=False)

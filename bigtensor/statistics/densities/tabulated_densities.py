@@ -14,6 +14,7 @@ from bigtensor.features.row_loops import fused_row_loop, row_loop
 from bigtensor.statistics.base import Workspace
 
 _ROWS_PER_BIN = 32
+"""Rows of a block for every bin of the histograms; see `TabulatedDensities.block_rows`."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,7 @@ from numpy.typing import DTypeLike, NDArray
 from bigtensor.array_types import FloatingArray
 from bigtensor.features.buffers import padded_width
 
-_SMALL_AREA = 1_200
-_SMALL_PRODUCT = 1_000_000
+_SMALL_AREA, _SMALL_PRODUCT = 1_200, 1_000_000
 """Entries of a result, and multiplications, up to which OpenBLAS copies no operand of ``A B'``."""
 
 _PRODUCT_BYTES = 1 << 20

@@ -27,6 +27,7 @@ rows before and the rows after speak for different ones.
 """
 
 _SUM_TOLERANCE = 1e-9
+"""Deviation of the sum of a distribution from one that counts as rounding."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.sources.linear_sources import SOURCE
 
 BLOCK_ROWS = 4096
+"""Rows that are coded at once."""
 
 _TOLERANCE = 1e-3
 """Change of a code, relative to the threshold, that is not worth an update."""

@@ -20,6 +20,8 @@ TOPIC_SHARE = "topic_share"
 """Name of the output."""
 
 _MOST_ITERATIONS = 200
+"""Bound of the iterations of one document."""
+
 _STILL = 1e-5
 """Change of the expected counts of the topics, as a share of all words, that ends iterations.
 
