@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from bigtensor.array_types import FloatArray, IntArray
@@ -27,7 +26,7 @@ class Agreement:
 
     names: tuple[str, ...]
     counts: IntArray
-    matched: NDArray[np.int64]
+    matched: IntArray
 
     @classmethod
     def of_best_labels(cls, names: tuple[str, ...], counts: IntArray) -> Agreement:

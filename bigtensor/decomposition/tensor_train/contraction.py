@@ -153,11 +153,11 @@ def _normalised(nodes: IntArray, cores: list[FloatArray]) -> tuple[tuple[FloatAr
 def drawn_points(
     train: NonnegativeTrain,
     tables: FloatArray,
-    first: NDArray[np.int64],
+    first: IntArray,
     masses: list[FloatArray],
     count: int,
     rng: np.random.Generator,
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Draw a point of every variable, (count, d), counted from the first of the variable.
 
     Parameters

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bigtensor.array_types import IntArray
 
@@ -65,6 +64,6 @@ def balanced(order: Sequence[int]) -> IntArray:
     return np.array(nodes, np.int64)
 
 
-def variables_of(nodes: IntArray) -> NDArray[np.int64]:
+def variables_of(nodes: IntArray) -> IntArray:
     """Return the variables of the nodes, in their order, (d,)."""
     return np.asarray(nodes[nodes[:, 0] >= 0, 0])

@@ -44,7 +44,7 @@ def cluster_sample(
     n_components: int,
     random_state: int,
     names: Sequence[str],
-    weight: NDArray[np.float64] | None = None,
+    weight: FloatArray | None = None,
     *,
     standardise: bool = True,
 ) -> SampleClusters:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, Setting
@@ -24,8 +23,8 @@ _DOUBLINGS = {1: 7, 2: 3}
 
 
 def integrate_around(
-    evaluate: Callable[[FloatArray, FloatArray], FloatArray], landmarks: NDArray[np.float64]
-) -> NDArray[np.float64]:
+    evaluate: Callable[[FloatArray, FloatArray], FloatArray], landmarks: FloatArray
+) -> FloatArray:
     """Return ``int k(x, l) dx`` for every landmark, in polar coordinates around it.
 
     The radius is ``exp(t)`` with equally spaced t, so that no length of the kernel has to be known:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
 from bigtensor.array_types import FloatArray
@@ -128,7 +127,7 @@ def _are_two_groups(residuals: FloatArray) -> bool:
     gram = residuals.T @ residuals if d <= n else residuals @ residuals.T
     last = len(gram) - 1
     vector = eigh(gram, subset_by_index=(last, last))[1][:, 0]
-    along: NDArray[np.float64] = np.sort(residuals @ vector if d <= n else vector)
+    along: FloatArray = np.sort(residuals @ vector if d <= n else vector)
     sizes = np.arange(1, n)
     sums = np.cumsum(along)[:-1]
     # rows are centred: the sum of squares between both sides of every cut

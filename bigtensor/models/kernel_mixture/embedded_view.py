@@ -96,7 +96,7 @@ class EmbeddedView:
         return isinstance(self.feature_map, OneHot)
 
 
-def anchors(feature_map: FeatureMap) -> NDArray[np.float64]:
+def anchors(feature_map: FeatureMap) -> FloatArray:
     """Return the points that the basis functions belong to: landmarks, or categories."""
     if isinstance(feature_map, OneHot):
         return feature_map.categories[:, None]
@@ -104,9 +104,7 @@ def anchors(feature_map: FeatureMap) -> NDArray[np.float64]:
     return feature_map.landmarks
 
 
-def density_floor(
-    feature_map: FeatureMap, coefficients: FloatArray, part: float
-) -> NDArray[np.float64]:
+def density_floor(feature_map: FeatureMap, coefficients: FloatArray, part: float) -> FloatArray:
     """Return the least density of every component, a part of its largest one: ``(k,)``.
 
     In the unit of volume of the features.
