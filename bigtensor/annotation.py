@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor._version import __version__
+from bigtensor.array_types import IndexArray
 from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.anndata.files import element_name
 from bigtensor.data.exporters.anndata import LABEL, MODEL, PROBABILITY, USED
@@ -125,7 +126,7 @@ def _shares(model: LatentVariableModel, samples: Samples) -> Elements:
     return {("obsm", TOPIC_SHARES): shares, ("varm", TOPICS): words}
 
 
-def _columns(model: LatentVariableModel, features: Sequence[str]) -> NDArray[np.intp]:
+def _columns(model: LatentVariableModel, features: Sequence[str]) -> IndexArray:
     """Return the place of every feature in the views, by name or by position; -1 for none."""
     named = hasattr(model, "feature_names_in_")
     members = model.views_.feature_names if named else model.views_.order

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.features.buffers import Buffers, Scratch
 from bigtensor.features.normal_scores import NormalScores
 
@@ -33,7 +33,7 @@ class Coordinates:
         Subtracted from the scores before the rotation.
     """
 
-    measured: NDArray[np.int64]
+    measured: IntArray
     centre: FloatArray
     scale: FloatArray
     scores: NormalScores | None
@@ -101,7 +101,7 @@ class Coordinates:
         rows[:, self.measured] = values * self.scale + self.centre
         return rows
 
-    def select(self, variables: NDArray[np.int64]) -> Coordinates:
+    def select(self, variables: IntArray) -> Coordinates:
         """Return the coordinates of some variables, without axes.
 
         Parameters

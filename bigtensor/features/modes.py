@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.features.row_loops import row_loop
 
 TAIL_MOMENTS = 3
@@ -142,12 +142,12 @@ class Modes:
     modes: tuple[Mode, ...]
 
     @property
-    def first(self) -> NDArray[np.int64]:
+    def first(self) -> IntArray:
         """First point of every variable, and the number of all points: (d + 1,)."""
         return np.cumsum([0, *(mode.count + 1 for mode in self.modes)])
 
     @property
-    def missing(self) -> NDArray[np.int64]:
+    def missing(self) -> IntArray:
         """Point of every variable that stands for a missing entry, (d,)."""
         return self.first[1:] - 1
 
@@ -191,7 +191,7 @@ class Locator:
         Symbols of categorical variables.
     """
 
-    first: NDArray[np.int64]
+    first: IntArray
     is_nodes: NDArray[np.bool_]
     numbers: FloatArray
     values: FloatArray
@@ -220,7 +220,7 @@ class Locator:
 @row_loop
 def _locate(
     rows: NDArray[np.floating],
-    first: NDArray[np.int64],
+    first: IntArray,
     is_nodes: NDArray[np.bool_],
     numbers: FloatArray,
     values: FloatArray,

@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.models.words.report_figures import TreePlot
 from bigtensor.report.figures import colour_scale
 from bigtensor.report.label_placement import spread_on_line
@@ -43,7 +42,7 @@ class Merges(Protocol):
         """Mixing weights of the components: ``(k,)``."""
 
     @property
-    def merges(self) -> NDArray[np.int64]:
+    def merges(self) -> IntArray:
         """Nodes of every merge: ``(k - 1, 2)``."""
 
     @property
@@ -71,7 +70,7 @@ class TreeDrawing:
         Height of the components, the largest of all: one, or ranked their number.
     """
 
-    leaves: NDArray[np.intp]
+    leaves: IndexArray
     x: FloatArray
     below: FloatArray
     top: FloatArray
@@ -177,9 +176,7 @@ def _draw_tree(axes: Axes, shown: TreePlot, drawing: TreeDrawing) -> None:
     axes.tick_params(axis="x", length=0, pad=22, labelbottom=False)
 
 
-def _number_populations(
-    axes: Axes, at: FloatArray, floor: float, of_component: NDArray[np.intp]
-) -> None:
+def _number_populations(axes: Axes, at: FloatArray, floor: float, of_component: IndexArray) -> None:
     """Write the number of every population under its leaves, where no other number stands."""
     colours = palette(int(of_component.max()) + 1)
     middle = np.array([at[of_component == population].mean() for population in range(len(colours))])
@@ -233,7 +230,7 @@ def cut_height(top: FloatArray, merged: int, floor: float = 1.0) -> float:
     return float(np.sqrt(before * after))
 
 
-def _number_leaves(axes: Axes, leaves: NDArray[np.intp]) -> None:
+def _number_leaves(axes: Axes, leaves: IndexArray) -> None:
     """Write the number of every component under its column, where there is room."""
     k = len(leaves)
     axes.set_xlabel("component")

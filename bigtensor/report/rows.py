@@ -10,6 +10,7 @@ import numpy.typing as npt
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.anndata.files import is_h5ad
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.samples import Samples
@@ -250,7 +251,7 @@ def _label_variable(labels: LabelsLike, sample_dim: str, total: int) -> xr.DataA
 
 def _label_weights(
     labels: xr.DataArray, beside: xr.Dataset, samples: Samples, model: LatentVariableModel
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return the sum of the weights of all rows with each label, and check that they are labels."""
     dim, level = model.sample_dim, level_of(model)
     weights = _along_rows(beside, "weight", dim) if samples.has_weight else None

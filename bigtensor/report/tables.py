@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.descending_order import descending_order, largest_in_place
 from bigtensor.models.words.label_level import LabelLevel
 from bigtensor.models.words.report_blocks import Cell, Column, Table
@@ -67,7 +66,7 @@ def _certainties(rows: LabelledRows, count: int) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def agreement(label: NDArray[np.int64], truth: Groups, n_labels: int) -> Agreement | None:
+def agreement(label: IntArray, truth: Groups, n_labels: int) -> Agreement | None:
     """Compare labels with the classes in the data. Rows without either do not count.
 
     Parameters
@@ -160,7 +159,7 @@ def class_table(annotation: Annotation, name: str = "component") -> Table:
 
 def composition_table(
     names: Sequence[str],
-    sizes: NDArray[np.int64],
+    sizes: IntArray,
     weights: FloatArray,
     errors: FloatArray,
     name: str = "component",
@@ -226,7 +225,7 @@ def parameter_table(parameters: dict[str, Any]) -> Table:
     )
 
 
-def _cross_counts(label: NDArray[np.int64], groups: Groups, n_labels: int) -> NDArray[np.int64]:
+def _cross_counts(label: IntArray, groups: Groups, n_labels: int) -> IntArray:
     """Count rows by group and label: ``(groups, labels)``."""
     has_both = (label >= 0) & (groups.codes >= 0)
     shape = (len(groups.names), n_labels)

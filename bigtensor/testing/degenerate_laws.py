@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.errors import BigtensorError, BigtensorWarning
 from bigtensor.models.contract.latent_variable_model import LatentVariableModel
@@ -118,7 +119,7 @@ def _answers_or_none(
     model: LatentVariableModel,
     data: xr.DataArray | sp.csr_array,
     what: str = "",
-    sample_weight: NDArray[np.float64] | None = None,
+    sample_weight: FloatArray | None = None,
 ) -> Answers | None:
     """Return the answers of a model for the rows of its fit; None if it refuses them.
 

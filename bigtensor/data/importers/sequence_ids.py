@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IntArray
 from bigtensor.data.importers.source import name_of_value
 from bigtensor.errors import DataError, Setting
 
@@ -33,7 +34,7 @@ class SequenceIds:
         """The name of each code; None where the ids are integers themselves."""
         return None if not self._codes else [name for _, name in self._codes]
 
-    def encode(self, ids: NDArray[Any], file: str, first: int) -> NDArray[np.int64]:
+    def encode(self, ids: NDArray[Any], file: str, first: int) -> IntArray:
         """Return the ids of a block as integers.
 
         Parameters
@@ -63,7 +64,7 @@ class SequenceIds:
             self._as_integers = all(map(_is_integer, names))
         return np.repeat(self._integers(names, file), np.diff(starts, append=len(ids)))
 
-    def _integers(self, names: list[str], file: str) -> NDArray[np.int64]:
+    def _integers(self, names: list[str], file: str) -> IntArray:
         """Return an integer for every name."""
         if not self._as_integers:
             code_by_name = self._codes

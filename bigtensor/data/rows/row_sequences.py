@@ -13,6 +13,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IntArray
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.addresses.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
@@ -71,7 +72,7 @@ class Lengths:
             )
         object.__setattr__(self, "rows", lengths)
 
-    def ids(self, rows: int) -> NDArray[np.int64]:
+    def ids(self, rows: int) -> IntArray:
         """Return the position of the sequence of every row: ``(rows,)``.
 
         Raises

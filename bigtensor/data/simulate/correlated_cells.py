@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.data.simulate.rows import (
     Progress,
     RowBlock,
@@ -210,7 +209,7 @@ def _blocks(
     seed: int,
     cells: _Populations,
     rows: int,
-    outlier_rows: NDArray[np.intp],
+    outlier_rows: IndexArray,
     outlier_distance: float,
 ) -> Iterator[RowBlock]:
     """Yield the rows."""

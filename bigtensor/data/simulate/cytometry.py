@@ -13,10 +13,10 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.data.simulate.rows import (
     BLOCK_ROWS,
     Progress,
@@ -251,7 +251,7 @@ def _draw_populations(
     return _Populations(names, weights, locations, scales, skews, tails)
 
 
-def _draw_patterns(rng: np.random.Generator, k: int, markers: int) -> NDArray[np.intp]:
+def _draw_patterns(rng: np.random.Generator, k: int, markers: int) -> IndexArray:
     """Draw (k, markers) levels 0, 1, 2: distinct rows, a whole step in one marker apart if found.
 
     Candidates come in batches; the first that differs by two levels in total from all earlier
@@ -292,8 +292,8 @@ def _blocks(seed: int, cells: _Populations, rows: int) -> Iterator[RowBlock]:
 
 
 def _draw_labels(
-    rng: np.random.Generator, cumulative: FloatArray, sample_id: NDArray[np.int64]
-) -> NDArray[np.intp]:
+    rng: np.random.Generator, cumulative: FloatArray, sample_id: IntArray
+) -> IndexArray:
     """Draw the population of every row from the proportions of its sample; ids ascend."""
     uniform = rng.random(len(sample_id))
     label = np.empty(len(sample_id), np.intp)

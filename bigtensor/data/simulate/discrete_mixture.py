@@ -5,9 +5,8 @@ from collections.abc import Iterator
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.data.simulate.rows import (
     Progress,
     RowBlock,
@@ -199,6 +198,6 @@ def _blocks(
         yield {"X": codes, "label": label}
 
 
-def _drawn(rng: np.random.Generator, p: FloatArray, rows: int) -> NDArray[np.intp]:
+def _drawn(rng: np.random.Generator, p: FloatArray, rows: int) -> IndexArray:
     """Draw codes by inversion of the distribution."""
     return np.searchsorted(np.cumsum(p)[:-1], rng.random(rows), side="right")

@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.data.simulate.rows import (
     Progress,
     RowBlock,
@@ -226,7 +226,7 @@ def _blocks(
 
 def _states(
     uniform: FloatArray, begins: NDArray[np.bool_], chain: _Chain, before: int
-) -> NDArray[np.intp]:
+) -> IndexArray:
     """Draw the states of consecutive rows, after the state before them.
 
     A step is a map of states, by its own random number; that of a first step is constant. The
@@ -241,6 +241,6 @@ def _states(
     return np.asarray(steps[:, before])
 
 
-def _inverse(probabilities: FloatArray, uniform: FloatArray) -> NDArray[np.intp]:
+def _inverse(probabilities: FloatArray, uniform: FloatArray) -> IndexArray:
     """Draw by inversion of a distribution."""
     return np.searchsorted(np.cumsum(probabilities)[:-1], uniform, side="right")

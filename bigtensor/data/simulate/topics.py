@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.simulate.rows import Progress, block_bounds, check_integer, check_positive
 from bigtensor.data.stores.count_stores import CountStoreWriter
@@ -188,12 +187,10 @@ def _blocks(
         yield _counts(rng, topic_lengths, levels), shares
 
 
-def _counts(
-    rng: np.random.Generator, topic_lengths: NDArray[np.int64], levels: FloatArray
-) -> csr_array:
+def _counts(rng: np.random.Generator, topic_lengths: IntArray, levels: FloatArray) -> csr_array:
     """Draw the words of documents, given how many of every topic they have."""
     n, V = len(topic_lengths), len(levels)
-    places = list[NDArray[np.int64]]()
+    places = list[IntArray]()
     for j, numbers in enumerate(topic_lengths.T):
         drawn = rng.random(int(numbers.sum())) * levels[-1, j]
         words = np.minimum(np.searchsorted(levels[:, j], drawn, side="right"), V - 1)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.anndata.files import Arrays
 from bigtensor.data.sources.row_sources import ROW_VARIABLES, Columns, row_variables
 from bigtensor.data.sources.stored_rows import StoredRows
@@ -75,7 +76,7 @@ class CsrRows(ABC):
         return -(-self.stored * self.entry_nbytes // max(self.rows, 1)) + POINTER_NBYTES
 
     @abstractmethod
-    def pointers(self, start: int, stop: int) -> NDArray[np.int64]:
+    def pointers(self, start: int, stop: int) -> IntArray:
         """Return the position of the first stored value of rows; row ``rows`` is the end."""
 
     def cuts(self, start: int, stop: int, nbytes: int) -> list[int]:
@@ -102,7 +103,7 @@ class CsrRows(ABC):
             before = after[-1]
         return [*edges, stop]
 
-    def _nbytes_before(self, start: int, stop: int) -> NDArray[np.int64]:
+    def _nbytes_before(self, start: int, stop: int) -> IntArray:
         """Return the bytes of all rows before each of some rows."""
         rows = np.arange(start, stop, dtype=np.int64)
         return self.pointers(start, stop) * self.entry_nbytes + rows * POINTER_NBYTES
@@ -114,7 +115,7 @@ class CsrSource(CsrRows):
 
     values: Any
     features: tuple[str, ...]
-    weight: NDArray[np.float64] | None = None
+    weight: FloatArray | None = None
     sequence: NDArray[Any] | None = None
     group: NDArray[Any] | None = None
     dense: bool = False
@@ -172,7 +173,7 @@ class CsrSource(CsrRows):
         parts = (*self._parts(), *row_variables(self))
         return sum(part.nbytes for part in parts if part is not None)
 
-    def pointers(self, start: int, stop: int) -> NDArray[np.int64]:
+    def pointers(self, start: int, stop: int) -> IntArray:
         """Return the position of the first stored value of rows."""
         return np.asarray(self.values.indptr[start:stop], np.int64)
 
@@ -229,7 +230,7 @@ class StoredCsrSource(StoredRows, CsrRows):
         """Bytes of one chunk of each stored array."""
         return self.matrix.chunk_nbytes
 
-    def pointers(self, start: int, stop: int) -> NDArray[np.int64]:
+    def pointers(self, start: int, stop: int) -> IntArray:
         """Read the position of the first stored value of rows."""
         with self.opened("/indptr", start, stop) as arrays:
             return self._pointers(arrays, start, stop)
@@ -249,7 +250,7 @@ class StoredCsrSource(StoredRows, CsrRows):
             values = with_summed_duplicates(values)
         return self.columns(values.toarray() if self.dense else values, start, stop)
 
-    def _pointers(self, arrays: Arrays, start: int, stop: int) -> NDArray[np.int64]:
+    def _pointers(self, arrays: Arrays, start: int, stop: int) -> IntArray:
         """Read pointers, and refuse pointers outside of the stored values."""
         entries = arrays(f"{self.matrix.name}/indptr")[start:stop]
         pointers = np.asarray(entries).astype(np.int64)

@@ -13,6 +13,7 @@ import numpy.typing as npt
 import zarr
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.addresses.read_errors import row_errors
 from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.stores.process_wide import ProcessWide
@@ -66,7 +67,7 @@ class Columns:
     """Consecutive rows as they are stored: values with their optional row variables."""
 
     values: Any
-    weight: NDArray[np.float64] | None = None
+    weight: FloatArray | None = None
     sequence: NDArray[Any] | None = None
     group: NDArray[Any] | None = None
 
@@ -128,7 +129,7 @@ class ArraySource:
 
     values: NDArray[Any]
     features: tuple[str, ...]
-    weight: NDArray[np.float64] | None = None
+    weight: FloatArray | None = None
     sequence: NDArray[Any] | None = None
     group: NDArray[Any] | None = None
     categories: FeatureCategories | None = None

@@ -1,9 +1,8 @@
 """Parameters of a discrete mixture as factors, with penalties and curvature bounds."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.decomposition.discrete.discrete_core import (
     DiscreteCore,
     DiscreteFactors,
@@ -147,7 +146,7 @@ class MixtureObjective:
 @row_loop
 def _write_expansion(
     point: FloatArray,
-    view_of_row: NDArray[np.int64],
+    view_of_row: IntArray,
     scale: FloatArray,
     target: FloatArray,
     penalties: FloatArray,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.errors import DataError, IdentifiabilityError, Setting
 
 RANK_CUT = 1e-10
@@ -81,7 +81,7 @@ class PrincipalAxes(NamedTuple):
             whitening=self.whitening[:, :n_axes], unwhitening=self.unwhitening[:, :n_axes]
         )
 
-    def of_features(self, positions: Sequence[int] | NDArray[np.intp]) -> PrincipalAxes:
+    def of_features(self, positions: Sequence[int] | IndexArray) -> PrincipalAxes:
         """Return the axes of features in another order.
 
         Parameters

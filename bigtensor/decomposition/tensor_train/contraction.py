@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray, IntArray
+from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain
 from bigtensor.decomposition.tensor_train.structure import NO_CHILD
 
@@ -191,8 +190,8 @@ def drawn_points(
 
 
 def _drawn_pairs(
-    core: FloatArray, state: NDArray[np.intp], rng: np.random.Generator
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    core: FloatArray, state: IndexArray, rng: np.random.Generator
+) -> tuple[IndexArray, IndexArray]:
     """Draw two numbers of every row from the joint probabilities that its state has.
 
     ``core`` is (r, m, r') and not negative. ``state`` holds the incoming state of every row.

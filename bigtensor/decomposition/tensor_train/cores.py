@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.decomposition.tensor_train.structure import variables_of
 
 
@@ -29,11 +28,11 @@ class NonnegativeTrain:
         Of every node; not negative; every ``G[z]`` sums to one. After a last variable, r' is one.
     """
 
-    nodes: NDArray[np.int64]
+    nodes: IntArray
     cores: tuple[FloatArray, ...]
 
     @property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> IntArray:
         """Variables in the order of the nodes, (d,)."""
         return variables_of(self.nodes)
 
@@ -49,7 +48,7 @@ class NonnegativeTrain:
 
 
 def node_tables(
-    train: NonnegativeTrain, bumps: Sequence[FloatArray], first: NDArray[np.int64]
+    train: NonnegativeTrain, bumps: Sequence[FloatArray], first: IntArray
 ) -> FloatArray:
     """Return the matrix from state to state at every point of every variable.
 
@@ -98,7 +97,7 @@ def branch_tables(train: NonnegativeTrain) -> FloatArray:
 def updated(
     train: NonnegativeTrain,
     bumps: Sequence[FloatArray],
-    first: NDArray[np.int64],
+    first: IntArray,
     sums: tuple[FloatArray, FloatArray],
     background: Sequence[FloatArray],
     weight: float,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain
 
 _STAY = 0.9
@@ -39,7 +38,7 @@ def background_weights(
 
 
 def train_of_clusters(
-    nodes: NDArray[np.int64],
+    nodes: IntArray,
     bumps: Sequence[FloatArray],
     background: Sequence[FloatArray],
     binned: Sequence[FloatArray],

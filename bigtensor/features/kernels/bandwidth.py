@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.errors import DataError
 from bigtensor.features.clustering import kmeans
 
@@ -35,7 +35,7 @@ class SampleClusters:
         Positive, in the units of the data.
     """
 
-    labels: NDArray[np.intp]
+    labels: IndexArray
     scale: FloatArray
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatingArray
+from bigtensor.array_types import FloatArray, FloatingArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
@@ -36,8 +36,8 @@ class Contractions:
         The number of rows.
     """
 
-    moments: tuple[NDArray[np.float64], ...]
-    constants: NDArray[np.float64]
+    moments: tuple[FloatArray, ...]
+    constants: FloatArray
     weight: float
     rows: int
 
@@ -77,9 +77,9 @@ class TensorContractions(SumStatistic[Contractions]):
 
     columns: Columns
     orders: tuple[int, ...]
-    references: tuple[NDArray[np.float64], ...]
-    factors: tuple[NDArray[np.float64], ...]
-    constants: NDArray[np.float64] | None = None
+    references: tuple[FloatArray, ...]
+    factors: tuple[FloatArray, ...]
+    constants: FloatArray | None = None
     dtype: str = "float32"
 
     block_rows: ClassVar[int] = 2048
@@ -249,9 +249,7 @@ class TensorContractions(SumStatistic[Contractions]):
 
 
 @row_loop
-def subtract_reference(
-    values: NDArray[Any], reference: NDArray[np.float64], centred: FloatingArray
-) -> None:
+def subtract_reference(values: NDArray[Any], reference: FloatArray, centred: FloatingArray) -> None:
     """Subtract a reference from rows in float64, then round.
 
     Parameters
@@ -273,10 +271,10 @@ def subtract_reference(
 def multiply_projections(
     projected: FloatingArray,
     shifts: FloatingArray,
-    orders: NDArray[np.int64],
+    orders: IntArray,
     weight: FloatingArray,
     factors: FloatingArray,
-    totals: NDArray[np.float64],
+    totals: FloatArray,
 ) -> None:
     """Multiply the projections of a row over all modes but one, for every view.
 
@@ -318,7 +316,7 @@ def multiply_three_projections(
     projected: FloatingArray,
     shifts: FloatingArray,
     weight: FloatingArray,
-    totals: NDArray[np.float64],
+    totals: FloatArray,
 ) -> None:
     """Multiply the projections of a row on pairs of three views with one mode each.
 
@@ -356,7 +354,7 @@ def project_counts(
     indices: NDArray[Any],
     counts: NDArray[Any],
     first: int,
-    factor: NDArray[np.float64],
+    factor: FloatArray,
     projected: FloatingArray,
 ) -> None:
     """Multiply the columns of one view of sparse rows with a factor.
@@ -391,7 +389,7 @@ def add_counts(
     counts: NDArray[Any],
     first: int,
     products: FloatingArray,
-    total: NDArray[np.float64],
+    total: FloatArray,
 ) -> None:
     """Add the products of the columns of one view of sparse rows with ``products``.
 

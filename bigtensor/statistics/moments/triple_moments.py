@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers, padded_width
@@ -45,8 +45,8 @@ class TripleMomentsResult:
         The number of rows.
     """
 
-    triple: NDArray[np.float64]
-    seconds: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    triple: FloatArray
+    seconds: tuple[FloatArray, FloatArray, FloatArray]
     weight: float
     rows: int
 

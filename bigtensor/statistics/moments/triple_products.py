@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
-from bigtensor.array_types import FloatingArray
+from bigtensor.array_types import FloatArray, FloatingArray
 from bigtensor.features.buffers import padded_width
 
 _SMALL_AREA, _SMALL_PRODUCT = 1_200, 1_000_000
@@ -42,13 +42,13 @@ def products_shape(
 
 
 def add_triple_products(
-    total: NDArray[np.float64],
+    total: FloatArray,
     first: FloatingArray,
     second: FloatingArray,
     third: FloatingArray,
     products: FloatingArray,
     sums: FloatingArray,
-    exact: NDArray[np.float64],
+    exact: FloatArray,
 ) -> None:
     """Add the triple moment of one block: products of two groups against the third.
 
@@ -82,9 +82,7 @@ def add_triple_products(
         add_in_float64(total, block, exact)
 
 
-def add_in_float64(
-    total: NDArray[np.float64], block: FloatingArray, exact: NDArray[np.float64]
-) -> None:
+def add_in_float64(total: FloatArray, block: FloatingArray, exact: FloatArray) -> None:
     """Add the sums of one block, without the buffers that NumPy takes to add two dtypes.
 
     Parameters

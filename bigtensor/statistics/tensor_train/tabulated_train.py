@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.features.buffers import Buffers
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
@@ -33,7 +32,7 @@ class TabulatedTrain:
         From state to the states of both children.
     """
 
-    nodes: NDArray[np.int64]
+    nodes: IntArray
     points: FloatArray
     branches: FloatArray
 

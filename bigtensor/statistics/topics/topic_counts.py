@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import reducing_row_loop, row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
@@ -144,7 +144,7 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         return rows * 8 * (16 + len(self.prior)) + 8 * 1000 * rows
 
 
-def _thinned(documents: Documents) -> tuple[NDArray[np.int64], FloatArray]:
+def _thinned(documents: Documents) -> tuple[IntArray, FloatArray]:
     """Return counts of documents of bounded length, and how many words every drawn one stands for.
 
     The shares of a very long document are nearly certain, and hardly depend on every single word.
@@ -165,14 +165,14 @@ def _add(
     starts: NDArray[np.integer[Any]],
     words: NDArray[np.integer[Any]],
     stored: NDArray[Any],
-    counts: NDArray[np.int64],
+    counts: IntArray,
     scale: FloatArray,
     weight: FloatArray,
     keys: NDArray[np.uint64],
     topics: FloatArray,
     prior: FloatArray,
-    sweeps: NDArray[np.int64],
-    topic_of: NDArray[np.int64],
+    sweeps: IntArray,
+    topic_of: IntArray,
     total: FloatArray,
     drawn_words: FloatArray,
 ) -> None:

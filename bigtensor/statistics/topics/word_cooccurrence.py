@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
@@ -83,7 +83,7 @@ def _add(
     starts: NDArray[np.integer[Any]],
     words: NDArray[np.integer[Any]],
     counts: NDArray[Any],
-    place: NDArray[np.int64],
+    place: IntArray,
     weight: FloatArray,
     total: FloatArray,
 ) -> None:
