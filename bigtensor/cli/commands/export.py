@@ -13,9 +13,8 @@ from bigtensor.cli.output import printable, say
 from bigtensor.cli.progress import reporter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bigtensor.data.addresses.store_address import Address
+    from bigtensor.data.values.row_progress import RowProgress
 
 _ANNDATA = (".h5ad", ".zarr")
 
@@ -140,7 +139,7 @@ def _to_csv(
     cells: Address | None,
     features: str | None,
     overwrite: bool,
-    progress: Callable[[int, int | None], None],
+    progress: RowProgress,
 ) -> None:
     """Make a CSV file."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
@@ -157,7 +156,7 @@ def _to_anndata(
     model_path: Address,
     cells: Address | None,
     overwrite: bool,
-    progress: Callable[[int, int | None], None],
+    progress: RowProgress,
 ) -> None:
     """Write into an AnnData file or make one, after looking whether the labels are the model's."""
     from bigtensor.annotation import model_record
@@ -213,7 +212,7 @@ def _to_fcs(
     cells: Address,
     offsets: Literal["header", "text"] | None,
     overwrite: bool,
-    progress: Callable[[int, int | None], None],
+    progress: RowProgress,
 ) -> None:
     """Make copies of FCS files."""
     from bigtensor.data.exporters.fcs import write_answers_to_fcs

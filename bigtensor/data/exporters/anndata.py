@@ -19,7 +19,7 @@ that lost its consolidated metadata in that way is whole without them, and slowe
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +30,7 @@ from bigtensor.data.anndata.columns import index_name, read_column
 from bigtensor.data.anndata.stored_elements import StoredGroup
 from bigtensor.data.exporters.in_place import InPlace, open_in_place
 from bigtensor.data.exporters.labels import LabelStore, open_labels
+from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import (
     BigtensorError,
@@ -64,7 +65,7 @@ def write_answers_to_anndata(
     model: Mapping[str, Any],
     *,
     overwrite: bool = False,
-    progress: Callable[[int, int | None], None] = lambda *_: None,
+    progress: RowProgress = lambda *_: None,
 ) -> None:
     """Write the answers of a store of labels into an AnnData file where it lies.
 
@@ -165,7 +166,7 @@ def _write_partial(
     store: LabelStore,
     used: list[bool],
     model: Mapping[str, Any],
-    progress: Callable[[int, int | None], None],
+    progress: RowProgress,
 ) -> None:
     """Write all elements to a group that no reader shows."""
     # what a process that was killed has left

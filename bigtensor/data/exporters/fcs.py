@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from bigtensor.data.importers.fcs.text import join_text, listed
 from bigtensor.data.importers.job import bare_name
 from bigtensor.data.importers.source import warn_of_notes
 from bigtensor.data.stores.leftovers import discard, unfinished_path
+from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatError, OutputError, ParameterError, Setting
 
 LABEL = "bigtensor_label"
@@ -82,7 +83,7 @@ def write_answers_to_fcs(
     probabilities: bool = True,
     offsets: Offsets | None = None,
     overwrite: bool = False,
-    progress: Callable[[int, int | None], None] = lambda *_: None,
+    progress: RowProgress = lambda *_: None,
 ) -> tuple[Path, ...]:
     """Copy FCS files and add the answers for their events as channels.
 

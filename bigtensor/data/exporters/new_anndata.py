@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +23,7 @@ from bigtensor.data.exporters.labels import open_labels
 from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.stores.outputs import check_room, check_target_file, whole_file
 from bigtensor.data.stores.zarr_datasets import open_cells
+from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import BigtensorError, DataError, OutputError, ParameterError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def write_new_anndata(
     model: Mapping[str, Any],
     *,
     overwrite: bool = False,
-    progress: Callable[[int, int | None], None] = lambda *_: None,
+    progress: RowProgress = lambda *_: None,
 ) -> None:
     """Write the rows of a store and their answers to a new ``.h5ad`` file.
 
@@ -104,9 +105,7 @@ def write_new_anndata(
         ) from error
 
 
-def _write_cells(
-    file: h5py.File, dataset: xr.Dataset, progress: Callable[[int, int | None], None]
-) -> None:
+def _write_cells(file: h5py.File, dataset: xr.Dataset, progress: RowProgress) -> None:
     """Write X, obs and var without the answers, in anndata's encoding."""
     write_elem = optional_module("anndata.io", "cytometry").write_elem
     file.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})

@@ -1,7 +1,7 @@
 """Import job: open files to one Zarr store."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from bigtensor.data.importers.sequence_ids import SequenceIds
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
 from bigtensor.data.importers.transforms import Transform
 from bigtensor.data.stores.layout import SampleStoreWriter, chunk_rows
+from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatWarning, Setting
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -99,7 +100,7 @@ class ImportJob:
         dtype: DTypeLike,
         keep_raw: bool,
         overwrite: bool,
-        progress: Callable[[int, int | None], None] | None,
+        progress: RowProgress | None,
     ) -> ImportSummary:
         """Write the store.
 
