@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor._version import __version__
+from bigtensor.array_types import IndexArray
 from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.anndata.files import element_name
 from bigtensor.data.exporters.anndata import LABEL, MODEL, PROBABILITY, USED
@@ -23,6 +24,8 @@ from bigtensor.models.contract.row_answers import answers_in_memory
 from bigtensor.store import FORMAT_VERSION, Contents, check_format
 
 if TYPE_CHECKING:
+    from anndata import AnnData
+
     from bigtensor.models.contract.estimator import Estimator
 
 TOPIC_SHARES = "X_bigtensor_topics"
@@ -36,7 +39,7 @@ Elements = dict[tuple[str, str], Any]
 
 
 def annotate(
-    adata: Any,
+    adata: AnnData,
     model: Estimator,
     *,
     layer: str | None = None,
@@ -134,7 +137,7 @@ def _answers(
     return answers_in_memory(model, rows, model.row_function(outputs))
 
 
-def _columns(model: Estimator, features: Sequence[str]) -> NDArray[np.intp]:
+def _columns(model: Estimator, features: Sequence[str]) -> IndexArray:
     """Return the place of every feature in the views, by name or by position; -1 for none."""
     named = hasattr(model, "feature_names_in_")
     members = model.views_.feature_names if named else model.views_.order
@@ -144,7 +147,7 @@ def _columns(model: Estimator, features: Sequence[str]) -> NDArray[np.intp]:
     )
 
 
-def from_anndata(adata: Any, *, layer: str | None = None, obsm: str | None = None) -> Any:
+def from_anndata(adata: AnnData, *, layer: str | None = None, obsm: str | None = None) -> Any:
     """Return the model that is kept in an AnnData object.
 
     Parameters
@@ -217,7 +220,7 @@ def model_record(contents: Contents, matrix: str | None = None) -> dict[str, Any
     return {"description": json.dumps(description), "arrays": dict(contents.arrays)}
 
 
-def _contents_of_record(record: Any) -> tuple[Contents, str | None]:
+def _contents_of_record(record: Mapping[str, Any]) -> tuple[Contents, str | None]:
     """Return what a record holds, after checking it, and the matrix that it names, if any."""
     try:
         description = json.loads(record["description"])

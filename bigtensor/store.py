@@ -14,8 +14,8 @@ import math
 import os
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field, fields, is_dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 import zarr
@@ -56,6 +56,10 @@ class Contents:
     arrays: dict[str, NDArray[Any]]
 
 
+Tree: TypeAlias = dict[str, Any] | list[Any] | str | float | int | bool | None
+"""What JSON can hold."""
+
+
 @dataclass(frozen=True, eq=False)
 class Packed:
     """A value taken apart.
@@ -70,7 +74,7 @@ class Packed:
         Objects of other classes, such as user-defined kernels. No file holds them.
     """
 
-    tree: Any
+    tree: Tree
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
     objects: list[Any] = field(default_factory=list)
 
@@ -80,7 +84,7 @@ class Packed:
         return _json_digest([self.tree, {name: _digest(self.arrays[name]) for name in self.arrays}])
 
 
-def pack(value: Any, classes: Iterable[type]) -> Packed:
+def pack(value: object, classes: Iterable[type]) -> Packed:
     """Take a value apart into JSON and named arrays.
 
     Parameters
@@ -95,7 +99,7 @@ def pack(value: Any, classes: Iterable[type]) -> Packed:
     packable, arrays, objects = frozenset(classes), dict[str, NDArray[Any]](), list[Any]()
     paths: dict[int, str] = {}
 
-    def apart(entry: Any, path: str) -> Any:
+    def apart(entry: object, path: str) -> Tree:
         if isinstance(entry, np.ndarray):
             # names of views may hold anything, so that a number makes the name of an array unique
             name = f"{len(arrays)}-{_UNSAFE.sub('_', path)[-80:]}"
@@ -120,6 +124,7 @@ def pack(value: Any, classes: Iterable[type]) -> Packed:
         if id(entry) in paths:
             return {"same": paths[id(entry)]}
         paths[id(entry)] = path
+        assert is_dataclass(entry)
         parts = {
             part.name: apart(getattr(entry, part.name), f"{path}.{part.name}")
             for part in fields(entry)
@@ -147,7 +152,7 @@ def unpack(packed: Packed, classes: Iterable[type]) -> Any:
     """
     class_by_name, made = {entry.__name__: entry for entry in classes}, dict[str, Any]()
 
-    def together(tree: Any, path: str) -> Any:
+    def together(tree: object, path: str) -> Any:
         match tree:
             case list():
                 return tuple(together(part, f"{path}.{place}") for place, part in enumerate(tree))

@@ -58,7 +58,7 @@ class Command(click.Command):
             click.Option(["--debug"], is_flag=True, help="Show the traceback of an error."),
         ]
 
-    def invoke(self, ctx: click.Context) -> Any:
+    def invoke(self, ctx: click.Context) -> object:
         """Run the command, and turn what goes wrong into words and an exit code."""
         debug, quiet, as_json = (
             bool(ctx.params.pop(name, False)) for name in ("debug", "quiet", "json")
@@ -173,7 +173,7 @@ def _as_option(option: click.Option, setting: Setting) -> str:
     return " ".join([name, " or ".join(map(str, setting.values))]).rstrip()
 
 
-def _identity(address: Address) -> Any:
+def _identity(address: Address) -> str | tuple[int, int] | None:
     """Return what tells an output from one of the same name that it replaces."""
     if isinstance(address, str):
         from bigtensor.data.stores.object_outputs import finished_version
@@ -204,7 +204,7 @@ def _one_line_warnings(command: click.Command, *, show_all: bool) -> Iterator[No
     """Show every warning once, as one line. Warnings of other libraries appear on request."""
     shown = set[str]()
 
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+    def show(message: Warning | str, *_: object, **__: object) -> None:
         text = message if isinstance(message, str) else written_for(command, message_of(message))
         text = " ".join(text.split())
         if text not in shown:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -27,10 +28,10 @@ class AddressType(click.ParamType[Any]):
 
     def convert(
         self,
-        value: Any,
+        value: str | os.PathLike[str],
         param: click.Parameter | None,  # noqa: ARG002  (the signature of click)
         ctx: click.Context | None,  # noqa: ARG002
-    ) -> Any:
+    ) -> Address:
         """Return the address."""
         from bigtensor.data.addresses.store_address import as_address
 
@@ -62,7 +63,7 @@ DATA = click.STRING
 def count(least: int = 1) -> Callable[[Any], int]:
     """Return the type of a whole number of at least ``least``, also written as 1e6 or 1_000_000."""
 
-    def integer(value: Any) -> int:
+    def integer(value: str | float) -> int:
         try:
             number = float(value)
         except ValueError:
@@ -74,7 +75,7 @@ def count(least: int = 1) -> Callable[[Any], int]:
     return integer
 
 
-def size(value: Any) -> int:
+def size(value: str | int) -> int:
     """Return the bytes of a size such as 1GiB."""
     from bigtensor.engine.runtime import parse_memory_limit
 
@@ -84,7 +85,7 @@ def size(value: Any) -> int:
         raise click.BadParameter(f"{value!r} is not a size such as 1GiB or 500MB") from error
 
 
-def wait(value: Any) -> float:
+def wait(value: str | float) -> float:
     """Return the seconds of a time such as 12h."""
     from bigtensor.engine.clusters.patience import parse_wait
 
@@ -145,7 +146,7 @@ def runtime_options(function: Function) -> Function:
     """Add the options that say where passes run, and pass them on as the argument ``where``."""
 
     @wraps(function)
-    def with_runtime(**values: Any) -> Any:
+    def with_runtime(**values: Any) -> object:
         names = [name for name in values if name in _RUNTIME_OPTIONS]
         where = runtime(**{name: values.pop(name) for name in names})
         return function(where=where, **values)

@@ -84,12 +84,12 @@ def one_line(name: str) -> str:
     return printable(name.replace("\n", "\\n").replace("\t", "\\t"))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """Return what JSON can hold of an object of NumPy, or of a path."""
     return _finite(value.tolist()) if hasattr(value, "tolist") else str(value)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: object) -> object:
     """Return facts with null for NaN and infinities, which JSON cannot hold."""
     if isinstance(value, Mapping):
         return {name: _finite(entry) for name, entry in value.items()}

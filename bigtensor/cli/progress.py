@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +13,7 @@ from bigtensor.cli.output import complain, is_quiet, printable
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from bigtensor.data.values.row_progress import RowProgress
     from bigtensor.engine.events import Event
 
 LINE_SECONDS = 10.0
@@ -169,7 +170,7 @@ class Reporter:
             self._display.end(None, duration(event.seconds))
 
     @contextmanager
-    def rows(self, name: str) -> Iterator[Callable[[int, int | None], None]]:
+    def rows(self, name: str) -> Iterator[RowProgress]:
         """Show one step that is not a pass; it ends with the ``with`` block.
 
         Parameters

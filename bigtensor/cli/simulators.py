@@ -9,18 +9,18 @@ from importlib import import_module
 
 @dataclass(frozen=True)
 class Choice:
-    """Number or word that a simulator may be told.
+    """Option of a simulator: a number, or one of a few words.
 
     Attributes
     ----------
     name : str
-        Of the parameter of the writer.
+        Name of the writer's parameter.
     default : int, float or str
-        Its type is that of the answer.
+        Value without the option, which also gives the type.
     help : str
         Help text of the option.
     words : tuple of str
-        Which words there are; empty for a number.
+        Words to choose from; empty for a number.
     """
 
     name: str
@@ -31,12 +31,12 @@ class Choice:
 
 @dataclass(frozen=True)
 class Simulator:
-    """Writer of rows with known truth, of so many components.
+    """Command that writes rows with known truth, of so many components.
 
     Attributes
     ----------
-    module, writer : str
-        Place and name of the function.
+    name : str
+        Module of `bigtensor.data.simulate`. Its writer has the same name after ``write_``.
     summary : str
         Sentence on the rows.
     choices : tuple of Choice
@@ -45,33 +45,35 @@ class Simulator:
         True values that are written for every row, or beside the rows.
     """
 
-    module: str
-    writer: str
+    name: str
     summary: str
     choices: tuple[Choice, ...] = ()
     truth: str = "their labels"
 
+    @property
+    def command(self) -> str:
+        """Name on the command line."""
+        return self.name.replace("_", "-")
+
     def load(self) -> Callable[..., None]:
-        """Return the function."""
-        writer: Callable[..., None] = getattr(import_module(self.module), self.writer)
+        """Return the writer."""
+        module = import_module(f"bigtensor.data.simulate.{self.name}")
+        writer: Callable[..., None] = getattr(module, f"write_{self.name}")
         return writer
 
 
-SIMULATORS = {
-    "kernel-mixture": Simulator(
-        "bigtensor.data.simulate.kernel_mixture",
-        "write_kernel_mixture",
+_SIMULATORS = (
+    Simulator(
+        "kernel_mixture",
         "Three views of one feature each, Gaussian components.",
     ),
-    "cytometry": Simulator(
-        "bigtensor.data.simulate.cytometry",
-        "write_cytometry",
+    Simulator(
+        "cytometry",
         "Cells of six skewed and heavy-tailed markers, populations of very different sizes, four "
         "samples.",
     ),
-    "discrete-mixture": Simulator(
-        "bigtensor.data.simulate.discrete_mixture",
-        "write_discrete_mixture",
+    Simulator(
+        "discrete_mixture",
         "Views of categories, with missing entries.",
         (
             Choice("n_categories", 10, "Categories of every view."),
@@ -80,9 +82,8 @@ SIMULATORS = {
             Choice("missing", 0.0, "Share of the entries that are missing."),
         ),
     ),
-    "hidden-markov": Simulator(
-        "bigtensor.data.simulate.hidden_markov",
-        "write_hidden_markov",
+    Simulator(
+        "hidden_markov",
         "Sequences of symbols that hidden states show; components are states.",
         (
             Choice("n_symbols", 10, "Number of symbols."),
@@ -92,18 +93,16 @@ SIMULATORS = {
             Choice("missing", 0.0, "Share of the steps that are missing."),
         ),
     ),
-    "linear-mixture": Simulator(
-        "bigtensor.data.simulate.linear_mixture",
-        "write_linear_mixture",
+    Simulator(
+        "linear_mixture",
         "Three views of several features, a column and noise, with any number of components.",
         (
             Choice("n_features", 10, "Features of every view."),
             Choice("noise", 1.0, "Length of the noise of a view."),
         ),
     ),
-    "ica": Simulator(
-        "bigtensor.data.simulate.ica",
-        "write_ica",
+    Simulator(
+        "ica",
         "Linear mixtures of independent sources, and noise; components are sources.",
         (
             Choice("n_features", 10, "Number of features."),
@@ -117,9 +116,8 @@ SIMULATORS = {
         ),
         "the true mixing columns",
     ),
-    "latent-chain": Simulator(
-        "bigtensor.data.simulate.latent_chain",
-        "write_latent_chain",
+    Simulator(
+        "latent_chain",
         "Variables that a latent chain runs along, for densities; components are states.",
         (
             Choice("n_features", 10, "Number of variables."),
@@ -127,9 +125,8 @@ SIMULATORS = {
         ),
         "the state of the first variable",
     ),
-    "topics": Simulator(
-        "bigtensor.data.simulate.topics",
-        "write_topics",
+    Simulator(
+        "topics",
         "Documents whose words come from a few topics each, as sparse counts of AnnData; "
         "components are topics.",
         (
@@ -140,14 +137,15 @@ SIMULATORS = {
         ),
         "the true topics",
     ),
-    "gaussian-mixture": Simulator(
-        "bigtensor.data.simulate.gaussian_mixture",
-        "write_gaussian_mixture",
+    Simulator(
+        "gaussian_mixture",
         "Gaussian components with one spherical covariance, with any number of components.",
         (
             Choice("n_features", 10, "Number of features."),
             Choice("noise", 1.0, "Length of the noise of a row."),
         ),
     ),
-}
+)
+
+SIMULATORS = {simulator.command: simulator for simulator in _SIMULATORS}
 """Every simulator by its name on the command line."""

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
+import pandas as pd
 import xarray as xr
+from numpy.typing import NDArray
 
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.anndata.files import element_name, is_h5ad
 from bigtensor.data.rows.code_maps import code_check
+from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
 from bigtensor.data.rows.inspection import inspect_store
 from bigtensor.data.rows.row_groups import with_groups
 from bigtensor.data.rows.row_sequences import in_sequences, with_sequences
@@ -41,6 +45,7 @@ from bigtensor.data.values.categories import (
     holds_strings,
     stored_categories,
 )
+from bigtensor.data.values.lazy_arrays import LazyArray, is_lazy_array
 from bigtensor.data.values.matrices import (
     as_matrix,
     feature_names,
@@ -49,6 +54,7 @@ from bigtensor.data.values.matrices import (
     with_dense_chunks,
 )
 from bigtensor.data.values.plain_arrays import without_mask
+from bigtensor.data.values.sparse_matrices import ScipyMatrix, is_scipy_matrix
 from bigtensor.errors import DataError, LayoutError, Setting
 
 SAMPLE_DIM = "sample"
@@ -62,14 +68,14 @@ VALUES = "X"
 
 
 def open_samples(
-    data: Any,
+    data: DataLike,
     views: ViewsLike | None = None,
     *,
     sample_dim: str = SAMPLE_DIM,
-    weight: Any = None,
-    groups: Any = None,
-    sequence: Any = None,
-    lengths: Any = None,
+    weight: RowVariableLike | None = None,
+    groups: str | RowVariableLike | None = None,
+    sequence: str | RowVariableLike | None = None,
+    lengths: npt.ArrayLike | None = None,
     layer: str | None = None,
     obsm: str | None = None,
 ) -> Samples:
@@ -133,26 +139,27 @@ def open_samples(
     ('X_pca_0', 'X_pca_1')
     """
     name = element_name(layer, obsm)
-    data, sequence = in_sequences(data, sequence, lengths)
+    data, ids = in_sequences(data, sequence, lengths)
     if isinstance(data, Samples):
         _check_whole(data, name)
-        parts: Sequence[Any] = data.sources
+        parts: Sequence[DataSetLike | Source] = data.sources
         samples = data if views is None else data.with_views(Views.resolve(views, data.features))
     else:
         several = isinstance(data, list | tuple) and data and _is_data_set(data[0])
-        parts = data if several else [data]
-        sources = [_source(part, sample_dim, name) for part in parts]
-        samples = _samples(sources, views, _untransformed(parts[0], sources[0]))
+        data_sets = cast("Sequence[DataSetLike]", data if several else [data])
+        sources = [_source(part, sample_dim, name) for part in data_sets]
+        samples = _samples(sources, views, _untransformed(data_sets[0], sources[0]))
+        parts = data_sets
     if weight is not None:
         samples = with_weight(samples, weight)
-    if sequence is None and all(_has_sequence(part, sample_dim) for part in parts):
-        sequence = SEQUENCE
-    if sequence is not None:
-        samples = with_sequences(samples, parts, sequence, sample_dim)
+    if ids is None and all(_has_sequence(part, sample_dim) for part in parts):
+        ids = SEQUENCE
+    if ids is not None:
+        samples = with_sequences(samples, parts, ids, sample_dim)
     return samples if groups is None else with_groups(samples, parts, groups, sample_dim)
 
 
-def _has_sequence(part: Any, sample_dim: str) -> bool:
+def _has_sequence(part: object, sample_dim: str) -> bool:
     """Return True for a Dataset with the variable `SEQUENCE`."""
     return isinstance(part, xr.Dataset) and bool(_row_variable(part, SEQUENCE, sample_dim))
 
@@ -175,7 +182,7 @@ def _samples(
     return Samples(tuple(sources), resolved, untransformed=untransformed, code_map=code_map)
 
 
-def _untransformed(data: Any, source: Source) -> tuple[str, ...] | None:
+def _untransformed(data: object, source: Source) -> tuple[str, ...] | None:
     """Return the features off the scale of an import, where one is recorded with the data."""
     if isinstance(data, xr.Dataset):
         return _off_scale(data)
@@ -190,20 +197,20 @@ def _off_scale(dataset: xr.Dataset) -> tuple[str, ...] | None:
     return tuple(str(name) for name in record.get("untransformed", ()))
 
 
-def _is_data_set(part: Any) -> bool:
+def _is_data_set(part: object) -> bool:
     """Tell a list of data sets from a list of rows."""
     addressed = isinstance(part, str | os.PathLike | xr.Dataset | xr.DataArray | Samples)
     return addressed or is_anndata(part) or getattr(part, "ndim", 1) == 2
 
 
-def _check_whole(data: Any, name: str) -> None:
+def _check_whole(data: object, name: str) -> None:
     """Refuse a layer or an entry of obsm of data that have none."""
     if name != "X":
         kind = repr(data) if isinstance(data, str | os.PathLike) else type(data).__name__
         raise DataError(f"{kind} is no AnnData, which alone has {name!r}; leave layer and obsm out")
 
 
-def _source(data: Any, sample_dim: str, name: str) -> Source:
+def _source(data: DataSetLike, sample_dim: str, name: str) -> Source:
     """Describe one data set, or the named matrix of AnnData."""
     if is_anndata(data):
         return anndata_source(data, name)
@@ -218,18 +225,17 @@ def _source(data: Any, sample_dim: str, name: str) -> Source:
         return _dataset_source(data, sample_dim)
     if isinstance(data, xr.DataArray):
         return _data_array_source(data, sample_dim, None, None, None)
-    coded = coded_table(data)
-    if coded is not None:
+    if isinstance(data, pd.DataFrame) and (coded := coded_table(data)) is not None:
         return ArraySource(coded[0], feature_names(data.columns), categories=coded[1])
     if is_lazy_table(data):
         rows = data.to_dask_array(lengths=True)
         return _lazy_source(rows, feature_names(data.columns), None, None)
-    if hasattr(data, "__dask_graph__"):
+    if is_lazy_array(data):
         return _lazy_source(data, _default_names(data), None, None)
-    if hasattr(data, "tocsr"):
+    if is_scipy_matrix(data):
         return CsrSource.from_scipy(data, _default_names(data))
     columns = getattr(data, "columns", None)
-    array = as_matrix(data)
+    array = as_matrix(cast("npt.ArrayLike", data))
     names = _default_names(array) if columns is None else feature_names(columns)
     if array.dtype.kind in "OUST":
         codes, categories = coded_strings(array)
@@ -238,7 +244,7 @@ def _source(data: Any, sample_dim: str, name: str) -> Source:
     return ArraySource(array, names, categories=counted)
 
 
-def _default_names(array: Any) -> tuple[str, ...]:
+def _default_names(array: NDArray[Any] | LazyArray | ScipyMatrix) -> tuple[str, ...]:
     """Name the features of a plain array by their position."""
     if array.ndim != 2:
         raise LayoutError(f"expected rows and features, got an array of shape {array.shape}")
@@ -398,7 +404,12 @@ def _coded(array: xr.DataArray, names: Sequence[str]) -> xr.DataArray:
     return array.copy(data=codes).assign_attrs({ATTRIBUTE: named})
 
 
-def _lazy_source(array: Any, names: tuple[str, ...], weight: Any, sequence: Any) -> LazySource:
+def _lazy_source(
+    array: LazyArray,
+    names: tuple[str, ...],
+    weight: LazyArray | NDArray[Any] | None,
+    sequence: LazyArray | NDArray[Any] | None,
+) -> LazySource:
     """Describe a lazy array after looking at its chunks."""
     if array.ndim != 2:
         raise LayoutError(f"expected rows and features, got a lazy array of shape {array.shape}")
@@ -411,7 +422,7 @@ def _lazy_source(array: Any, names: tuple[str, ...], weight: Any, sequence: Any)
     return LazySource(with_dense_chunks(array), names, weight, sequence)
 
 
-def _feature_dim(array: xr.DataArray, sample_dim: str) -> Any:
+def _feature_dim(array: xr.DataArray, sample_dim: str) -> Hashable:
     """Return the dimension that is not the samples."""
     return next(dim for dim in array.dims if dim != sample_dim)
 

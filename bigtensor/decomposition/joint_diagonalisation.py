@@ -1,13 +1,9 @@
 """Orthogonal decomposition of a symmetric tensor by Jacobi rotations of its slices."""
 
 import numpy as np
-import numpy.typing as npt
 
-from bigtensor.decomposition.solution import (
-    FloatArray,
-    OrthogonalDecomposition,
-    ordered_decomposition,
-)
+from bigtensor.array_types import FloatArray, IndexArray
+from bigtensor.decomposition.solution import OrthogonalDecomposition, ordered_decomposition
 from bigtensor.errors import ParameterError
 from bigtensor.features.row_loops import row_loop
 
@@ -73,7 +69,7 @@ def _along(slices: FloatArray, columns: FloatArray) -> FloatArray:
     return np.ascontiguousarray(np.tensordot(columns, slices, (0, 0)).transpose(1, 0, 2))
 
 
-def _planes(size: int) -> npt.NDArray[np.intp]:
+def _planes(size: int) -> IndexArray:
     """All planes (p, q) of `size` axes in rounds of disjoint ones, by the circle method."""
     players = list(range(size + size % 2))
     planes = []
@@ -87,7 +83,7 @@ def _planes(size: int) -> npt.NDArray[np.intp]:
 
 @row_loop
 def _rotate_planes(
-    planes: npt.NDArray[np.intp],
+    planes: IndexArray,
     negligible: float,
     slices: FloatArray,
     rotation: FloatArray,

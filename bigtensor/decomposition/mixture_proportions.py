@@ -10,11 +10,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 from scipy.optimize import nnls
 
-FloatArray = NDArray[np.float64]
+from bigtensor.array_types import FloatArray
 
 _RIDGE = 1e-9
 """Added to the unit diagonal of the scaled information: equal densities keep their shares."""

@@ -5,9 +5,9 @@ from enum import Enum
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-import numpy.typing as npt
 
-FloatArray: TypeAlias = npt.NDArray[np.float64]
+from bigtensor.array_types import FloatArray
+from bigtensor.descending_order import descending_order
 
 Diagnostics: TypeAlias = dict[str, Any]
 """Names of figures to floats, integers, strings, ``None``, or lists and dicts of these (JSON)."""
@@ -119,7 +119,7 @@ def ordered_decomposition(
     converged : bool
         Whether the iteration settled.
     """
-    order = np.argsort(-np.abs(eigenvalues), kind="stable")
+    order = descending_order(np.abs(eigenvalues))
     signs = np.where(eigenvalues < 0, -1.0, 1.0)
     ordered = np.abs(eigenvalues)[order]
     columns = (vectors * signs)[:, order]

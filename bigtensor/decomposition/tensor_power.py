@@ -2,14 +2,12 @@
 
 import numpy as np
 
-from bigtensor.decomposition.solution import (
-    FloatArray,
-    OrthogonalDecomposition,
-    ordered_decomposition,
-)
+from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.solution import OrthogonalDecomposition, ordered_decomposition
 from bigtensor.errors import ParameterError
 
 _SETTLED = 1e-6
+"""Largest move of a vector in the last step of an iteration that has converged."""
 
 
 def tensor_power(

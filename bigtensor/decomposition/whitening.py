@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import IdentifiabilityError, ParameterError, Setting
 
 PAIR_FLOOR = 1e-3

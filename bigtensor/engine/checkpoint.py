@@ -226,7 +226,7 @@ def _digest(content: memoryview, label: str) -> bytes:
     return digest.digest()
 
 
-def content_key(value: Any) -> str:
+def content_key(value: object) -> str:
     """Return a digest of the contents of nested dataclasses, containers, arrays and numbers.
 
     Raises
@@ -239,7 +239,7 @@ def content_key(value: Any) -> str:
     return digest.hexdigest()
 
 
-def _feed(digest: Any, value: Any) -> None:
+def _feed(digest: hashlib._Hash, value: object) -> None:
     """Add one value, with its type and length, to a digest."""
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         digest.update(f"array {value.dtype.str} {value.shape} ".encode())

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from itertools import accumulate as accumulate_rows
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeAlias
 
 import dask.array as da
 import numpy as np
@@ -23,6 +23,9 @@ from bigtensor.engine.row_tasks import RowTask, evaluate_range
 from bigtensor.errors import MissingValueError
 from bigtensor.statistics.base import RowFunction, RowOutput, SequenceFunction, State
 from bigtensor.statistics.validity import Checked, explain
+
+BlockInfo: TypeAlias = Mapping[int | None, Mapping[str, Any]]
+"""Places of a chunk that Dask tells a function: by number of the input, None for the output."""
 
 
 def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) -> da.Array:
@@ -130,7 +133,9 @@ def _chunk_ranges(samples: Samples) -> list[RowRange]:
     return list(pairwise(accumulate_rows(lengths, initial=0)))
 
 
-def _state_of(shared: tuple[Samples, Checked[Any]], part: Part, *arrays: Any) -> State:
+def _state_of(
+    shared: tuple[Samples, Checked[Any]], part: Part, *arrays: NDArray[Any] | None
+) -> State:
     """Return the operators of the blocks of one chunk."""
     return accumulate(shared, part, *arrays)[0]
 
@@ -145,17 +150,25 @@ def _task_with_messages(task: RowTask, statistic: Checked[Any], states: list[Sta
 
 
 def _evaluate_values(
-    values: NDArray[Any], task: RowTask, missing: str, offset: int, block_info: Any = None
+    values: NDArray[Any],
+    task: RowTask,
+    missing: str,
+    offset: int,
+    block_info: BlockInfo | None = None,
 ) -> NDArray[Any]:
     """Evaluate one chunk of a lazy array whose first row has the global index ``offset``."""
+    assert block_info is not None
     start = offset + int(block_info[0]["array-location"][0][0])
     return _evaluate_one(
         task, missing, start, start + values.shape[0], (values, *[None] * len(ROW_VARIABLES))
     )
 
 
-def _evaluate_location(task: RowTask, missing: str, block_info: Any = None) -> NDArray[Any]:
+def _evaluate_location(
+    task: RowTask, missing: str, block_info: BlockInfo | None = None
+) -> NDArray[Any]:
     """Evaluate the rows of one chunk of a lazy output."""
+    assert block_info is not None
     start, stop = block_info[None]["array-location"][0]
     return _evaluate_one(task, missing, int(start), int(stop), ())
 

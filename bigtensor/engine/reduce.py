@@ -8,6 +8,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from numpy.typing import NDArray
+
 from bigtensor.data.addresses.repeated_reads import ReadTally
 from bigtensor.data.rows.block import Block
 from bigtensor.data.rows.samples import Samples
@@ -168,7 +170,7 @@ class FixedTree:
 
 
 def accumulate(
-    shared: tuple[Samples, Statistic[Any]], part: Part, *arrays: Any
+    shared: tuple[Samples, Statistic[Any]], part: Part, *arrays: NDArray[Any] | None
 ) -> tuple[State, int]:
     """Stream the blocks of one part into one state: the body of a task.
 

@@ -43,7 +43,9 @@ class RowTask:
     mark: str | None = None
 
 
-def evaluate_range(task: RowTask, part: Part, *arrays: Any) -> tuple[Arrays, Validity, int]:
+def evaluate_range(
+    task: RowTask, part: Part, *arrays: NDArray[Any] | None
+) -> tuple[Arrays, Validity, int]:
     """Evaluate the segments of one range.
 
     Returns

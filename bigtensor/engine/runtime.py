@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from dask.utils import parse_bytes
 
@@ -58,7 +58,7 @@ class Runtime(Processes, Protocol):
     def run(
         self,
         function: JobFunction,
-        shared: Any,
+        shared: object,
         jobs: Sequence[Job],
         collect: Collect,
         *,
@@ -208,7 +208,7 @@ def _seceded() -> Iterator[None]:
         yield
 
 
-def _current_client() -> Any:
+def _current_client() -> Client | None:
     """Return the client that the caller made current, if any."""
     try:
         from distributed import get_client

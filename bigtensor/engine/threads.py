@@ -8,7 +8,8 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import partial
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import dask.base
 from dask.delayed import delayed
@@ -25,6 +26,10 @@ JobFunction = Callable[..., Any]
 Collect = Callable[[int, Any], None]
 
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
 @dataclass(frozen=True)
 class ThreadedRuntime:
     """Dask's threaded scheduler: no other process, no `distributed`."""
@@ -37,7 +42,7 @@ class ThreadedRuntime:
     def run(
         self,
         function: JobFunction,
-        shared: Any,
+        shared: object,
         jobs: Sequence[Job],
         collect: Collect,
         *,
@@ -50,7 +55,7 @@ class ThreadedRuntime:
         """
         lock, failed = threading.Lock(), threading.Event()
 
-        def task(index: int, *job: Any) -> None:
+        def task(index: int, *job: object) -> None:
             if failed.is_set():
                 return
             with stoppable(failed.is_set):
@@ -79,6 +84,8 @@ class ThreadedRuntime:
 class _Pool(ThreadPoolExecutor):
     """Threads that see the context variables of the caller, such as NumPy's error state."""
 
-    def submit(self, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+    def submit(
+        self, function: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs
+    ) -> Future[_T]:
         """Submit a call in a copy of the caller's context."""
-        return super().submit(copy_context().run, function, *args, **kwargs)
+        return super().submit(partial(copy_context().run, function, *args, **kwargs))

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.modes import Mode, Nodes
-
-Floats = NDArray[np.float64]
 
 STEPS_OF_WIDTH = 4
 """Nodes in the standard deviation of the narrowest bump."""
@@ -18,7 +16,7 @@ MOST_NODES = 256
 """Nodes of a variable: tables of all nodes are sent to the workers."""
 
 
-def nodes_of(values: Floats, widths: Sequence[float], reach: float) -> Nodes:
+def nodes_of(values: FloatArray, widths: Sequence[float], reach: float) -> Nodes:
     """Return nodes over the range of a sample of one variable.
 
     Parameters
@@ -37,7 +35,7 @@ def nodes_of(values: Floats, widths: Sequence[float], reach: float) -> Nodes:
     return Nodes(low, (high - low) / (count - 1), count, float(widths[-1]))
 
 
-def bumps_on(mode: Mode, widths: Sequence[float]) -> Floats:
+def bumps_on(mode: Mode, widths: Sequence[float]) -> FloatArray:
     """Return densities of one variable at the points of its mode, (p, points + 1).
 
     Gaussian bumps of every width, at centres that are one width apart, and the two tails. A

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.clustering import kmeans
 from bigtensor.features.row_loops import row_loop
 
@@ -27,16 +28,16 @@ class Cells:
         Range of every feature, in the units of the data.
     """
 
-    centres: NDArray[np.float64]
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    centres: FloatArray
+    low: FloatArray
+    high: FloatArray
 
     @classmethod
     def of_sample(
         cls,
         values: NDArray[Any],
-        low: NDArray[np.float64],
-        high: NDArray[np.float64],
+        low: FloatArray,
+        high: FloatArray,
         cells: int,
         random_state: int,
     ) -> Cells:
@@ -64,7 +65,7 @@ class Cells:
         return len(self.centres)
 
     @property
-    def scale(self) -> NDArray[np.float64]:
+    def scale(self) -> FloatArray:
         """One over the range of every feature: ``(features,)``."""
         return np.asarray(1 / (self.high - self.low))
 
@@ -84,9 +85,9 @@ class Cells:
 @row_loop
 def write_cells(
     values: NDArray[Any],
-    low: NDArray[np.float64],
-    scale: NDArray[np.float64],
-    centres: NDArray[np.float64],
+    low: FloatArray,
+    scale: FloatArray,
+    centres: FloatArray,
     codes: NDArray[np.int32],
 ) -> None:
     """Write the nearest centre of every row, the first of several.

@@ -8,13 +8,16 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray
+from bigtensor.descending_order import descending_order
 from bigtensor.errors import DataError, ParameterError
 
-Floats = NDArray[np.float64]
-Labels = NDArray[np.intp]
-
 _TILE_ROWS = 2048
+"""Rows whose products with all centres are in memory at once."""
+
 _MAX_ITERATIONS = 100
+"""Bound of Lloyd's iterations from one start."""
+
 _TOLERANCE = 1e-5
 """Relative decrease of the inertia below which an iteration is the last."""
 
@@ -33,22 +36,22 @@ class Clustering:
         The weighted sum of squared distances of the rows to their centres.
     """
 
-    centres: Floats
-    labels: Labels
+    centres: FloatArray
+    labels: IndexArray
     inertia: float
 
 
 class _Rows(Protocol):
     """Rows to cluster: everything that needs to know how many coordinates there are."""
 
-    values: Floats
-    weight: Floats
+    values: FloatArray
+    weight: FloatArray
 
-    def assign(self, centres: Floats) -> tuple[Labels, Floats]:
+    def assign(self, centres: FloatArray) -> tuple[IndexArray, FloatArray]:
         """Return the nearest centre of every row and the squared distance to it."""
         ...
 
-    def step(self, centres: Floats) -> tuple[Floats, Floats, float]:
+    def step(self, centres: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         """Return the weight and the sum of the rows of every centre, and the inertia."""
         ...
 
@@ -119,7 +122,7 @@ def kmeans(
     return Clustering(best + centre, labels, float(weights @ distances))
 
 
-def plus_plus_rows(values: NDArray[Any], count: int, random_state: int) -> Labels:
+def plus_plus_rows(values: NDArray[Any], count: int, random_state: int) -> IndexArray:
     """Choose rows by the seeding of k-means++: each by its squared distance to those before it.
 
     Every row is the best of a few that are drawn, the one that leaves the least sum of squared
@@ -153,7 +156,7 @@ def plus_plus_rows(values: NDArray[Any], count: int, random_state: int) -> Label
 class _Wide:
     """Rows of several coordinates: distances by matrix products, tile by tile."""
 
-    def __init__(self, values: Floats, weight: Floats) -> None:
+    def __init__(self, values: FloatArray, weight: FloatArray) -> None:
         self.values = values
         self.weight = weight
         # the comparison of centres needs few digits, and values are centred
@@ -162,7 +165,7 @@ class _Wide:
         self._scale = scale
         self._weighted = values * weight[:, None]
 
-    def assign(self, centres: Floats) -> tuple[Labels, Floats]:
+    def assign(self, centres: FloatArray) -> tuple[IndexArray, FloatArray]:
         labels = np.empty(len(self.values), np.intp)
         scaled = centres / self._scale
         factor = np.vstack([-2 * scaled.T, (scaled**2).sum(1)]).astype(np.float32)
@@ -175,7 +178,7 @@ class _Wide:
         difference = self.values - centres[labels]
         return labels, np.einsum("ij,ij->i", difference, difference)
 
-    def step(self, centres: Floats) -> tuple[Floats, Floats, float]:
+    def step(self, centres: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         labels, distances = self.assign(centres)
         count = len(centres)
         sums = np.zeros((count, self.values.shape[1]))
@@ -189,7 +192,7 @@ class _Wide:
 class _Sorted:
     """Rows of one coordinate, in ascending order: clusters are ranges of rows."""
 
-    def __init__(self, values: Floats, weight: Floats) -> None:
+    def __init__(self, values: FloatArray, weight: FloatArray) -> None:
         self.values = values
         self.weight = weight
         order = np.argsort(values[:, 0], kind="stable")
@@ -198,18 +201,18 @@ class _Sorted:
         self._cumulative = np.zeros((3, len(values) + 1))
         np.cumsum(powers * weight[order], axis=1, out=self._cumulative[:, 1:])
 
-    def assign(self, centres: Floats) -> tuple[Labels, Floats]:
+    def assign(self, centres: FloatArray) -> tuple[IndexArray, FloatArray]:
         order = np.argsort(centres[:, 0], kind="stable")
         midpoints = _midpoints(centres[order, 0])
         labels = order[np.searchsorted(midpoints, self.values[:, 0])]
         return labels, ((self.values - centres[labels]) ** 2)[:, 0]
 
-    def step(self, centres: Floats) -> tuple[Floats, Floats, float]:
+    def step(self, centres: FloatArray) -> tuple[FloatArray, FloatArray, float]:
         order = np.argsort(centres[:, 0], kind="stable")
         ascending = centres[order, 0]
         inner = np.searchsorted(self._sorted, _midpoints(ascending), side="right")
         bounds = np.concatenate([[0], inner, [len(self._sorted)]])
-        ranges: Floats = np.diff(self._cumulative[:, bounds], axis=1)
+        ranges: FloatArray = np.diff(self._cumulative[:, bounds], axis=1)
         weight, first, second = ranges
         inertia = float((second - 2 * ascending * first + ascending**2 * weight).sum())
         weights, sums = np.empty_like(weight), np.empty_like(centres)
@@ -217,12 +220,12 @@ class _Sorted:
         return weights, sums, inertia
 
 
-def _midpoints(ascending: Floats) -> Floats:
+def _midpoints(ascending: FloatArray) -> FloatArray:
     """Return the points between neighbouring centres."""
     return np.asarray(0.5 * (ascending[1:] + ascending[:-1]))
 
 
-def _lloyd(rows: _Rows, centres: Floats) -> tuple[Floats, float]:
+def _lloyd(rows: _Rows, centres: FloatArray) -> tuple[FloatArray, float]:
     """Move the centres to the means of their rows until the inertia settles."""
     previous = np.inf
     for _ in range(_MAX_ITERATIONS):
@@ -237,16 +240,18 @@ def _lloyd(rows: _Rows, centres: Floats) -> tuple[Floats, float]:
     return centres, rows.step(centres)[2]
 
 
-def _reseed(rows: _Rows, centres: Floats, empty: Labels) -> Floats:
+def _reseed(rows: _Rows, centres: FloatArray, empty: IndexArray) -> FloatArray:
     """Put every empty cluster at one of the rows that are farthest from their centres."""
     _, distances = rows.assign(centres)
-    farthest = np.argsort(-distances * (rows.weight > 0), kind="stable")[: len(empty)]
+    farthest = descending_order(distances * (rows.weight > 0))[: len(empty)]
     moved = centres.copy()
     moved[empty] = rows.values[farthest]
     return moved
 
 
-def _plus_plus(values: Floats, weight: Floats, n_clusters: int, rng: np.random.Generator) -> Labels:
+def _plus_plus(
+    values: FloatArray, weight: FloatArray, n_clusters: int, rng: np.random.Generator
+) -> IndexArray:
     """Choose rows as centres, each the best of a few drawn by their squared distance."""
     trials = 2 + int(np.log(n_clusters))
     squares = np.einsum("ij,ij->i", values, values)
@@ -261,16 +266,18 @@ def _plus_plus(values: Floats, weight: Floats, n_clusters: int, rng: np.random.G
     return np.array(chosen, np.intp)
 
 
-def _squared_distances(values: Floats, squares: Floats, chosen: Labels | list[np.intp]) -> Floats:
+def _squared_distances(
+    values: FloatArray, squares: FloatArray, chosen: IndexArray | list[np.intp]
+) -> FloatArray:
     """Return the squared distance of every row to every chosen row: ``(chosen, n)``."""
-    products: Floats = values[chosen] @ values.T
+    products: FloatArray = values[chosen] @ values.T
     products *= -2
     products += squares
     products += squares[chosen][:, None]
     return np.maximum(products, 0, out=products)
 
 
-def _draw(mass: Floats, count: int, rng: np.random.Generator) -> Labels:
+def _draw(mass: FloatArray, count: int, rng: np.random.Generator) -> IndexArray:
     """Draw rows with probabilities proportional to ``mass``; uniformly when there is none."""
     cumulative = np.cumsum(mass)
     if not cumulative[-1] > 0:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
+
 _DIGITS = 9
 """Decimals that moments are rounded to, so that the order of summation has no effect."""
 
@@ -21,7 +23,7 @@ skewed of 30 views came first, and these separate the components least.
 def content_order(
     values: NDArray[np.number],
     groups: Sequence[slice],
-    weight: NDArray[np.float64] | None = None,
+    weight: FloatArray | None = None,
 ) -> list[int]:
     """Return the positions of groups of columns in the order of their content.
 

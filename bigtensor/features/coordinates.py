@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.features.buffers import Buffers, Scratch
 from bigtensor.features.normal_scores import NormalScores
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +33,12 @@ class Coordinates:
         Subtracted from the scores before the rotation.
     """
 
-    measured: NDArray[np.int64]
-    centre: Floats
-    scale: Floats
+    measured: IntArray
+    centre: FloatArray
+    scale: FloatArray
     scores: NormalScores | None
-    axes: Floats | None
-    mean: Floats
+    axes: FloatArray | None
+    mean: FloatArray
 
     @property
     def log_volume(self) -> float:
@@ -49,7 +48,7 @@ class Coordinates:
         return float(np.linalg.slogdet(self.axes)[1])
 
     def write(
-        self, rows: NDArray[np.floating], out: Floats, log_slope: Floats, work: Scratch
+        self, rows: NDArray[np.floating], out: FloatArray, log_slope: FloatArray, work: Scratch
     ) -> None:
         """Write the coordinates of rows, and the logarithm of the derivative.
 
@@ -91,7 +90,7 @@ class Coordinates:
             log_slope += self.log_volume
         out[:, self.measured] = values
 
-    def inverse(self, coordinates: Floats) -> Floats:
+    def inverse(self, coordinates: FloatArray) -> FloatArray:
         """Return the rows that have some coordinates, (n, d)."""
         rows = coordinates.copy()
         values = coordinates[:, self.measured]
@@ -102,7 +101,7 @@ class Coordinates:
         rows[:, self.measured] = values * self.scale + self.centre
         return rows
 
-    def select(self, variables: NDArray[np.int64]) -> Coordinates:
+    def select(self, variables: IntArray) -> Coordinates:
         """Return the coordinates of some variables, without axes.
 
         Parameters

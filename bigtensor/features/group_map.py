@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, Scratch, buffers_nbytes, merge_buffers, padded_width
 from bigtensor.features.interpolation import InterpolatedFeatures, tabulate
@@ -97,7 +98,7 @@ class GroupMap:
         return self.maps[0].dtype
 
     @property
-    def masses(self) -> NDArray[np.float64]:
+    def masses(self) -> FloatArray:
         """The integral of every feature over each view: ``(n_views, q)``."""
         return np.stack([feature_map.mass for feature_map in self.maps])
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.features.buffers import Buffers, Scratch
 from bigtensor.features.kernels.kernel import GaussianKernel
 from bigtensor.features.kernels.nystroem import Nystroem
@@ -50,8 +51,8 @@ class InterpolatedFeatures:
         powers, interval after interval, view after view.
     """
 
-    low: NDArray[np.float64]
-    step: NDArray[np.float64]
+    low: FloatArray
+    step: FloatArray
     counts: tuple[int, ...]
     coefficients: NDArray[np.float32]
 
@@ -159,10 +160,10 @@ def tabulate(feature_map: FeatureMap) -> InterpolatedFeatures | None:
 
 @row_loop
 def locate_intervals(
-    values: NDArray[np.float64],
-    low: NDArray[np.float64],
-    step: NDArray[np.float64],
-    counts: NDArray[np.int64],
+    values: FloatArray,
+    low: FloatArray,
+    step: FloatArray,
+    counts: IntArray,
     interval: NDArray[np.int32],
     distance: NDArray[np.float32],
 ) -> None:

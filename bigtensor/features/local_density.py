@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.clustering import kmeans
-
-Floats = NDArray[np.float64]
 
 MOST_CLUSTERS, ROWS_OF_A_CLUSTER = 100, 50
 """Clusters that the density is made of: at most so many, of so many rows on average."""
@@ -31,9 +29,12 @@ differed by at most 0.03 from 10 populations on. Chosen with these gates in sigh
 """
 
 _TILE_ROWS = 8192
+"""Rows whose distances to all clusters are in memory at once."""
 
 
-def sparse_row_weights(rows: Floats, weight: Floats | None, random_state: int) -> Floats:
+def sparse_row_weights(
+    rows: FloatArray, weight: FloatArray | None, random_state: int
+) -> FloatArray:
     """Return weights for a clustering in which rows count for more where there are few.
 
     Clusters of k-means lie where most rows are, and rare populations share one with their
@@ -64,7 +65,7 @@ def sparse_row_weights(rows: Floats, weight: Floats | None, random_state: int) -
     return np.asarray(sparse * (weights.sum() / sparse.sum()))
 
 
-def log_density(rows: Floats, weight: Floats, random_state: int) -> Floats:
+def log_density(rows: FloatArray, weight: FloatArray, random_state: int) -> FloatArray:
     """Return the log density at every row, of a normal mixture with one component a cluster.
 
     The components have diagonal covariance matrices. They come from k-means clusters of at most

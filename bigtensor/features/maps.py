@@ -10,9 +10,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.buffers import Buffers, Scratch
 
 
@@ -34,12 +34,12 @@ class FeatureMap(ABC):
 
     @property
     @abstractmethod
-    def mixing(self) -> NDArray[np.float64]:
+    def mixing(self) -> FloatArray:
         """The ``(n_basis, n_features)`` matrix that takes the basis to the features."""
 
     @property
     @abstractmethod
-    def mass(self) -> NDArray[np.float64]:
+    def mass(self) -> FloatArray:
         """The integral of every feature over `volume`, ``(n_features,)``; zeros for none."""
 
     @property
@@ -71,7 +71,7 @@ class FeatureMap(ABC):
         return {}
 
     @abstractmethod
-    def projected(self, basis: NDArray[np.float64]) -> FeatureMap:
+    def projected(self, basis: FloatArray) -> FeatureMap:
         """Return the map to ``basis' y(x)``.
 
         Parameters

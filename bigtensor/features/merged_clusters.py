@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.clustering import kmeans
 
 _MORE = 2
@@ -29,15 +30,15 @@ class MergedClusters:
         Sums of the weights of the rows.
     """
 
-    centres: NDArray[np.float64]
-    masses: NDArray[np.float64]
+    centres: FloatArray
+    masses: FloatArray
 
 
 def merged_clusters(
     values: NDArray[np.floating],
     n_clusters: int,
     random_state: int,
-    weight: NDArray[np.float64] | None = None,
+    weight: FloatArray | None = None,
 ) -> MergedClusters:
     """Merge the two clusters whose union raises the sum of squares least, until so many are left.
 
@@ -62,9 +63,7 @@ def merged_clusters(
     return _merged(clusters.centres[filled].astype(np.float64), masses[filled], n_clusters)
 
 
-def _merged(
-    centres: NDArray[np.float64], masses: NDArray[np.float64], n_clusters: int
-) -> MergedClusters:
+def _merged(centres: FloatArray, masses: FloatArray, n_clusters: int) -> MergedClusters:
     """Return the clusters after as many merges as are needed."""
     squares = ((centres[:, None] - centres) ** 2).sum(axis=2)
     costs = squares * (masses[:, None] * masses) / (masses[:, None] + masses)

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.features.row_loops import row_loop
-
-Floats = NDArray[np.float64]
 
 TAIL_MOMENTS = 3
 """Moments below this order are finite: tails fall with one more than this power."""
@@ -47,12 +46,12 @@ class Nodes:
     tail: float
 
     @property
-    def points(self) -> Floats:
+    def points(self) -> FloatArray:
         """The nodes, (count,)."""
         return np.asarray(self.start + self.step * np.arange(self.count), np.float64)
 
     @property
-    def masses(self) -> Floats:
+    def masses(self) -> FloatArray:
         """Integral of the function that is one at a node and zero at all others, (count,)."""
         masses = np.full(self.count, self.step)
         masses[[0, -1]] = self.step / 2 + self.tail / TAIL_MOMENTS
@@ -64,7 +63,7 @@ class Nodes:
         return self.tail**2 / (TAIL_MOMENTS * (TAIL_MOMENTS - 1))
 
     @property
-    def first_moments(self) -> Floats:
+    def first_moments(self) -> FloatArray:
         """Integrals of these functions times the variable, (count,)."""
         moments = self.step * self.points
         distance = self.step**2 / 6 - self.tail_moment
@@ -74,11 +73,11 @@ class Nodes:
 
     def mass_below(
         self,
-        heights: Floats,
+        heights: FloatArray,
         point: NDArray[np.integer],
-        left: Floats,
-        right: Floats,
-    ) -> Floats:
+        left: FloatArray,
+        right: FloatArray,
+    ) -> FloatArray:
         """Return the integrals of densities up to located values, (n,).
 
         Parameters
@@ -117,7 +116,7 @@ class Symbols:
         Ascending.
     """
 
-    values: Floats
+    values: FloatArray
 
     @property
     def count(self) -> int:
@@ -143,12 +142,12 @@ class Modes:
     modes: tuple[Mode, ...]
 
     @property
-    def first(self) -> NDArray[np.int64]:
+    def first(self) -> IntArray:
         """First point of every variable, and the number of all points: (d + 1,)."""
         return np.cumsum([0, *(mode.count + 1 for mode in self.modes)])
 
     @property
-    def missing(self) -> NDArray[np.int64]:
+    def missing(self) -> IntArray:
         """Point of every variable that stands for a missing entry, (d,)."""
         return self.first[1:] - 1
 
@@ -192,10 +191,10 @@ class Locator:
         Symbols of categorical variables.
     """
 
-    first: NDArray[np.int64]
+    first: IntArray
     is_nodes: NDArray[np.bool_]
-    numbers: Floats
-    values: Floats
+    numbers: FloatArray
+    values: FloatArray
 
     def locate(
         self,
@@ -221,10 +220,10 @@ class Locator:
 @row_loop
 def _locate(
     rows: NDArray[np.floating],
-    first: NDArray[np.int64],
+    first: IntArray,
     is_nodes: NDArray[np.bool_],
-    numbers: Floats,
-    values: Floats,
+    numbers: FloatArray,
+    values: FloatArray,
     point: NDArray[np.int32],
     left: NDArray[np.floating],
     right: NDArray[np.floating],

@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.row_loops import row_loop
-
-Floats = NDArray[np.float64]
 
 _KNOT_DISTANCE = 0.25
 """Distance of the knots in normal scores."""
@@ -41,12 +40,12 @@ class NormalScores:
         Derivatives at the knots, positive.
     """
 
-    knots: Floats
-    scores: Floats
-    slopes: Floats
+    knots: FloatArray
+    scores: FloatArray
+    slopes: FloatArray
 
     @classmethod
-    def of_sample(cls, values: Floats, widths: Floats) -> NormalScores:
+    def of_sample(cls, values: FloatArray, widths: FloatArray) -> NormalScores:
         """Return the normal scores of a sample, smoothed by a Gaussian kernel.
 
         Parameters
@@ -75,7 +74,7 @@ class NormalScores:
         """Return the splines of some variables."""
         return NormalScores(self.knots[variables], self.scores[variables], self.slopes[variables])
 
-    def write(self, values: Floats, log_slope: Floats) -> None:
+    def write(self, values: FloatArray, log_slope: FloatArray) -> None:
         """Replace values by their scores, and add the logarithms of the derivatives.
 
         Parameters
@@ -87,14 +86,14 @@ class NormalScores:
         """
         _write_scores(self.knots, self.scores, self.slopes, values, log_slope)
 
-    def inverse(self, scores: Floats) -> Floats:
+    def inverse(self, scores: FloatArray) -> FloatArray:
         """Return the values that have some scores, (n, d)."""
         values = np.empty_like(scores)
         _write_values(self.knots, self.scores, self.slopes, scores, values)
         return values
 
 
-def _order_statistics(column: Floats) -> Floats:
+def _order_statistics(column: FloatArray) -> FloatArray:
     """Return evenly chosen order statistics of the entries that are not missing."""
     ascending = np.sort(column[~np.isnan(column)])
     if len(ascending) <= _MOST_POINTS:
@@ -103,7 +102,7 @@ def _order_statistics(column: Floats) -> Floats:
     return ascending[places.astype(np.intp)]
 
 
-def _quantiles(column: Floats, width: float, levels: Floats) -> Floats:
+def _quantiles(column: FloatArray, width: float, levels: FloatArray) -> FloatArray:
     """Return where the distribution function of a smoothed sample has some levels."""
     low = np.full(len(levels), column[0] - 10 * width)
     high = np.full(len(levels), column[-1] + 10 * width)
@@ -114,7 +113,7 @@ def _quantiles(column: Floats, width: float, levels: Floats) -> Floats:
     return np.asarray((low + high) / 2)
 
 
-def _slopes(knots: Floats, scores: Floats) -> Floats:
+def _slopes(knots: FloatArray, scores: FloatArray) -> FloatArray:
     """Return the geometric means of the slopes on both sides of every knot."""
     secants = np.diff(scores) / np.diff(knots)
     return np.asarray(
@@ -124,7 +123,11 @@ def _slopes(knots: Floats, scores: Floats) -> Floats:
 
 @row_loop
 def _write_scores(
-    knots: Floats, scores: Floats, slopes: Floats, values: Floats, log_slope: Floats
+    knots: FloatArray,
+    scores: FloatArray,
+    slopes: FloatArray,
+    values: FloatArray,
+    log_slope: FloatArray,
 ) -> None:
     """Write scores in place; see `NormalScores.write`."""
     last = knots.shape[1] - 1
@@ -167,7 +170,11 @@ def _write_scores(
 
 @row_loop
 def _write_values(
-    knots: Floats, scores: Floats, slopes: Floats, row_scores: Floats, values: Floats
+    knots: FloatArray,
+    scores: FloatArray,
+    slopes: FloatArray,
+    row_scores: FloatArray,
+    values: FloatArray,
 ) -> None:
     """Write the values of scores; see `NormalScores.inverse`."""
     last = knots.shape[1] - 1

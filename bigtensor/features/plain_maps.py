@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import Buffers, Scratch
 from bigtensor.features.kernels.kernel import write_scaled
@@ -20,7 +21,7 @@ LARGEST_CODE = 2**24
 """Whole numbers up to here are exact in float32."""
 
 
-def find_categories(values: NDArray[Any]) -> NDArray[np.float64]:
+def find_categories(values: NDArray[Any]) -> FloatArray:
     """Return the categories in a sample of a view: its distinct codes, ascending.
 
     Parameters
@@ -75,7 +76,7 @@ class Identity(FeatureMap):
     """
 
     width: int
-    projection: NDArray[np.float64] | None = None
+    projection: FloatArray | None = None
     dtype: str = "float32"
 
     @property
@@ -94,16 +95,16 @@ class Identity(FeatureMap):
         return self.width if self.projection is None else self.projection.shape[1]
 
     @property
-    def mixing(self) -> NDArray[np.float64]:
+    def mixing(self) -> FloatArray:
         """The projection, or the unit matrix."""
         return np.eye(self.width) if self.projection is None else self.projection
 
     @property
-    def mass(self) -> NDArray[np.float64]:
+    def mass(self) -> FloatArray:
         """Zeros: values are not densities."""
         return np.zeros(self.n_features)
 
-    def projected(self, basis: NDArray[np.float64]) -> Identity:
+    def projected(self, basis: FloatArray) -> Identity:
         """Return the map to ``basis' y(x)``."""
         return replace(self, projection=self.mixing @ basis)
 
@@ -138,9 +139,9 @@ class Standardised(FeatureMap):
         Precision in which blocks of features are computed.
     """
 
-    centre: NDArray[np.float64]
-    scale: NDArray[np.float64]
-    projection: NDArray[np.float64] | None = None
+    centre: FloatArray
+    scale: FloatArray
+    projection: FloatArray | None = None
     dtype: str = "float32"
 
     @property
@@ -159,16 +160,16 @@ class Standardised(FeatureMap):
         return self.n_basis if self.projection is None else self.projection.shape[1]
 
     @property
-    def mixing(self) -> NDArray[np.float64]:
+    def mixing(self) -> FloatArray:
         """The projection, or the unit matrix."""
         return np.eye(self.n_basis) if self.projection is None else self.projection
 
     @property
-    def mass(self) -> NDArray[np.float64]:
+    def mass(self) -> FloatArray:
         """Zeros: values are not densities."""
         return np.zeros(self.n_features)
 
-    def projected(self, basis: NDArray[np.float64]) -> Standardised:
+    def projected(self, basis: FloatArray) -> Standardised:
         """Return the map to ``basis' y(x)``."""
         return replace(self, projection=self.mixing @ basis)
 
@@ -211,8 +212,8 @@ class OneHot(FeatureMap):
         When categories repeat, or there is not one row of the projection for each.
     """
 
-    categories: NDArray[np.float64]
-    projection: NDArray[np.float64] | None = None
+    categories: FloatArray
+    projection: FloatArray | None = None
     dtype: str = "float32"
 
     def __post_init__(self) -> None:
@@ -242,16 +243,16 @@ class OneHot(FeatureMap):
         return self.n_basis if self.projection is None else self.projection.shape[1]
 
     @property
-    def mixing(self) -> NDArray[np.float64]:
+    def mixing(self) -> FloatArray:
         """The projection, or the unit matrix."""
         return np.eye(self.n_basis) if self.projection is None else self.projection
 
     @property
-    def mass(self) -> NDArray[np.float64]:
+    def mass(self) -> FloatArray:
         """The sum of every feature over the categories."""
         return np.asarray(self.mixing.sum(0))
 
-    def projected(self, basis: NDArray[np.float64]) -> OneHot:
+    def projected(self, basis: FloatArray) -> OneHot:
         """Return the map to ``basis' y(x)``."""
         return replace(self, projection=self.mixing @ basis)
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-FloatArray = NDArray[np.float64]
-Counts = NDArray[np.int64]
+from bigtensor.array_types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,11 +25,11 @@ class Agreement:
     """
 
     names: tuple[str, ...]
-    counts: Counts
-    matched: NDArray[np.int64]
+    counts: IntArray
+    matched: IntArray
 
     @classmethod
-    def of_best_labels(cls, names: tuple[str, ...], counts: Counts) -> Agreement:
+    def of_best_labels(cls, names: tuple[str, ...], counts: IntArray) -> Agreement:
         """Compare every class with the label of the largest F1 score.
 
         Arguments are the names of the classes and the counts as in the attributes.
@@ -41,7 +39,7 @@ class Agreement:
         return cls(names, counts, score.argmax(axis=1))
 
     @classmethod
-    def one_to_one(cls, names: tuple[str, ...], counts: Counts) -> Agreement:
+    def one_to_one(cls, names: tuple[str, ...], counts: IntArray) -> Agreement:
         """Match classes with labels one to one so that most rows agree (Hungarian method).
 
         Parameters
@@ -54,7 +52,7 @@ class Agreement:
         return cls(names, counts, linear_sum_assignment(counts, maximize=True)[1])
 
     @property
-    def agreeing(self) -> Counts:
+    def agreeing(self) -> IntArray:
         """Rows of every class that have its label."""
         return np.asarray(self.counts[np.arange(len(self.matched)), self.matched])
 
@@ -94,12 +92,12 @@ class Agreement:
         return 1.0 if most == chance else float((together - chance) / (most - chance))
 
 
-def _ratio(part: Counts, whole: Counts) -> FloatArray:
+def _ratio(part: IntArray, whole: IntArray) -> FloatArray:
     """Divide, with 0 where there is nothing."""
     return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
 
 
-def _pairs(counts: Counts) -> FloatArray:
+def _pairs(counts: IntArray) -> FloatArray:
     """Return the number of pairs of rows in every cell."""
     n = np.asarray(counts, np.float64)
     return n * (n - 1) / 2

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.models.words.report_figures import ReliabilityDiagram
 from bigtensor.models.words.sampled_rows import LabelledRows
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 BINS = 10
 """Bins of the confidence."""

@@ -5,15 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.words.report_figures import ConditionalPlot
 from bigtensor.report.style import MUTED, empty_figure, palette, report_style, wrapped
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FloatArray = NDArray[np.float64]
 
 _JITTER = 0.15
 """Rows of a category lie at most this part of the distance of categories from their value."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.models.words.report_figures import TreePlot
 from bigtensor.report.figures import colour_scale
 from bigtensor.report.label_placement import spread_on_line
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FloatArray = NDArray[np.float64]
 
 LOWEST = 1e-4
 """Heights below this are drawn at it: the axis is logarithmic."""
@@ -33,6 +32,22 @@ COUNT_TICKS = (1, 2, 3, 5, 10, 20, 30, 50, 100, 200)
 
 UPRIGHT = 0.2
 """Distance of leaves, in inches, from which on their numbers stand upright."""
+
+
+class Merges(Protocol):
+    """Merges of components, such as a `MergeTree`."""
+
+    @property
+    def weights(self) -> FloatArray:
+        """Mixing weights of the components: ``(k,)``."""
+
+    @property
+    def merges(self) -> IntArray:
+        """Nodes of every merge: ``(k - 1, 2)``."""
+
+    @property
+    def heights(self) -> FloatArray:
+        """Height of every merge: ``(k - 1,)``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,14 +70,14 @@ class TreeDrawing:
         Height of the components, the largest of all: one, or ranked their number.
     """
 
-    leaves: NDArray[np.intp]
+    leaves: IndexArray
     x: FloatArray
     below: FloatArray
     top: FloatArray
     floor: float
 
 
-def layout(tree: Any, *, ranked: bool = False) -> TreeDrawing:
+def layout(tree: Merges, *, ranked: bool = False) -> TreeDrawing:
     """Place the components and merges of a tree.
 
     Parameters
@@ -89,7 +104,7 @@ def layout(tree: Any, *, ranked: bool = False) -> TreeDrawing:
     return TreeDrawing(leaves, x[tree.merges], height[tree.merges], height[k:], floor)
 
 
-def _tops(tree: Any, *, ranked: bool) -> FloatArray:
+def _tops(tree: Merges, *, ranked: bool) -> FloatArray:
     """Return the height at which every merge is drawn."""
     if ranked:
         return np.arange(len(tree.merges), 0, -1.0)
@@ -161,9 +176,7 @@ def _draw_tree(axes: Axes, shown: TreePlot, drawing: TreeDrawing) -> None:
     axes.tick_params(axis="x", length=0, pad=22, labelbottom=False)
 
 
-def _number_populations(
-    axes: Axes, at: FloatArray, floor: float, of_component: NDArray[np.intp]
-) -> None:
+def _number_populations(axes: Axes, at: FloatArray, floor: float, of_component: IndexArray) -> None:
     """Write the number of every population under its leaves, where no other number stands."""
     colours = palette(int(of_component.max()) + 1)
     middle = np.array([at[of_component == population].mean() for population in range(len(colours))])
@@ -217,7 +230,7 @@ def cut_height(top: FloatArray, merged: int, floor: float = 1.0) -> float:
     return float(np.sqrt(before * after))
 
 
-def _number_leaves(axes: Axes, leaves: NDArray[np.intp]) -> None:
+def _number_leaves(axes: Axes, leaves: IndexArray) -> None:
     """Write the number of every component under its column, where there is room."""
     k = len(leaves)
     axes.set_xlabel("component")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.models.words.report_figures import Bars, DensityPlot, Heatmap, Scatter
 from bigtensor.models.words.wording import percent
 from bigtensor.report.label_placement import spread_in_box
@@ -25,12 +26,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FloatArray = NDArray[np.float64]
 
 ANNOTATED_CELLS = 160
 """Cells of a heatmap up to which every one shows its number."""
 
 HISTOGRAM_BINS = 80
+"""Bins of the histogram of a feature."""
 
 RIDGE_HEIGHT = 1.7
 """Height of a ridge, in distances between ridges."""
@@ -197,7 +198,7 @@ def label_scatter(shown: Scatter) -> Figure:
 
 
 def _number_places(
-    axes: Axes, x: NDArray[Any], y: NDArray[Any], label: NDArray[np.int64], size: float
+    axes: Axes, x: NDArray[Any], y: NDArray[Any], label: IntArray, size: float
 ) -> dict[int, tuple[float, float]]:
     """Return where the number of every component stands: at its medians, or beside other numbers.
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sklearn.utils.validation import check_is_fitted
 
 from bigtensor._version import __version__
 from bigtensor.data.addresses.store_address import Address, as_address
+from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.stores.outputs import check_target_file, whole_file, write_errors
 from bigtensor.errors import MissingDependencyError, ParameterError
 from bigtensor.models.answers.mixture import MixtureAnswers
@@ -19,11 +20,13 @@ from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.report import tables
 from bigtensor.report.drawing import picture
 from bigtensor.report.notices import fit_notices, row_notices, warnings_first
-from bigtensor.report.rows import read_rows
+from bigtensor.report.rows import LabelsLike, read_rows
 from bigtensor.report.sections import Findings, headline, page_sections
 from bigtensor.report.style import palette, require_matplotlib
 
 if TYPE_CHECKING:
+    from jinja2 import Template
+
     from bigtensor.models.contract.estimator import Estimator
 
 
@@ -31,8 +34,8 @@ def write_report(
     model: Estimator,
     path: str | os.PathLike[str],
     *,
-    data: Any = None,
-    labels: Any = None,
+    data: DataLike | None = None,
+    labels: LabelsLike | None = None,
     truth: str | None = None,
     sample_size: int = 20_000,
     overwrite: bool = False,
@@ -100,8 +103,8 @@ def write_report(
 def render_report(
     model: Estimator,
     *,
-    data: Any = None,
-    labels: Any = None,
+    data: DataLike | None = None,
+    labels: LabelsLike | None = None,
     truth: str | None = None,
     sample_size: int = 20_000,
 ) -> str:
@@ -136,7 +139,9 @@ def render_report(
     return page
 
 
-def _composition(model: Estimator, data: Any, rows: SampledRows | None, name: str) -> Table | None:
+def _composition(
+    model: Estimator, data: DataLike, rows: SampledRows | None, name: str
+) -> Table | None:
     """Return the mixing weights of every sample, from a few passes over all rows."""
     if rows is None or rows.sample_id is None:
         return None
@@ -151,7 +156,7 @@ def _composition(model: Estimator, data: Any, rows: SampledRows | None, name: st
     )
 
 
-def _template(colours: Sequence[str]) -> Any:
+def _template(colours: Sequence[str]) -> Template:
     """Return the page's template, which draws figures in their places and escapes all texts."""
     try:
         import jinja2

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from bigtensor.array_types import FloatArray
 
 MOST_STEPS = 200
 """Steps in which labels are moved apart. Thirty labels in a small figure need about fifty."""

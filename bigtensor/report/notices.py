@@ -25,6 +25,7 @@ FOREIGN = 0.05
 """Difference between a weight and the share of labelled rows that wants an explanation."""
 
 SURE = 0.9
+"""Probability from which a label counts as sure in the notice on labels."""
 
 
 def fit_notices(model: Estimator, level: LabelLevel | None) -> list[Notice]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.models.words.report_figures import Histograms, ReliabilityDiagram
 from bigtensor.report.style import FAINT, INK, MUTED, empty_figure, palette, report_style
 
@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FloatArray = NDArray[np.float64]
 
 HISTOGRAM_BINS = 20
+"""Bins of the histogram of probabilities: one for 5 %."""
 
 ROW_HEIGHT = 0.85
 """Height of the largest bar of a histogram, in distances between histograms."""
@@ -84,7 +84,7 @@ def reliability_diagram(diagram: ReliabilityDiagram) -> Figure:
         return figure
 
 
-def _intervals(counts: NDArray[np.int64], share: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _intervals(counts: IntArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the ends of 95 % confidence intervals of shares."""
     from scipy.stats import binomtest
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.anndata.files import is_h5ad
+from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.anndata_datasets import anndata_dataset
 from bigtensor.data.sources.anndata_source import (
@@ -37,6 +40,9 @@ from bigtensor.models.words.sampled_rows import (
 
 if TYPE_CHECKING:
     from bigtensor.models.contract.estimator import Estimator
+
+LabelsLike: TypeAlias = "str | os.PathLike[str] | xr.Dataset | xr.DataArray | npt.ArrayLike"
+"""Labels of rows: a store of them, or an array."""
 
 WINDOWS = 64
 """Windows of rows that a sample is read from, spread evenly over the data."""
@@ -71,8 +77,8 @@ def windows(rows: int, size: int) -> list[slice]:
 
 def read_rows(
     model: Estimator,
-    data: Any,
-    labels: Any = None,
+    data: DataLike,
+    labels: LabelsLike | None = None,
     sample_size: int = 20_000,
     truth: str | None = None,
 ) -> SampledRows:
@@ -191,7 +197,7 @@ def truth_variable(dataset: xr.Dataset, sample_dim: str, truth: str | None) -> x
     return dataset[truth]
 
 
-def _beside(data: Any, sample_dim: str) -> xr.Dataset:
+def _beside(data: object, sample_dim: str) -> xr.Dataset:
     """Return the variables that lie beside the values of the data, without reading a row."""
     if isinstance(data, xr.DataArray):
         return data.coords.to_dataset()
@@ -204,7 +210,7 @@ def _beside(data: Any, sample_dim: str) -> xr.Dataset:
     return xr.Dataset()
 
 
-def _label_dataset(labels: Any, sample_dim: str) -> xr.Dataset:
+def _label_dataset(labels: LabelsLike, sample_dim: str) -> xr.Dataset:
     """Open a store of labels, or wrap an array of them, without reading a row."""
     if isinstance(labels, xr.DataArray):
         return labels.to_dataset(name="label")
@@ -227,7 +233,7 @@ def _stored(path: str, sample_dim: str) -> xr.Dataset:
     return anndata_dataset(source, path, sample_dim)
 
 
-def _label_variable(labels: Any, sample_dim: str, total: int) -> xr.DataArray:
+def _label_variable(labels: LabelsLike, sample_dim: str, total: int) -> xr.DataArray:
     """Return the labels of all rows, unread."""
     variable = _along_rows(_label_dataset(labels, sample_dim), "label", sample_dim)
     if variable is None or variable.dtype.kind not in "iu":
@@ -245,7 +251,7 @@ def _label_variable(labels: Any, sample_dim: str, total: int) -> xr.DataArray:
 
 def _label_weights(
     labels: xr.DataArray, beside: xr.Dataset, samples: Samples, model: Estimator
-) -> NDArray[np.float64]:
+) -> FloatArray:
     """Return the sum of the weights of all rows with each label, and check that they are labels."""
     dim, level = model.sample_dim, level_of(model)
     weights = _along_rows(beside, "weight", dim) if samples.has_weight else None

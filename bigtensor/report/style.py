@@ -28,6 +28,7 @@ _LETTERS_OF_LABEL = 34
 # Hues after Okabe and Ito (2008) without black and yellow, and two after Tol (2021, "muted").
 _HUES = ("0072B2", "D55E00", "009E73", "CC79A7", "E69F00", "56B4E9", "882255", "999933")
 _TIERS = ((0x00, 0.0), (0x00, 0.42), (0xFF, 0.5))
+"""Grey that the hues are mixed with, and its part: none, black for darker, white for lighter."""
 
 _SETTINGS: dict[str, Any] = {
     "axes.edgecolor": MUTED,

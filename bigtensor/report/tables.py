@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
+from bigtensor.descending_order import descending_order, largest_in_place
 from bigtensor.models.words.label_level import LabelLevel
 from bigtensor.models.words.report_blocks import Cell, Column, Table
 from bigtensor.models.words.sampled_rows import Groups, LabelledRows
 from bigtensor.models.words.wording import percent
 from bigtensor.report.agreement import Agreement
 from bigtensor.report.annotation import Annotation, class_scores
-
-FloatArray = NDArray[np.float64]
 
 MOST_GROUPS = 60
 """Rows of a table of groups; of more groups the largest are shown."""
@@ -67,7 +66,7 @@ def _certainties(rows: LabelledRows, count: int) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def agreement(label: NDArray[np.int64], truth: Groups, n_labels: int) -> Agreement | None:
+def agreement(label: IntArray, truth: Groups, n_labels: int) -> Agreement | None:
     """Compare labels with the classes in the data. Rows without either do not count.
 
     Parameters
@@ -96,7 +95,7 @@ def agreement_table(comparison: Agreement, name: str = "component") -> Table:
     """Return the shares of every class in every component, or population."""
     k = comparison.counts.shape[1]
     sizes = comparison.counts.sum(axis=1)
-    order = np.argsort(-sizes, kind="stable")
+    order = descending_order(sizes)
     scores, rows = comparison.f1, []
     for index in order[:MOST_GROUPS]:
         shares = comparison.counts[index] / sizes[index]
@@ -131,7 +130,7 @@ def class_table(annotation: Annotation, name: str = "component") -> Table:
         What has the classes.
     """
     scores = class_scores(annotation)
-    order = np.argsort(-scores.rows, kind="stable")
+    order = descending_order(scores.rows)
     rows = []
     for index in order[:MOST_GROUPS]:
         precision = scores.precision[index]
@@ -160,7 +159,7 @@ def class_table(annotation: Annotation, name: str = "component") -> Table:
 
 def composition_table(
     names: Sequence[str],
-    sizes: NDArray[np.int64],
+    sizes: IntArray,
     weights: FloatArray,
     errors: FloatArray,
     name: str = "component",
@@ -184,8 +183,7 @@ def composition_table(
     method : str, default "maximum likelihood"
         How the weights were estimated.
     """
-    order = [int(index) for index in np.argsort(-sizes, kind="stable")]
-    shown = sorted(order[:MOST_GROUPS])
+    shown = largest_in_place(sizes, MOST_GROUPS).tolist()
     rows = tuple(
         (
             Cell(names[index]),
@@ -202,7 +200,7 @@ def composition_table(
         f"Mixing weights of every {name} in every sample, in per cent, with standard errors: "
         f"estimated by {method}."
     )
-    return Table(("sample", "rows", *numbers), rows, caption + _cut(len(order)), matrix=True)
+    return Table(("sample", "rows", *numbers), rows, caption + _cut(len(sizes)), matrix=True)
 
 
 def pass_table(passes: Sequence[dict[str, Any]]) -> Table:
@@ -227,7 +225,7 @@ def parameter_table(parameters: dict[str, Any]) -> Table:
     )
 
 
-def _cross_counts(label: NDArray[np.int64], groups: Groups, n_labels: int) -> NDArray[np.int64]:
+def _cross_counts(label: IntArray, groups: Groups, n_labels: int) -> IntArray:
     """Count rows by group and label: ``(groups, labels)``."""
     has_both = (label >= 0) & (groups.codes >= 0)
     shape = (len(groups.names), n_labels)

@@ -237,5 +237,5 @@ class SequenceFunction(RowFunction):
         """
 
     @abstractmethod
-    def between(self, messages: Any) -> SequenceFunction:
+    def between(self, messages: Mapping[str, object]) -> SequenceFunction:
         """Return the function with the messages of all blocks: the result of `operators`."""

@@ -8,6 +8,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import State, Statistic, Workspace
@@ -23,7 +24,7 @@ def fold_of_block(block: Block, folds: int, random_state: int) -> NDArray[np.uin
     return block_keys(random_state, _PURPOSE, block) % np.uint64(folds)
 
 
-def fold_of_rows(index: NDArray[np.int64], folds: int, random_state: int) -> NDArray[np.uint64]:
+def fold_of_rows(index: IntArray, folds: int, random_state: int) -> NDArray[np.uint64]:
     """Return the fold of rows given by their global index: ``(rows,)``."""
     return keys_at(random_state, _PURPOSE, index) % np.uint64(folds)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.statistics.within_reach import Reach
 
 FACTOR = 10.0
@@ -32,7 +33,7 @@ def reach_of_ordinary_rows(
     values: NDArray[np.floating],
     columns: tuple[tuple[int, int], ...],
     *,
-    weight: NDArray[np.float64] | None = None,
+    weight: FloatArray | None = None,
     ignored: tuple[int, ...] = (),
 ) -> Reach:
     """Return the reach of the rows of a sample that are not outliers.
@@ -85,7 +86,7 @@ def most_outliers(rows: float) -> int:
     return max(int(SHARE * rows), min(FEW, int(SHARE_OF_FEW * rows)))
 
 
-def _medians(lines: NDArray[np.float64], weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+def _medians(lines: FloatArray, weight: FloatArray | None) -> FloatArray:
     """Return the median of every line, zero for a line without a value."""
     medians = np.zeros(len(lines))
     for number, line in enumerate(lines):
@@ -99,17 +100,13 @@ def _medians(lines: NDArray[np.float64], weight: NDArray[np.float64] | None) -> 
     return medians
 
 
-def _largest_but(
-    lines: NDArray[np.float64], spared: int, weight: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
+def _largest_but(lines: FloatArray, spared: int, weight: FloatArray | None) -> FloatArray:
     """Return the largest value of every line after the `spared` largest ones are removed."""
     total = lines.shape[1] if weight is None else weight.sum()
     return _ranked(lines, total - 1 - spared, weight)
 
 
-def _ranked(
-    lines: NDArray[np.float64], rank: float, weight: NDArray[np.float64] | None
-) -> NDArray[np.float64]:
+def _ranked(lines: FloatArray, rank: float, weight: FloatArray | None) -> FloatArray:
     """Return the value of every line at a rank from 0. Weights are numbers of occurrences."""
     if weight is None:
         return np.array(np.partition(lines, int(rank), axis=1)[:, int(rank)])

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.random import Philox, SeedSequence
+from numpy.random import Philox
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.block import Block
+from bigtensor.purpose_seeds import purpose_sequence
 
 _DRAWS_PER_COUNTER = 4
 """64-bit numbers that Philox makes of one value of its counter."""
@@ -37,7 +38,7 @@ def row_keys(random_state: int, purpose: str, start: int, stop: int) -> NDArray[
     (stop - start,) uint64 array
         Uniform over all 64-bit numbers.
     """
-    generator = Philox(SeedSequence(random_state, spawn_key=tuple(purpose.encode())))
+    generator = Philox(purpose_sequence(random_state, purpose))
     counter, skipped = divmod(start, _DRAWS_PER_COUNTER)
     generator.advance(counter)
     draws: NDArray[np.uint64] = generator.random_raw(skipped + stop - start)

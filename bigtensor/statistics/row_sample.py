@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import State, Statistic, Workspace
@@ -35,8 +36,8 @@ class Sample:
     """
 
     values: NDArray[np.floating]
-    index: NDArray[np.int64]
-    weight: NDArray[np.float64] | None
+    index: IntArray
+    weight: FloatArray | None
     rows_seen: int
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.integer]) -> Sample:
@@ -182,7 +183,7 @@ class RowSample(Statistic[Sample]):
         per_row = 4 * 8 + self.n_features * np.dtype(self.dtype).itemsize
         return rows * per_row + (rows + self.size) * 4 * 8
 
-    def _rows(self, block: Block, keys: NDArray[np.uint64], chosen: NDArray[np.int64]) -> State:
+    def _rows(self, block: Block, keys: NDArray[np.uint64], chosen: IntArray) -> State:
         """Return copies of the chosen rows of a block, named like the state."""
         rows: State = {
             "key": keys[chosen],
@@ -214,7 +215,7 @@ class RowSample(Statistic[Sample]):
             state[name][places] = array[comers]
 
 
-def occurrences(weight: NDArray[np.float64], most: int) -> NDArray[np.intp]:
+def occurrences(weight: FloatArray, most: int) -> IndexArray:
     """Return positions of rows, every row as often as its weight says, but at least once.
 
     Parameters
@@ -238,7 +239,7 @@ def occurrences(weight: NDArray[np.float64], most: int) -> NDArray[np.intp]:
     return np.repeat(np.arange(len(weight)), copies.astype(np.intp))
 
 
-def _smallest(keys: NDArray[np.uint64], index: NDArray[np.int64], size: int) -> NDArray[np.int64]:
+def _smallest(keys: NDArray[np.uint64], index: IntArray, size: int) -> IntArray:
     """Return the positions of the ``size`` smallest (key, index) pairs, in ascending position."""
     if keys.size <= size:
         return np.arange(keys.size)

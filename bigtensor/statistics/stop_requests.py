@@ -7,7 +7,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 import numpy as np
-from numpy.typing import NDArray
+
+from bigtensor.array_types import FloatArray
 
 STEPS_AT_ONCE = 2**26
 """Innermost steps of a compiled loop between two checks. They take some tenths of a second, in
@@ -46,7 +47,7 @@ def stop_if_requested() -> None:
         raise StopRequested
 
 
-def stoppable_pieces(steps: NDArray[np.float64]) -> Iterator[slice]:
+def stoppable_pieces(steps: FloatArray) -> Iterator[slice]:
     """Cut rows for a compiled loop, and check for a request to stop before each piece.
 
     Parameters

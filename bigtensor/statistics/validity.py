@@ -9,6 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IntArray
 from bigtensor.data.rows.block import UNKNOWN_CODE, Block
 from bigtensor.statistics.base import State, Statistic, Workspace
 
@@ -276,7 +277,7 @@ def _valid_weights(block: Block, work: Workspace) -> NDArray[np.bool_] | None:
     return mask
 
 
-def _note_first(first: NDArray[np.int64], block: Block, mask: NDArray[np.bool_]) -> int:
+def _note_first(first: IntArray, block: Block, mask: NDArray[np.bool_]) -> int:
     """Lower the index of the first invalid row; return that row's position in the block."""
     position = int(np.argmin(mask))
     if mask[position] or position >= block.rows:

@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import State, Statistic, Workspace
@@ -33,8 +34,8 @@ class Reach:
     """
 
     columns: tuple[tuple[int, int], ...]
-    points: tuple[NDArray[np.float64], ...]
-    scales: tuple[NDArray[np.float64], ...]
+    points: tuple[FloatArray, ...]
+    scales: tuple[FloatArray, ...]
     distances: tuple[float, ...]
 
     @classmethod
@@ -51,7 +52,7 @@ class Reach:
         ones = tuple(np.ones(size) for size in sizes)
         return cls(columns, zeros, ones, (np.inf,) * len(sizes))
 
-    def of_columns(self, positions: NDArray[np.intp]) -> Reach:
+    def of_columns(self, positions: IndexArray) -> Reach:
         """Return the reach of columns in another order, all of which are one group.
 
         Parameters
@@ -170,8 +171,8 @@ class WithinReach(Statistic[ResultWithin[_Result]]):
 @row_loop
 def _mark_near(
     rows: NDArray[Any],
-    point: NDArray[np.float64],
-    inverse_scales: NDArray[np.float64],
+    point: FloatArray,
+    inverse_scales: FloatArray,
     most: float,
     near: NDArray[np.bool_],
 ) -> None:

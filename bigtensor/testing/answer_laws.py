@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -15,6 +15,9 @@ from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import require
 from bigtensor.testing.model_runs import model_law, require_close_answers
 from bigtensor.testing.row_function_laws import check_row_function
+
+if TYPE_CHECKING:
+    from anndata import AnnData
 
 
 @model_law
@@ -159,7 +162,7 @@ def _dataset(data: xr.DataArray) -> xr.Dataset:
     return data.rename("X").to_dataset()
 
 
-def _anndata(case: ModelCase, names: list[str]) -> Any:
+def _anndata(case: ModelCase, names: list[str]) -> AnnData:
     """Return the data as AnnData, with names of the observations."""
     from anndata import AnnData
 
@@ -173,7 +176,7 @@ def _anndata(case: ModelCase, names: list[str]) -> Any:
     return data
 
 
-def _require_labelled(case: ModelCase, name: str, answer: Any) -> None:
+def _require_labelled(case: ModelCase, name: str, answer: xr.DataArray) -> None:
     """Raise an AssertionError unless an answer is a labelled array in memory."""
     require(isinstance(answer, xr.DataArray), f"{name} of labelled data is {type(answer)}")
     first = case.data.dims[0]

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.block import Block
+from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import ViewsLike
 from bigtensor.models.contract.estimator import Estimator
@@ -164,7 +165,7 @@ class ModelCase:
         """True if features are found by name."""
         return hasattr(self.data, "dims")
 
-    def answers_of(self, model: Estimator, data: Any) -> dict[str, Any]:
+    def answers_of(self, model: Estimator, data: DataLike) -> dict[str, Any]:
         """Return the answers of a model for every row, as NumPy arrays."""
         return {name: np.asarray(getattr(model, name)(data)) for name in self.methods}
 
@@ -176,14 +177,14 @@ class ModelCase:
         return f"{type(self.make()).__name__} on {self.rows} rows of {self.samples.kind}"
 
 
-def fitted(model: Estimator, data: Any, **options: Any) -> Estimator:
+def fitted(model: Estimator, data: DataLike, **options: object) -> Estimator:
     """Return a model after a fit."""
     # the decorator of scikit-learn hides the type of the result
     result: Estimator = model.fit(data, **options)
     return result
 
 
-def whole_block(rows: Any, views: ViewsLike | None) -> Block:
+def whole_block(rows: Block | DataLike, views: ViewsLike | None) -> Block:
     """Return all rows as one block.
 
     Parameters

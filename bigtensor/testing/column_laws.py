@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
+from bigtensor.array_types import IndexArray
+from bigtensor.data.rows.data_like import DataLike
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.cases import ModelCase, fitted
 from bigtensor.testing.comparison import require
@@ -50,9 +52,9 @@ COLUMN_LAWS: tuple[Callable[[ModelCase], None], ...] = (the_order_of_columns_doe
 def _require_same_fit(
     case: ModelCase,
     model: Estimator,
-    moved: Any,
+    moved: DataLike,
     expected: Estimator,
-    order: NDArray[np.intp],
+    order: IndexArray,
 ) -> None:
     """Raise an AssertionError unless a model of permuted columns is the expected one."""
     answers = case.answers_of(model, moved)
@@ -76,7 +78,7 @@ def _require_permuted(
     name: str,
     actual: NDArray[Any],
     expected: NDArray[Any],
-    order: NDArray[np.intp],
+    order: IndexArray,
     tolerance: float,
 ) -> None:
     """Raise an AssertionError unless an array is the expected one with its features permuted."""
@@ -88,7 +90,7 @@ def _require_permuted(
     require(equal, f"{name} of permuted columns is {actual}, expected {expected} permuted")
 
 
-def _permuted(array: NDArray[Any], order: NDArray[np.intp]) -> list[NDArray[Any]]:
+def _permuted(array: NDArray[Any], order: IndexArray) -> list[NDArray[Any]]:
     """Return an array with features permuted along every choice of axes of their length."""
     axes = [axis for axis, length in enumerate(array.shape) if length == len(order)]
     choices = [chosen for count in range(len(axes) + 1) for chosen in combinations(axes, count)]

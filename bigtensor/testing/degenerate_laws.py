@@ -11,6 +11,7 @@ import scipy.sparse as sp
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.errors import BigtensorError, BigtensorWarning
 from bigtensor.models.contract.estimator import Estimator
@@ -116,9 +117,9 @@ def wide_data_are_answered_or_refused(case: ModelCase) -> None:
 def _answers_or_none(
     case: ModelCase,
     model: Estimator,
-    data: Any,
+    data: xr.DataArray | sp.csr_array,
     what: str = "",
-    sample_weight: NDArray[np.float64] | None = None,
+    sample_weight: FloatArray | None = None,
 ) -> Answers | None:
     """Return the answers of a model for the rows of its fit; None if it refuses them.
 
@@ -163,7 +164,7 @@ def _values(case: ModelCase) -> NDArray[Any]:
     return np.array(rows.toarray() if hasattr(rows, "toarray") else rows)
 
 
-def _with_values(case: ModelCase, values: NDArray[Any]) -> Any:
+def _with_values(case: ModelCase, values: NDArray[Any]) -> xr.DataArray | sp.csr_array:
     """Return rows of other values as data of the kind of a case.
 
     Codes in ``values`` are those of the first feature of the case.

@@ -7,10 +7,13 @@ import re
 import warnings
 from collections.abc import Callable
 from itertools import pairwise
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
+import xarray as xr
+from scipy.sparse import csr_array
 
+from bigtensor.data.rows.data_like import DataLike
 from bigtensor.errors import MissingValueError, MissingValueWarning
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.run import run_script
@@ -160,10 +163,13 @@ FIT_LAWS: tuple[Callable[[ModelCase], None], ...] = (
 )
 
 
-def with_missing(data: Any, row: int) -> Any:
+_Data = TypeVar("_Data", xr.DataArray, csr_array)
+
+
+def with_missing(data: _Data, row: int) -> _Data:
     """Return data of which one row has a missing value: NaN, or the code -1."""
     gaps = copy.deepcopy(data)
-    if hasattr(gaps, "indptr"):
+    if isinstance(gaps, csr_array):
         start, stop = gaps.indptr[row : row + 2]
         require(start < stop, f"row {row} of the data is empty; give data where it is not")
         gaps.data[start] = np.nan
@@ -172,7 +178,7 @@ def with_missing(data: Any, row: int) -> Any:
     return gaps
 
 
-def _fit(case: ModelCase, data: Any, missing: str) -> Estimator:
+def _fit(case: ModelCase, data: DataLike, missing: str) -> Estimator:
     """Fit a new model with a rule for missing values."""
     model = case.make()
     model.set_params(missing=missing)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import scipy.sparse as sp
+import xarray as xr
+
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.answer_laws import ANSWER_LAWS
 from bigtensor.testing.cases import ModelCase
@@ -29,7 +32,9 @@ MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
 """Laws of models: functions of a `ModelCase`. A law that does not concern a case holds."""
 
 
-def check_model(make: Callable[[], Estimator], data: Any, **settings: Any) -> None:
+def check_model(
+    make: Callable[[], Estimator], data: xr.DataArray | sp.csr_array, **settings: Any
+) -> None:
     """Hold a model to all laws, on data of one kind.
 
     Parameters

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from scipy.sparse import csr_array
 
 from bigtensor.errors import BigtensorWarning
 from bigtensor.models.contract.estimator import Estimator
@@ -42,7 +44,7 @@ def contents(model: Estimator) -> dict[str, Any]:
     return dict(model.to_contents().arrays)
 
 
-def values_of(data: Any) -> dict[str, Any]:
+def values_of(data: npt.ArrayLike | csr_array) -> dict[str, Any]:
     """Return the values of data in memory as named arrays."""
     if hasattr(data, "indptr"):
         return {name: getattr(data, name) for name in ("data", "indices", "indptr")}

@@ -9,8 +9,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from bigtensor.data.rows.block import Block
+from bigtensor.data.rows.data_like import DataLike
 from bigtensor.statistics.base import RowFunction, Workspace
 from bigtensor.testing.cases import RowFunctionCase, uneven_cut
 from bigtensor.testing.comparison import law, require, require_close, require_same
@@ -91,7 +94,7 @@ ROW_FUNCTION_LAWS: tuple[Callable[[RowFunctionCase], None], ...] = (
 """Laws of row functions: functions of a `RowFunctionCase`."""
 
 
-def check_row_function(function: RowFunction, rows: Any, **settings: Any) -> None:
+def check_row_function(function: RowFunction, rows: Block | DataLike, **settings: Any) -> None:
     """Hold a row function to all laws.
 
     Parameters
@@ -132,6 +135,6 @@ def evaluated(
     return out
 
 
-def _dense(values: Any) -> Any:
+def _dense(values: NDArray[Any] | csr_array) -> NDArray[Any]:
     """Return dense values."""
-    return values.toarray() if hasattr(values, "toarray") else values
+    return values if isinstance(values, np.ndarray) else values.toarray()

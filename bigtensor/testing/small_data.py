@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 import xarray as xr
@@ -15,7 +13,7 @@ FEATURES = ("first", "second", "third", "fourth")
 CATEGORIES = ("low", "middle", "high")
 
 
-def small_data(kind: Kind, rows: int = 600, random_state: int = 0) -> Any:
+def small_data(kind: Kind, rows: int = 600, random_state: int = 0) -> xr.DataArray | sp.csr_array:
     """Return rows of two classes, of which the first holds six in ten.
 
     Parameters

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.data.rows.block import Block
+from bigtensor.data.rows.data_like import DataLike
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.statistics.base import State, Statistic, Workspace
 from bigtensor.testing.cases import StatisticCase, cut_blocks
@@ -184,7 +185,7 @@ STATISTIC_LAWS: tuple[Callable[[StatisticCase], None], ...] = (
 """Laws of statistics: functions of a `StatisticCase`. A law that does not concern a case holds."""
 
 
-def check_statistic(statistic: Statistic[Any], rows: Any, **settings: Any) -> None:
+def check_statistic(statistic: Statistic[Any], rows: Block | DataLike, **settings: Any) -> None:
     """Hold a statistic to all laws.
 
     Parameters

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.cases import ModelCase, fitted
 from bigtensor.testing.comparison import require_close
@@ -69,24 +69,22 @@ def relative_weights_have_no_unit(case: ModelCase) -> None:
         require_same_model(other, model, case, f"fit of relative weights in units of {unit:.0e}")
 
 
-def _relative(case: ModelCase, weight: NDArray[np.float64]) -> Estimator:
+def _relative(case: ModelCase, weight: FloatArray) -> Estimator:
     """Fit a new model to relative weights."""
     model = case.make().set_params(weights="relative")
     return fitted(model, case.data, sample_weight=weight)
 
 
-def _counts(case: ModelCase) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _counts(case: ModelCase) -> tuple[IndexArray, IndexArray]:
     """Return the count of every row, 1 or 2 for all rows of a sequence, and its sequence."""
     row = np.arange(case.rows)
     sequence = row * SEQUENCES // case.rows if case.in_order else row
     return np.where(sequence % 3, 1, 2), sequence
 
 
-def _repeated_sequences(
-    weight: NDArray[np.intp], sequence: NDArray[np.intp]
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _repeated_sequences(weight: IndexArray, sequence: IndexArray) -> tuple[IndexArray, IndexArray]:
     """Return the rows of sequences that occur as often as they count, and their new sequences."""
-    rows: list[NDArray[np.intp]] = []
+    rows: list[IndexArray] = []
     for own in (np.flatnonzero(sequence == name) for name in np.unique(sequence)):
         rows += [own] * int(weight[own[0]])
     numbers = np.repeat(np.arange(len(rows)), [len(own) for own in rows])

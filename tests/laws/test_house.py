@@ -24,8 +24,8 @@ MOST_FILE_LINES = 600
 
 MOST_FUNCTION_LINES = 60
 
-ALWAYS = {"errors", "_version"}
-"""Plain constants and exceptions: everybody may know them."""
+ALWAYS = {"errors", "_version", "array_types", "purpose_seeds", "descending_order"}
+"""Constants, exceptions, array types, seeds, and the order of components: for every room."""
 
 MAY_IMPORT = {
     # names alone
@@ -33,6 +33,9 @@ MAY_IMPORT = {
     "__main__": {"cli"},
     "errors": set(),
     "_version": set(),
+    "array_types": set(),
+    "purpose_seeds": set(),
+    "descending_order": set(),
     "data": set(),
     "features": set(),
     # what a statistic is given
@@ -42,8 +45,9 @@ MAY_IMPORT = {
     "decomposition": {"features.row_loops"},
     # outputs that appear when they are whole
     "store": {"data.stores", "data.addresses"},
-    # what a row function is given
-    "models": {"features", "statistics", "decomposition", "store", "data.rows.block"},
+    # what a row function is given, and the type of what a fit takes
+    "models": {"features", "statistics", "decomposition", "store", "data.rows.block"}
+    | {"data.rows.data_like"},
     "report": {"models", "store", "data"},
     # the data's side of the estimators
     "accessor": set(),

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
     from bigtensor.models.contract.estimator import Estimator
 
 POPULATIONS = 8
+"""Populations of the simulated cells."""
+
 MARKERS = 6
+"""Markers of the simulated cells."""
+
 CELLS, MODEL, LABELS, REPORT = "cells.zarr", "model.zarr", "labels.zarr", "report.html"
 
 KEPT = "bigtensor-demo"

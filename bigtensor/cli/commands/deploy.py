@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 DEFAULT_FIT = ("fit", "cells.zarr", "--out", "model.zarr")
 DEFAULT_MEMORY = 4 * 2**30
+"""Memory of a worker where there is no plan and no option."""
+
 MEMORY_STEP = 256 * 2**20
 """Planned memory is rounded up to a multiple of it."""
 

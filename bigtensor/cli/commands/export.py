@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -13,9 +13,8 @@ from bigtensor.cli.output import printable, say
 from bigtensor.cli.progress import reporter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from bigtensor.data.addresses.store_address import Address
+    from bigtensor.data.values.row_progress import RowProgress
 
 _ANNDATA = (".h5ad", ".zarr")
 
@@ -64,7 +63,7 @@ def export(
     model_path: Address | None,
     cells: Address | None,
     features: str | None,
-    offsets: str | None,
+    offsets: Literal["header", "text"] | None,
     overwrite: bool,
 ) -> None:
     """Write any answers to CSV, or labels and their probabilities to AnnData or FCS files.
@@ -87,9 +86,11 @@ def export(
             when_interrupted([target])
             _to_csv(labels, target, cells, features, overwrite, advance)
         elif kind == "anndata":
+            assert model_path is not None
             when_interrupted([], f"{target} has no answers, or those it had")
             _to_anndata(labels, target, model_path, cells, overwrite, advance)
         else:
+            assert cells is not None
             folder = Path(target)
             when_interrupted([folder / path.name for path in files])
             _to_fcs(labels, files, folder, cells, offsets, overwrite, advance)
@@ -119,7 +120,7 @@ def _kind(target: Address, files: tuple[Path, ...]) -> str:
     return kind
 
 
-def _check_options(kind: str, **options: Any) -> None:
+def _check_options(kind: str, **options: object) -> None:
     """End with a usage error when an option is missing, or is one of another kind."""
     needed = {"anndata": ["model_path"], "fcs": ["cells"], "csv": []}[kind]
     further = {"anndata": ["cells"], "fcs": ["offsets"], "csv": ["cells", "features"]}[kind]
@@ -138,7 +139,7 @@ def _to_csv(
     cells: Address | None,
     features: str | None,
     overwrite: bool,
-    progress: Callable[[int, int | None], None],
+    progress: RowProgress,
 ) -> None:
     """Make a CSV file."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
@@ -152,10 +153,10 @@ def _to_csv(
 def _to_anndata(
     labels: Address,
     target: Address,
-    model_path: Any,
+    model_path: Address,
     cells: Address | None,
     overwrite: bool,
-    progress: Callable[[int, int | None], None],
+    progress: RowProgress,
 ) -> None:
     """Write into an AnnData file or make one, after looking whether the labels are the model's."""
     from bigtensor.annotation import model_record
@@ -208,10 +209,10 @@ def _to_fcs(
     labels: Address,
     files: tuple[Path, ...],
     folder: Path,
-    cells: Any,
-    offsets: Any,
+    cells: Address,
+    offsets: Literal["header", "text"] | None,
     overwrite: bool,
-    progress: Callable[[int, int | None], None],
+    progress: RowProgress,
 ) -> None:
     """Make copies of FCS files."""
     from bigtensor.data.exporters.fcs import write_answers_to_fcs

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -31,7 +32,7 @@ def _command(kind: str, simulator: Simulator) -> click.Command:
     @seed_option
     @overwrite_option
     def write(
-        out: Address, rows: int, components: int, seed: int, overwrite: bool, **choices: Any
+        out: Address, rows: int, components: int, seed: int, overwrite: bool, **choices: float | str
     ) -> None:
         with reporter() as progress, progress.rows("simulate") as advance:
             simulator.load()(
@@ -60,7 +61,7 @@ def _command(kind: str, simulator: Simulator) -> click.Command:
     return write
 
 
-def _type_of(choice: Choice) -> Any:
+def _type_of(choice: Choice) -> click.ParamType[Any] | Callable[[Any], int] | type[float]:
     """Return the type of an option."""
     if choice.words:
         return click.Choice(choice.words)

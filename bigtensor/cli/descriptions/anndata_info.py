@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.descriptions.feature_quantiles import feature_quantiles, quantile_lines
 from bigtensor.cli.descriptions.sample_info import shape_in_words, shortened
 from bigtensor.cli.output import one_line
 from bigtensor.errors import DataError
+
+if TYPE_CHECKING:
+    from bigtensor.data.anndata.stored_elements import StoredElement, StoredGroup
 
 MOST_NAMES = 12
 """Names of features that are listed. AnnData has thousands of genes."""
@@ -103,13 +106,14 @@ def _stored_as(matrix: Mapping[str, Any]) -> str:
     return f"{dtype}{words.get(matrix['encoding'], matrix['encoding'])}{chunks}{listed}"
 
 
-def _matrix_facts(name: str, stored: Any) -> dict[str, Any]:
+def _matrix_facts(name: str, stored: StoredElement) -> dict[str, Any]:
     """Return the facts of a stored matrix, whatever its kind."""
     from bigtensor.data.anndata.files import encoding_of
+    from bigtensor.data.anndata.stored_elements import StoredGroup
 
     encoding = encoding_of(stored)
-    values = stored.get("data") if hasattr(stored, "keys") else stored
-    shape = stored.attrs.get("shape") if hasattr(stored, "keys") else stored.shape
+    values = stored.get("data") if isinstance(stored, StoredGroup) else stored
+    shape = stored.attrs.get("shape") if isinstance(stored, StoredGroup) else stored.shape
     columns = stored.attrs.get("column-order") if encoding == "dataframe" else None
     return {
         "name": name,
@@ -121,13 +125,13 @@ def _matrix_facts(name: str, stored: Any) -> dict[str, Any]:
     }
 
 
-def _columns(frame: Any) -> list[str]:
+def _columns(frame: StoredGroup) -> list[str]:
     """Return the names of the columns of a stored data frame."""
     stored = set(frame.keys())
     return [str(name) for name in frame.attrs.get("column-order", ()) if str(name) in stored]
 
 
-def _column_facts(name: str, frame: Any) -> dict[str, Any]:
+def _column_facts(name: str, frame: StoredGroup) -> dict[str, Any]:
     """Return the facts of a column of obs; of its values only the categories are read."""
     from bigtensor.data.anndata.columns import read_column
 

@@ -20,6 +20,7 @@ MOST_SHOWN = 50
 """Features in the table."""
 
 LEVELS = (0.01, 0.25, 0.5, 0.75, 0.99)
+"""Levels of the quantiles in the table."""
 
 
 def feature_quantiles(samples: Samples) -> dict[str, Any]:

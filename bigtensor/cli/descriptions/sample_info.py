@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.descriptions.feature_quantiles import feature_quantiles, quantile_lines
 from bigtensor.cli.output import one_line
 from bigtensor.errors import LayoutWarning
 
+if TYPE_CHECKING:
+    import zarr
+
 _ATTRIBUTES = ("transform", "compensation", "source_files", "simulator", "random_state")
 """Attributes that say where the values come from."""
 
 
-def sample_facts(path: str, group: Any) -> dict[str, Any]:
+def sample_facts(path: str, group: zarr.Group) -> dict[str, Any]:
     """Return the facts of a store of samples.
 
     Parameters
@@ -36,6 +39,8 @@ def sample_facts(path: str, group: Any) -> dict[str, Any]:
     StoreReadError, DataError
         When the store cannot be read as samples.
     """
+    import zarr
+
     from bigtensor.data.opening import open_samples
     from bigtensor.data.sources.row_sources import ZarrSource
 
@@ -45,6 +50,7 @@ def sample_facts(path: str, group: Any) -> dict[str, Any]:
     source, values = samples.sources[0], None
     if isinstance(source, ZarrSource):
         array = group[source.variable]
+        assert isinstance(array, zarr.Array)
         values = {
             "variable": source.variable,
             "dtype": str(samples.dtype),
@@ -90,7 +96,7 @@ def sample_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"{key:<10} {_attribute(value)}"
 
 
-def variable_facts(name: str, array: Any) -> dict[str, Any]:
+def variable_facts(name: str, array: zarr.Array[Any]) -> dict[str, Any]:
     """Return the facts of an array of a store.
 
     Parameters
@@ -107,7 +113,7 @@ def variable_facts(name: str, array: Any) -> dict[str, Any]:
         In Zarr v2 dimensions are an attribute that xarray writes.
     """
     if array.metadata.zarr_format == 2:
-        dimensions = array.attrs.get("_ARRAY_DIMENSIONS")
+        dimensions: Any = array.attrs.get("_ARRAY_DIMENSIONS")
     else:
         dimensions = array.metadata.dimension_names
     categories = array.attrs.get("categories")
@@ -131,7 +137,7 @@ def shortened(names: list[str], most: int = 6) -> str:
     return ", ".join(map(one_line, names[:most])) + more
 
 
-def _attribute(value: Any) -> str:
+def _attribute(value: object) -> str:
     """Return an attribute as one line of bounded length."""
     text = one_line(value) if isinstance(value, str) else json.dumps(value)
     return text if len(text) <= 300 else f"{text[:300]}..."

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 from bigtensor.errors import (
     BigtensorError,
@@ -53,7 +53,7 @@ def reading(path: Path | str, kind: str) -> Iterator[None]:
         ) from error
 
 
-def optional_module(name: str, extra: str | None = None) -> Any:
+def optional_module(name: str, extra: str | None = None) -> ModuleType:
     """Import an optional module, and name its extra if it is absent.
 
     Parameters

@@ -13,9 +13,10 @@ import zarr
 from zarr.storage import LocalStore
 
 _HEADER_BYTES = 16
+"""Bytes before the values of a Blosc frame. The last four are the length of the frame."""
 
 
-def refuse_cut_frames(element: Any) -> None:
+def refuse_cut_frames(element: object) -> None:
     """Compare the chunks of a small element of a Zarr store on a disk with their headers.
 
     Parameters
@@ -41,7 +42,7 @@ def refuse_cut_frames(element: Any) -> None:
                 _compare(path)
 
 
-def _is_stored_by_blosc(array: Any) -> bool:
+def _is_stored_by_blosc(array: zarr.Array[Any]) -> bool:
     """Return True if every chunk is one frame."""
     compressors = array.compressors
     if array.shards is not None or not compressors:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from fsspec.implementations.local import LocalFileSystem
@@ -19,9 +19,13 @@ from bigtensor.data.addresses.object_stores import file_system
 from bigtensor.data.addresses.store_files import StoreFiles, stamped
 from bigtensor.data.anndata.columns import column_length, index_of, read_column
 from bigtensor.data.anndata.hdf5_files import check_structure
+from bigtensor.data.anndata.stored_elements import ColumnValues, StoredElement, StoredGroup
 from bigtensor.data.stores.zarr_groups import open_array, open_group, opened_anew_after_errors
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, Message, ParameterError, Setting
+
+if TYPE_CHECKING:
+    import h5py
 
 Arrays = Callable[[str], Any]
 """Returns a stored array by its name below the root."""
@@ -107,7 +111,7 @@ def is_h5ad(path: str) -> bool:
 
 
 @contextmanager
-def open_anndata_root(path: str) -> Iterator[Any]:
+def open_anndata_root(path: str) -> Iterator[StoredGroup]:
     """Open the root group of AnnData of either kind.
 
     The context yields a `h5py.File` or a `zarr.Group`.
@@ -128,7 +132,7 @@ def open_anndata_root(path: str) -> Iterator[Any]:
 
 
 @contextmanager
-def _open_h5ad(path: str) -> Iterator[Any]:
+def _open_h5ad(path: str) -> Iterator[h5py.File]:
     """Open an AnnData file in HDF5, by path or URL."""
     h5py = optional_module("h5py", "cytometry")
     filesystem, root = file_system(path)
@@ -158,7 +162,7 @@ def open_arrays(path: str, opening: str) -> Iterator[Arrays]:
         yield file.__getitem__
 
 
-def find_matrix(path: str, group: Any, name: str) -> StoredMatrix:
+def find_matrix(path: str, group: StoredGroup, name: str) -> StoredMatrix:
     """Describe a matrix of stored AnnData, of which no row is read.
 
     Parameters
@@ -182,7 +186,7 @@ def find_matrix(path: str, group: Any, name: str) -> StoredMatrix:
         return _described(path, group, name)
 
 
-def check_frames(path: str, group: Any) -> None:
+def check_frames(path: str, group: StoredGroup) -> None:
     """Refuse a file without the two tables that all AnnData has."""
     absent = [name for name in ("obs", "var") if not hasattr(group.get(name), "keys")]
     if absent:
@@ -192,12 +196,12 @@ def check_frames(path: str, group: Any) -> None:
         )
 
 
-def keys_of(group: Any, part: str) -> list[str]:
+def keys_of(group: StoredGroup, part: str) -> list[str]:
     """Return the keys of ``layers``, ``obsm`` or another part, as they are sorted."""
     return sorted(group[part].keys()) if part in group else []
 
 
-def _described(path: str, group: Any, name: str) -> StoredMatrix:
+def _described(path: str, group: StoredGroup, name: str) -> StoredMatrix:
     """Return the description of a matrix."""
     part, _, key = name.partition("/")
     if key and key not in keys_of(group, part):
@@ -225,7 +229,9 @@ def _described(path: str, group: Any, name: str) -> StoredMatrix:
     return StoredMatrix(name, "dense", rows, np.dtype(stored.dtype), features, unit_rows)
 
 
-def _csr(path: str, stored: Any, name: str, features: tuple[str, ...], rows: int) -> StoredMatrix:
+def _csr(
+    path: str, stored: StoredGroup, name: str, features: tuple[str, ...], rows: int
+) -> StoredMatrix:
     """Describe a sparse matrix whose arrays fit together."""
     parts = ("data", "indices", "indptr")
     lengths = [int(stored[part].shape[0]) if part in stored else -1 for part in parts]
@@ -275,12 +281,12 @@ def element_stamps(path: str, name: str) -> list[tuple[str, int, str]]:
     return sorted(StoreFiles(path).stamps(name))
 
 
-def encoding_of(stored: Any) -> str:
+def encoding_of(stored: StoredElement) -> str:
     """Return the kind of a stored element: ``array``, ``csr_matrix``, ``dataframe`` and others."""
     return str(stored.attrs.get("encoding-type", "array"))
 
 
-def _shape(path: str, stored: Any, name: str) -> tuple[int, int]:
+def _shape(path: str, stored: StoredElement, name: str) -> tuple[int, int]:
     """Return the shape of a matrix that can be read by rows."""
     kind = encoding_of(stored)
     if kind == "csc_matrix":
@@ -297,12 +303,12 @@ def _shape(path: str, stored: Any, name: str) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
-def _var_names(group: Any) -> Any:
+def _var_names(group: StoredGroup) -> ColumnValues:
     """Read the names of the variables."""
     return read_column(index_of(group["var"]))
 
 
-def _frame(path: str, stored: Any, name: str, rows: int) -> StoredMatrix:
+def _frame(path: str, stored: StoredGroup, name: str, rows: int) -> StoredMatrix:
     """Describe a data frame of numbers."""
     columns = tuple(str(column) for column in stored.attrs["column-order"])
     for column in columns:

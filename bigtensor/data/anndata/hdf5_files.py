@@ -8,10 +8,13 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.errors import FileFormatError
+
+if TYPE_CHECKING:
+    import h5py
 
 SECONDS_A_STEP = 60.0
 """Time in which the HDF5 library has to read one attribute or a few thousand names."""
@@ -25,7 +28,7 @@ _STALLED = re.compile(rb"^Timeout \(", re.MULTILINE)
 _CRASHED = re.compile(rb"^(Fatal Python error|Windows fatal exception): ", re.MULTILINE)
 
 
-def open_hdf5(path: str | os.PathLike[str], mode: str = "r") -> Any:
+def open_hdf5(path: str | os.PathLike[str], mode: str = "r") -> h5py.File:
     """Open an HDF5 file on disk.
 
     Some damage sends the HDF5 library into an endless loop that cannot even be interrupted, and

@@ -8,12 +8,17 @@ crash ends it with ``Fatal Python error``. Errors that the library raises are pa
 they are raised again where the file is opened.
 """
 
+from __future__ import annotations
+
 import faulthandler
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import h5py
 
 MOST_NBYTES = 2 * 2**30
 """Memory of this process: a damaged length may claim any size."""
@@ -70,7 +75,9 @@ def _step(seconds: float) -> Iterator[None]:
         yield
 
 
-def _members(node: Any, visited: set[tuple[int, int]], step: Step) -> list[Any]:
+def _members(
+    node: h5py.Group | h5py.Dataset, visited: set[tuple[int, int]], step: Step
+) -> list[h5py.Group | h5py.Dataset]:
     """Read the structure of a group or dataset, and return the members of a group."""
     import h5py
 
@@ -82,7 +89,7 @@ def _members(node: Any, visited: set[tuple[int, int]], step: Step) -> list[Any]:
     if place in visited:
         return []
     visited.add(place)
-    members: list[Any] = []
+    members: list[h5py.Group | h5py.Dataset] = []
     if isinstance(node, h5py.Dataset):
         _read_variable_lengths(node, step)
     elif isinstance(node, h5py.Group):
@@ -101,7 +108,7 @@ def _listed(names: Iterable[str], expected: Iterable[str]) -> list[str]:
     return [*expected]
 
 
-def _read_variable_lengths(dataset: Any, step: Step) -> None:
+def _read_variable_lengths(dataset: h5py.Dataset, step: Step) -> None:
     """Read values of variable length, which lie in heaps as attributes do.
 
     In valid files they are names of variables and columns of strings. Numbers are not read.

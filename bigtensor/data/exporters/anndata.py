@@ -19,16 +19,18 @@ that lost its consolidated metadata in that way is whole without them, and slowe
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bigtensor.data.addresses.file_formats import optional_module, reading
 from bigtensor.data.anndata.columns import index_name, read_column
+from bigtensor.data.anndata.stored_elements import StoredGroup
 from bigtensor.data.exporters.in_place import InPlace, open_in_place
 from bigtensor.data.exporters.labels import LabelStore, open_labels
+from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import (
     BigtensorError,
@@ -37,6 +39,10 @@ from bigtensor.errors import (
     OutputError,
     Setting,
 )
+
+if TYPE_CHECKING:
+    import h5py
+    import zarr
 
 LABEL = "bigtensor_label"
 PROBABILITY = "X_bigtensor_proba"
@@ -59,7 +65,7 @@ def write_answers_to_anndata(
     model: Mapping[str, Any],
     *,
     overwrite: bool = False,
-    progress: Callable[[int, int | None], None] = lambda *_: None,
+    progress: RowProgress = lambda *_: None,
 ) -> None:
     """Write the answers of a store of labels into an AnnData file where it lies.
 
@@ -109,7 +115,7 @@ def write_answers_to_anndata(
         ) from error
 
 
-def _checked_features(path: Path, group: Any, store: LabelStore) -> list[bool]:
+def _checked_features(path: Path, group: StoredGroup, store: LabelStore) -> list[bool]:
     """Compare rows and names, and return a mask of the features that the fit used."""
     for frame in ("obs", "var"):
         if frame not in group or "column-order" not in group[frame].attrs:
@@ -134,18 +140,18 @@ def _checked_features(path: Path, group: Any, store: LabelStore) -> list[bool]:
     return [name in fit_features for name in names]
 
 
-def _index(frame: Any) -> list[str]:
+def _index(frame: StoredGroup) -> list[str]:
     """Return the index of a stored data frame."""
     return [str(name) for name in read_column(frame[index_name(frame)])]
 
 
-def _index_length(frame: Any) -> int:
+def _index_length(frame: StoredGroup) -> int:
     """Return the length of a stored data frame; its index is read only where it has no shape."""
     index = frame[index_name(frame)]
     return int(index.shape[0]) if hasattr(index, "shape") else len(_index(frame))
 
 
-def _refuse_present(path: Path, group: Any, *, overwrite: bool) -> None:
+def _refuse_present(path: Path, group: StoredGroup, *, overwrite: bool) -> None:
     """Raise an OutputError if the file has answers that may not be replaced."""
     present = [place for place in _PLACES.values() if place in group]
     if present and not overwrite:
@@ -160,7 +166,7 @@ def _write_partial(
     store: LabelStore,
     used: list[bool],
     model: Mapping[str, Any],
-    progress: Callable[[int, int | None], None],
+    progress: RowProgress,
 ) -> None:
     """Write all elements to a group that no reader shows."""
     # what a process that was killed has left
@@ -182,12 +188,14 @@ def _write_partial(
     probability = None if shape is None else _array(file, "probability", shape, np.dtype("float32"))
     for block in store.blocks():
         codes[block.start : block.stop] = block.label.astype(codes.dtype)
-        if probability is not None:
+        if probability is not None and block.probability is not None:
             probability[block.start : block.stop] = block.probability
         progress(block.stop, store.rows)
 
 
-def _array(file: InPlace, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def _array(
+    file: InPlace, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> h5py.Dataset | zarr.Array[Any]:
     """Create an array in anndata's encoding."""
     array = file.create(f"{_PARTIAL}/{name}", shape, dtype)
     array.attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
@@ -211,7 +219,7 @@ def _set_column(file: InPlace, place: str, *, present: bool) -> None:
     parent, name = place.split("/")
     if parent not in ("obs", "var"):
         return
-    frame = file.group[parent]
+    frame: StoredGroup = file.group[parent]
     columns = [str(column) for column in frame.attrs["column-order"] if str(column) != name]
     frame.attrs["column-order"] = columns + [name] * present
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.stores.zarr_groups import open_group, open_whole_group, read_rows
 from bigtensor.errors import DataError
+
+if TYPE_CHECKING:
+    import zarr
 
 _FIRST = ("label", "probability")
 """Answers that come before the others."""
@@ -88,7 +91,7 @@ def open_answers(path: str | os.PathLike[str]) -> AnswerStore:
     """
     path = os.fspath(path)
     group = open_whole_group(path)
-    arrays: dict[str, Any] = dict(group.arrays())
+    arrays = dict(group.arrays())
     if not arrays or "model" not in group.attrs:
         raise DataError(
             f"{path} is not a store of answers: it holds {sorted(arrays)}; 'bigtensor predict' or "
@@ -105,23 +108,25 @@ def open_answers(path: str | os.PathLike[str]) -> AnswerStore:
     return AnswerStore(path, rows, columns)
 
 
-def _is_answer(array: Any) -> bool:
+def _is_answer(array: zarr.Array[Any]) -> bool:
     """Return True for numbers of rows."""
     return array.ndim in (1, 2) and array.dtype.kind in "if"
 
 
-def _features(views: Any) -> list[str]:
+def _features(views: object) -> list[str]:
     """Return the names of the features that the model used, one view beside the other."""
     if not isinstance(views, Mapping):
         return []
     return [str(name) for members in views.values() for name in members]
 
 
-def _columns(name: str, array: Any, features: list[str]) -> tuple[str, ...]:
+def _columns(name: str, array: zarr.Array[Any], features: list[str]) -> tuple[str, ...]:
     """Return the names of the columns of an answer."""
     if array.ndim == 1:
         return (name,)
     width = int(array.shape[1])
-    along_features = (array.metadata.dimension_names or ("", ""))[1] == FEATURE_DIM
+    # only Zarr v3 names dimensions
+    dimensions = getattr(array.metadata, "dimension_names", None) or ("", "")
+    along_features = dimensions[1] == FEATURE_DIM
     endings = features if along_features and len(features) == width else np.arange(width).tolist()
     return tuple(f"{name}_{ending}" for ending in endings)

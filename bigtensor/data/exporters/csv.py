@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from bigtensor.data.exporters.spreadsheet import as_cell
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.stores.outputs import whole_file, write_errors
 from bigtensor.data.stores.zarr_datasets import open_cells
+from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, ViewError
 
 _MOST_VALUES = 1_048_576
@@ -32,7 +33,7 @@ def write_answers_to_csv(
     cells: str | os.PathLike[str] | None = None,
     features: Sequence[str] = (),
     block_rows: int = BLOCK_ROWS,
-    progress: Callable[[int, int | None], None] = lambda *_: None,
+    progress: RowProgress = lambda *_: None,
 ) -> None:
     """Write the answers of a store to a CSV file that appears under its name when it is whole.
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from bigtensor.data.importers.fcs.text import join_text, listed
 from bigtensor.data.importers.job import bare_name
 from bigtensor.data.importers.source import warn_of_notes
 from bigtensor.data.stores.leftovers import discard, unfinished_path
+from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatError, OutputError, ParameterError, Setting
 
 LABEL = "bigtensor_label"
@@ -44,10 +45,18 @@ PROBABILITY = "bigtensor_proba_"
 LABEL_KEYWORD = "BIGTENSOR_LABEL"
 
 _BLOCK_ROWS = 65_536
+"""Events that are copied at once."""
+
 _HEADER_LIMIT = 99_999_999
+"""Largest offset in the header of an FCS file, which has eight digits for each."""
+
 _INTEGER_TOP = 65_535
+"""Largest integer of the 16 bits that a new channel of integer data has."""
+
 _OFFSETS = ("$BEGINDATA", "$ENDDATA")
 _OFFSET_DIGITS = 12
+"""Digits of an offset in TEXT, which may be larger than those of the header."""
+
 _OTHER_SEGMENTS = ("$BEGINSTEXT", "$ENDSTEXT", "$BEGINANALYSIS", "$ENDANALYSIS", "$NEXTDATA")
 _LABEL_MEANING = {
     "f": "number of the population; -1 for events that were left out",
@@ -74,7 +83,7 @@ def write_answers_to_fcs(
     probabilities: bool = True,
     offsets: Offsets | None = None,
     overwrite: bool = False,
-    progress: Callable[[int, int | None], None] = lambda *_: None,
+    progress: RowProgress = lambda *_: None,
 ) -> tuple[Path, ...]:
     """Copy FCS files and add the answers for their events as channels.
 

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import zarr
 from numpy.typing import DTypeLike
@@ -14,23 +14,41 @@ from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.anndata.hdf5_files import open_hdf5
+from bigtensor.data.anndata.stored_elements import StoredGroup
 from bigtensor.data.stores.stored_arrays import create_array, default_compressors, every_chunk
 from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.errors import FileFormatError, OutputError
+
+if TYPE_CHECKING:
+    import h5py
 
 CHUNK_ROWS = 65_536
 """Rows of one chunk of what is written to Zarr."""
 
 
+class ChangedGroup(StoredGroup, Protocol):
+    """Root of a file that is changed."""
+
+    def create_group(self, name: str, /) -> ChangedGroup:
+        """Create a group."""
+
+    def __delitem__(self, name: str, /) -> None:
+        """Remove an element."""
+
+
 class InPlace(Protocol):
     """A file that is changed where it lies; names are paths below its root."""
 
-    group: Any
+    @property
+    def group(self) -> ChangedGroup:
+        """The root."""
 
-    def create(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+    def create(
+        self, name: str, shape: tuple[int, ...], dtype: DTypeLike
+    ) -> h5py.Dataset | zarr.Array[Any]:
         """Create an array that is then filled by row blocks."""
 
-    def write(self, parent: Any, name: str, value: Any) -> None:
+    def write(self, parent: StoredGroup, name: str, value: object) -> None:
         """Write a small element in anndata's own encoding."""
 
     def move(self, source: str, target: str) -> None:
@@ -61,11 +79,11 @@ class Hdf5InPlace:
         config.incr_mode = config.flash_incr_mode = config.decr_mode = 0
         self.group.id.set_mdc_config(config)
 
-    def create(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+    def create(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> h5py.Dataset:
         """Create a contiguous dataset, as anndata does."""
         return self.group.create_dataset(name, shape=shape, dtype=dtype)
 
-    def write(self, parent: Any, name: str, value: Any) -> None:
+    def write(self, parent: StoredGroup, name: str, value: object) -> None:
         """Write an element as anndata does."""
         optional_module("anndata.io", "cytometry").write_elem(parent, name, value)
 
@@ -94,12 +112,12 @@ class ZarrInPlace:
         self.group = open_group(path, mode="r+", consolidated=False)
         self._consolidated = [folder for folder in (path, *path.parents) if _consolidated(folder)]
 
-    def create(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Any:
+    def create(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> zarr.Array[Any]:
         """Create an array that is chunked along its rows."""
         chunks = (max(min(shape[0], CHUNK_ROWS), 1), *shape[1:])
         return create_array(self.group, name, shape=shape, dtype=dtype, chunks=chunks)
 
-    def write(self, parent: Any, name: str, value: Any) -> None:
+    def write(self, parent: StoredGroup, name: str, value: object) -> None:
         """Write an element whose arrays have checksums where the format has a place for them."""
         checked = self.group.metadata.zarr_format == 3
         options = {"compressors": default_compressors()} if checked else {}

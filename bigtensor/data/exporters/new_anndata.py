@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -23,9 +23,15 @@ from bigtensor.data.exporters.labels import open_labels
 from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.stores.outputs import check_room, check_target_file, whole_file
 from bigtensor.data.stores.zarr_datasets import open_cells
+from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import BigtensorError, DataError, OutputError, ParameterError
 
+if TYPE_CHECKING:
+    import h5py
+
 _BLOCK_ROWS = 65_536
+"""Rows that are copied at once."""
+
 _RECORDS = ("transform", "compensation", "source_files")
 _ENCODINGS = {
     "frame": ("dataframe", "0.2.0"),
@@ -42,7 +48,7 @@ def write_new_anndata(
     model: Mapping[str, Any],
     *,
     overwrite: bool = False,
-    progress: Callable[[int, int | None], None] = lambda *_: None,
+    progress: RowProgress = lambda *_: None,
 ) -> None:
     """Write the rows of a store and their answers to a new ``.h5ad`` file.
 
@@ -99,9 +105,7 @@ def write_new_anndata(
         ) from error
 
 
-def _write_cells(
-    file: Any, dataset: xr.Dataset, progress: Callable[[int, int | None], None]
-) -> None:
+def _write_cells(file: h5py.File, dataset: xr.Dataset, progress: RowProgress) -> None:
     """Write X, obs and var without the answers, in anndata's encoding."""
     write_elem = optional_module("anndata.io", "cytometry").write_elem
     file.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
@@ -131,7 +135,7 @@ def _write_cells(
         progress(part.stop, rows)
 
 
-def _write_features(file: Any, dataset: xr.Dataset) -> None:
+def _write_features(file: h5py.File, dataset: xr.Dataset) -> None:
     """Write the names of the features and their alternative names."""
     var = file.create_group("var")
     _encode(var, "frame")
@@ -147,7 +151,7 @@ def _write_features(file: Any, dataset: xr.Dataset) -> None:
         _strings(var, name, len(texts))[:] = texts
 
 
-def _column(obs: Any, name: str, variable: xr.Variable) -> Any:
+def _column(obs: h5py.Group, name: str, variable: xr.Variable) -> h5py.Dataset:
     """Create a column of obs, and return the array of its values or codes."""
     categories = variable.attrs.get("categories")
     if categories is None:
@@ -159,14 +163,16 @@ def _column(obs: Any, name: str, variable: xr.Variable) -> Any:
     return _array(column, "codes", variable.shape, variable.dtype)
 
 
-def _array(parent: Any, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
+def _array(
+    parent: h5py.Group, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]
+) -> h5py.Dataset:
     """Create an array of numbers."""
     array = parent.create_dataset(name, shape=shape, dtype=dtype)
     _encode(array, "array")
     return array
 
 
-def _strings(parent: Any, name: str, length: int) -> Any:
+def _strings(parent: h5py.Group, name: str, length: int) -> h5py.Dataset:
     """Create an array of strings."""
     text = optional_module("h5py", "cytometry").string_dtype()
     array = parent.create_dataset(name, shape=(length,), dtype=text)
@@ -174,6 +180,6 @@ def _strings(parent: Any, name: str, length: int) -> Any:
     return array
 
 
-def _encode(element: Any, kind: str) -> None:
+def _encode(element: h5py.Group | h5py.Dataset, kind: str) -> None:
     """Set the encoding type and version that anndata reads an element by."""
     element.attrs["encoding-type"], element.attrs["encoding-version"] = _ENCODINGS[kind]

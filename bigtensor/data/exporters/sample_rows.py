@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bigtensor.data.stores.zarr_groups import open_whole_group, read_rows
 from bigtensor.errors import DataError
 
+if TYPE_CHECKING:
+    import zarr
+
 _BLOCK_ROWS = 1_048_576
+"""Codes that are read at once: 4 MiB of int32."""
 
 
 def rows_of_samples(cells: str | os.PathLike[str], rows: int) -> dict[str, tuple[int, int]]:
@@ -57,7 +61,7 @@ def rows_of_samples(cells: str | os.PathLike[str], rows: int) -> dict[str, tuple
     return {names[code]: place for code, place in places.items() if code >= 0}
 
 
-def _runs(codes: Any, rows: int) -> Iterator[tuple[int, int, int]]:
+def _runs(codes: zarr.Array[Any], rows: int) -> Iterator[tuple[int, int, int]]:
     """Yield runs of equal codes in blocks of rows: code, first row and the row after the last."""
     for start in range(0, rows, _BLOCK_ROWS):
         block = read_rows(codes, start, min(start + _BLOCK_ROWS, rows))

@@ -1,26 +1,39 @@
 """AnnData files (``.h5ad`` and ``.zarr``), read by row blocks without ever holding all of X."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from bigtensor.data.addresses.file_formats import optional_module, reading
 from bigtensor.data.anndata.columns import column_length, index_of, read_column
 from bigtensor.data.anndata.hdf5_files import open_hdf5
+from bigtensor.data.anndata.stored_elements import (
+    ColumnValues,
+    StoredArray,
+    StoredElement,
+    StoredGroup,
+)
 from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
 from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.data.values.sparse_matrices import check_csr, with_summed_duplicates
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, StoreReadError
 
+if TYPE_CHECKING:
+    from anndata.abc import CSRDataset
+    from scipy.sparse import csr_matrix
+
 
 def open_anndata(
-    path: "str | os.PathLike[str]",
+    path: str | os.PathLike[str],
     *,
     label: str | None = None,
     sample_id: str | None = None,
@@ -83,7 +96,7 @@ def open_anndata(
 
 
 def open_obs(
-    path: "str | os.PathLike[str]",
+    path: str | os.PathLike[str],
     *,
     label: str | None = None,
     sample_id: str | None = None,
@@ -146,25 +159,25 @@ def open_obs(
     return ImportSource(path, tuple(features), blocks, rows=rows, notes=notes)
 
 
-def _holds_names(column: Any) -> bool:
+def _holds_names(column: StoredElement) -> bool:
     """Return True for a stored column of categories, strings or truth values."""
     kind = str(column.attrs.get("encoding-type", ""))
     named = kind in ("categorical", "string-array", "nullable-string-array", "nullable-boolean")
     return named or getattr(getattr(column, "dtype", None), "kind", "") == "b"
 
 
-def _open_group(path: Path) -> AbstractContextManager[Any]:
+def _open_group(path: Path) -> AbstractContextManager[StoredGroup]:
     """Open the root group of either kind of file for reading."""
     if path.is_dir():
         try:
             return nullcontext(open_group(path))
         except StoreReadError as error:
             raise FileFormatError(f"{path} cannot be read as AnnData: {error}") from error
-    file: AbstractContextManager[Any] = open_hdf5(path)
+    file: AbstractContextManager[StoredGroup] = open_hdf5(path)
     return file
 
 
-def _check_is_anndata(path: Path, group: Any) -> None:
+def _check_is_anndata(path: Path, group: StoredGroup) -> None:
     """Refuse a file that is something else."""
     missing = [name for name in ("X", "obs", "var") if name not in group]
     if missing:
@@ -174,7 +187,7 @@ def _check_is_anndata(path: Path, group: Any) -> None:
         )
 
 
-def _shape(path: Path, matrix: Any) -> tuple[int, int]:
+def _shape(path: Path, matrix: StoredElement) -> tuple[int, int]:
     """Return the shape of X, refusing what cannot be read by rows."""
     kind = str(matrix.attrs.get("encoding-type", "array"))
     if kind == "csc_matrix":
@@ -188,23 +201,23 @@ def _shape(path: Path, matrix: Any) -> tuple[int, int]:
     return int(shape[0]), int(shape[1])
 
 
-def _row_reader(matrix: Any) -> Any:
+def _row_reader(matrix: StoredElement) -> StoredArray | CSRDataset:
     """Return something whose row slices are matrices."""
     if matrix.attrs.get("encoding-type") == "csr_matrix":
         return optional_module("anndata.io", "cytometry").sparse_dataset(matrix)
     return matrix
 
 
-def _dense(part: Any) -> NDArray[np.floating]:
+def _dense(part: NDArray[Any] | csr_matrix | csr_array) -> NDArray[np.floating]:
     """Return some rows as a dense array of floats."""
-    if hasattr(part, "toarray"):
+    if not isinstance(part, np.ndarray):
         check_csr(part)
-        part = with_summed_duplicates(part).toarray()
+        part = with_summed_duplicates(csr_array(part)).toarray()
     values: NDArray[Any] = np.asarray(part)
     return values if values.dtype.kind == "f" else values.astype(np.float64)
 
 
-def obs_column(path: Path, obs: Any, name: str, rows: int) -> Any:
+def obs_column(path: Path, obs: StoredGroup, name: str, rows: int) -> ColumnValues:
     """Read one column of obs, or say which there are."""
     if name not in obs:
         columns = [str(column) for column in obs.attrs.get("column-order", [])]

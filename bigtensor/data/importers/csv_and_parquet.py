@@ -1,9 +1,12 @@
 """CSV and Parquet tables, read by row blocks: numeric columns become features."""
 
+from __future__ import annotations
+
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -13,13 +16,19 @@ from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_n
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, Setting
 
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
 _ROWS_TO_GUESS_TYPES = 1000
+"""Rows that decide which columns hold numbers. Later cells that are none are an error."""
+
 _SURPLUS = "<surplus>"
 _SEPARATORS = {",", ";", "\t"}
 
 
 def open_csv(
-    path: "str | os.PathLike[str]",
+    path: str | os.PathLike[str],
     *,
     label: str | None = None,
     sample_id: str | None = None,
@@ -83,7 +92,7 @@ def open_csv(
 
 
 def open_parquet(
-    path: "str | os.PathLike[str]",
+    path: str | os.PathLike[str],
     *,
     label: str | None = None,
     sample_id: str | None = None,
@@ -156,7 +165,7 @@ def open_parquet(
     return ImportSource(path, features, blocks, rows=rows, notes=notes)
 
 
-def _is_numeric_arrow(arrow: Any, kind: Any) -> bool:
+def _is_numeric_arrow(arrow: ModuleType, kind: pa.DataType) -> bool:
     """Return True if an Arrow type can become a float without loss of meaning."""
     types = arrow.types
     return bool(
@@ -195,7 +204,7 @@ def _kept_columns(
 
 
 def _feature_columns(
-    path: Path, names: Sequence[str], numeric: set[str], rows: Any = None
+    path: Path, names: Sequence[str], numeric: set[str], rows: pd.DataFrame | None = None
 ) -> tuple[str, ...]:
     """Return the features, refusing columns that hold no numbers.
 
@@ -258,12 +267,14 @@ def _raise_better(row_error: FileFormatError | None, error: Exception) -> NoRetu
     raise row_error from error
 
 
-def _first_rows(text: CsvText, names: Sequence[str]) -> Any:
+def _first_rows(text: CsvText, names: Sequence[str]) -> pd.DataFrame:
     """Return the rows from which the types of the columns are guessed."""
     pandas = optional_module("pandas", "tables")
     with text.rows() as (_, body):
         try:
-            first = pandas.read_csv(body, nrows=_ROWS_TO_GUESS_TYPES, **_options(text, names))
+            first: pd.DataFrame = pandas.read_csv(
+                body, nrows=_ROWS_TO_GUESS_TYPES, **_options(text, names)
+            )
         except pandas.errors.ParserError as error:
             _raise_better(text.uneven_row(), error)
     if first.empty:
@@ -276,7 +287,7 @@ def _first_rows(text: CsvText, names: Sequence[str]) -> Any:
 
 def _frames(
     text: CsvText, names: Sequence[str], features: Sequence[str], rows: int
-) -> Iterator[Any]:
+) -> Iterator[pd.DataFrame]:
     """Yield blocks of checked rows."""
     pandas = optional_module("pandas", "tables")
     types = dict.fromkeys([*names, _SURPLUS], "object") | dict.fromkeys(features, "float64")
@@ -297,7 +308,7 @@ def _frames(
         _raise_better(_bad_number(text, features, options), error)
 
 
-def _check_rows(text: CsvText, frame: Any) -> bool:
+def _check_rows(text: CsvText, frame: pd.DataFrame) -> bool:
     """Raise an error for rows with more or fewer cells than the header; True if all were counted.
 
     pandas fills a short row, so that it looks like a row whose last cell is empty. Only where there
@@ -310,7 +321,7 @@ def _check_rows(text: CsvText, frame: Any) -> bool:
     return not even
 
 
-def _bad_cell(frame: Any, names: Sequence[str], first: int = 0) -> str | None:
+def _bad_cell(frame: pd.DataFrame, names: Sequence[str], first: int = 0) -> str | None:
     """Return in words the first cell that is not a number; rows are counted from ``first``."""
     pandas = optional_module("pandas", "tables")
     for name in names:

@@ -9,20 +9,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, TextIO
+from typing import IO, Any, TextIO
 
 from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.errors import FileFormatError
 
 
-def _open_plain(path: Path) -> Any:
+def _open_plain(path: Path) -> IO[bytes]:
     """Open a file that is not compressed."""
     return path.open("rb")
 
 
-def _open_zstandard(path: Path) -> Any:
+def _open_zstandard(path: Path) -> IO[bytes]:
     """Open a file that Zstandard compressed."""
-    return optional_module("zstandard").open(path, "rb")
+    file: IO[bytes] = optional_module("zstandard").open(path, "rb")
+    return file
 
 
 _DECOMPRESSORS: Mapping[str, Callable[[Path], Any]] = {

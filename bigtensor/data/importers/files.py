@@ -27,6 +27,7 @@ from bigtensor.data.importers.transforms import (
 )
 from bigtensor.data.stores.outputs import check_target
 from bigtensor.data.values.checked_casts import checked_cast
+from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatError, Message, ParameterError, Setting
 
 __all__ = ["Format", "ImportSummary", "fcs_defaults", "import_files"]
@@ -55,7 +56,10 @@ _OPENERS: Mapping[str, Callable[..., ImportSource]] = {
 }
 
 FLUORESCENCE_COFACTOR = 150.0
+"""Usual cofactor of arcsinh for flow cytometry."""
+
 MASS_CYTOMETRY_COFACTOR = 5.0
+"""Usual cofactor of arcsinh for mass cytometry."""
 
 
 def import_files(
@@ -79,7 +83,7 @@ def import_files(
     dtype: DTypeLike = "float32",
     keep_raw: bool = False,
     overwrite: bool = False,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: RowProgress | None = None,
 ) -> ImportSummary:
     """Import files into one Zarr store, row block by row block.
 

@@ -1,7 +1,7 @@
 """Import job: open files to one Zarr store."""
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.addresses.store_address import Address
 from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.importers.rounded_integers import RoundedIntegers
@@ -16,6 +17,7 @@ from bigtensor.data.importers.sequence_ids import SequenceIds
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
 from bigtensor.data.importers.transforms import Transform
 from bigtensor.data.stores.layout import SampleStoreWriter, chunk_rows
+from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatWarning, Setting
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
@@ -98,7 +100,7 @@ class ImportJob:
         dtype: DTypeLike,
         keep_raw: bool,
         overwrite: bool,
-        progress: Callable[[int, int | None], None] | None,
+        progress: RowProgress | None,
     ) -> ImportSummary:
         """Write the store.
 
@@ -219,16 +221,14 @@ class ImportJob:
             for block in source.blocks(chunk_rows(len(source.features), 8)):
                 yield name, columns, block
 
-    def _values(self, block: ImportBlock, columns: list[int]) -> NDArray[np.float64]:
+    def _values(self, block: ImportBlock, columns: list[int]) -> FloatArray:
         """Return the values of the features, transformed."""
         values = _columns(block.values, columns)
         changed = [j for j, name in enumerate(self.features) if name not in self.linear]
         values[:, changed] = self.transform(values[:, changed])
         return values
 
-    def _check_range(
-        self, name: str, values: NDArray[np.float64], dtype: DTypeLike, first: int
-    ) -> None:
+    def _check_range(self, name: str, values: FloatArray, dtype: DTypeLike, first: int) -> None:
         """Raise a DataError for numbers that overflow in the type of the store.
 
         Rows are counted from ``first``, that of the block in its file.
@@ -315,7 +315,7 @@ def sample_names(files: Sequence[Path]) -> tuple[str, ...]:
     )
 
 
-def _columns(values: NDArray[np.floating], columns: list[int]) -> NDArray[np.float64]:
+def _columns(values: NDArray[np.floating], columns: list[int]) -> FloatArray:
     """Return some columns as a copy."""
     return values[:, columns].astype(np.float64)
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.values.checked_casts import are_whole
 from bigtensor.errors import Message, Setting
 
@@ -29,7 +30,7 @@ class RoundedIntegers:
         self._features, self._rounds = features, np.dtype(dtype) == np.float32
         self._places = dict[str, str]()
 
-    def record(self, file: str, values: NDArray[np.float64], first: int) -> None:
+    def record(self, file: str, values: FloatArray, first: int) -> None:
         """Record the first integer of every feature that is rounded.
 
         Parameters

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IntArray
+from bigtensor.data.importers.source import name_of_value
 from bigtensor.errors import DataError, Setting
 
 
@@ -32,7 +34,7 @@ class SequenceIds:
         """The name of each code; None where the ids are integers themselves."""
         return None if not self._codes else [name for _, name in self._codes]
 
-    def encode(self, ids: NDArray[Any], file: str, first: int) -> NDArray[np.int64]:
+    def encode(self, ids: NDArray[Any], file: str, first: int) -> IntArray:
         """Return the ids of a block as integers.
 
         Parameters
@@ -50,7 +52,7 @@ class SequenceIds:
             When a row has no id, or a name follows on integers.
         """
         starts = np.flatnonzero(np.concatenate([[True], ids[1:] != ids[:-1]])[: len(ids)])
-        names = [_name(value) for value in ids[starts].tolist()]
+        names = [name_of_value(value) for value in ids[starts].tolist()]
         if "" in names:
             row = first + int(starts[names.index("")])
             raise DataError(
@@ -62,7 +64,7 @@ class SequenceIds:
             self._as_integers = all(map(_is_integer, names))
         return np.repeat(self._integers(names, file), np.diff(starts, append=len(ids)))
 
-    def _integers(self, names: list[str], file: str) -> NDArray[np.int64]:
+    def _integers(self, names: list[str], file: str) -> IntArray:
         """Return an integer for every name."""
         if not self._as_integers:
             code_by_name = self._codes
@@ -76,14 +78,6 @@ class SequenceIds:
                 + f" holds {other!r} after integers; give all sequences integers, or all names"
             )
         return np.array([int(name) for name in names], np.int64)
-
-
-def _name(value: Any) -> str:
-    """Return the name of a value, empty if it is missing."""
-    if value is None or value != value:
-        return ""
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value)
 
 
 def _is_integer(name: str) -> bool:

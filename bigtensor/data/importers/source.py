@@ -91,12 +91,12 @@ class Categories:
         """
         codes = np.empty(len(values), dtype=np.int32)
         for i, value in enumerate(values.tolist()):
-            name = _name(value)
+            name = name_of_value(value)
             codes[i] = self._codes.setdefault(name, len(self._codes)) if name else -1
         return codes
 
 
-def _name(value: Any) -> str:
+def name_of_value(value: object) -> str:
     """Return the name of a value, empty if it is missing."""
     if value is None or value != value:
         return ""

@@ -11,8 +11,9 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import ParameterError, Setting
 
 _SCATTER_OR_TIME = re.compile(
@@ -20,16 +21,17 @@ _SCATTER_OR_TIME = re.compile(
 )
 
 _NEWTON_STEPS = 60
+"""Bound of the Newton steps of one value, which end when a step is a rounding error."""
 
 
 class Transform(Protocol):
     """A strictly increasing function of one value, applied to each element."""
 
-    def __call__(self, values: ArrayLike) -> NDArray[np.float64]:
+    def __call__(self, values: ArrayLike) -> FloatArray:
         """Transform values of the linear scale."""
         ...
 
-    def inverse(self, values: ArrayLike) -> NDArray[np.float64]:
+    def inverse(self, values: ArrayLike) -> FloatArray:
         """Return transformed values to the linear scale."""
         ...
 
@@ -42,7 +44,7 @@ class Transform(Protocol):
 class Linear:
     """The identity."""
 
-    def __call__(self, values: ArrayLike) -> NDArray[np.float64]:
+    def __call__(self, values: ArrayLike) -> FloatArray:
         """Return a float copy of the values.
 
         Parameters
@@ -52,7 +54,7 @@ class Linear:
         """
         return np.array(values, dtype=np.float64)
 
-    def inverse(self, values: ArrayLike) -> NDArray[np.float64]:
+    def inverse(self, values: ArrayLike) -> FloatArray:
         """Return a float copy of the values.
 
         Parameters
@@ -93,7 +95,7 @@ class Arcsinh:
                 Setting("cofactor") + f" must be positive and finite, not {self.cofactor}"
             )
 
-    def __call__(self, values: ArrayLike) -> NDArray[np.float64]:
+    def __call__(self, values: ArrayLike) -> FloatArray:
         """Transform values of the linear scale.
 
         Parameters
@@ -107,10 +109,10 @@ class Arcsinh:
             ``arcsinh(values / cofactor)``.
         """
         linear = np.asarray(values, dtype=np.float64)
-        result: NDArray[np.float64] = np.arcsinh(linear / np.asarray(self.cofactor))
+        result: FloatArray = np.arcsinh(linear / np.asarray(self.cofactor))
         return result
 
-    def inverse(self, values: ArrayLike) -> NDArray[np.float64]:
+    def inverse(self, values: ArrayLike) -> FloatArray:
         """Return transformed values to the linear scale.
 
         Parameters
@@ -124,7 +126,7 @@ class Arcsinh:
             ``cofactor * sinh(values)``.
         """
         transformed = np.asarray(values, dtype=np.float64)
-        result: NDArray[np.float64] = np.sinh(transformed) * np.asarray(self.cofactor)
+        result: FloatArray = np.sinh(transformed) * np.asarray(self.cofactor)
         return result
 
     def parameters(self) -> dict[str, Any]:
@@ -189,7 +191,7 @@ class Logicle:
         P = self.T / (math.expm1(b * top) - ratio * math.expm1(-d * top))
         return b, d, x1, P, ratio * P
 
-    def __call__(self, values: ArrayLike) -> NDArray[np.float64]:
+    def __call__(self, values: ArrayLike) -> FloatArray:
         """Transform values of the linear scale.
 
         Parameters
@@ -219,7 +221,7 @@ class Logicle:
         u = x1 + np.copysign(u, linear)
         return np.where(np.isfinite(linear), u, linear)
 
-    def inverse(self, values: ArrayLike) -> NDArray[np.float64]:
+    def inverse(self, values: ArrayLike) -> FloatArray:
         """Return transformed values to the linear scale.
 
         Parameters

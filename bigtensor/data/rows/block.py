@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
+
 Values = Any
 """A dense ``(rows, features)`` array of floats or integer codes, or a CSR array of counts."""
 
@@ -55,17 +57,17 @@ class Block:
     slices: Mapping[str, slice]
     start: int
     rows: int
-    weight: NDArray[np.float64] | None = None
+    weight: FloatArray | None = None
     sequence: NDArray[Any] | None = None
     group: NDArray[Any] | None = None
-    index: NDArray[np.int64] | None = None
+    index: IntArray | None = None
     source_start: int = 0
 
     def view(self, name: str) -> Values:
         """Return the columns of one view: ``(rows + halo, d)``, not a copy."""
         return self.values[:, self.slices[name]]
 
-    def row_index(self) -> NDArray[np.int64]:
+    def row_index(self) -> IntArray:
         """Return the global index of every row of this block: ``(rows,)`` int64."""
         return self._index()[: self.rows]
 
@@ -155,7 +157,7 @@ class Block:
             index=self._index()[mask],
         )
 
-    def _index(self) -> NDArray[np.int64]:
+    def _index(self) -> IntArray:
         """Return the global index of every row that is shown."""
         if self.index is not None:
             return self.index

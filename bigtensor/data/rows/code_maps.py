@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IntArray
 from bigtensor.data.rows.block import UNKNOWN_CODE
 from bigtensor.data.sources.row_sources import Source
 from bigtensor.data.values.categories import MISSING_CODE, counted_categories
@@ -161,7 +162,7 @@ def _table(names: Sequence[str], target_names: Sequence[str]) -> NDArray[np.int3
     return np.array([*(places.get(name, UNKNOWN_CODE) for name in names), MISSING_CODE], np.int32)
 
 
-def _occurring_codes(sources: Sequence[Source], feature: str) -> NDArray[np.int64]:
+def _occurring_codes(sources: Sequence[Source], feature: str) -> IntArray:
     """Return the codes that a feature has in rows in memory, each once."""
     columns = (
         np.asarray(source.read(0, source.rows).values[:, source.features.index(feature)])

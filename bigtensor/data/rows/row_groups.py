@@ -11,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.addresses.read_errors import read_variable
+from bigtensor.data.rows.data_like import RowVariableLike
 from bigtensor.data.rows.row_variables import named_variable
 from bigtensor.data.rows.samples import RowGroups, Samples
 from bigtensor.data.sources.anndata_source import AnndataFileSource
@@ -32,7 +33,9 @@ _STEP = 2**20
 """Rows that are looked at together for the values of a variable without categories."""
 
 
-def with_groups(samples: Samples, parts: Sequence[Any], groups: Any, sample_dim: str) -> Samples:
+def with_groups(
+    samples: Samples, parts: Sequence[object], groups: str | RowVariableLike, sample_dim: str
+) -> Samples:
     """Return samples whose blocks show the group of every row, beside its sequence.
 
     Parameters
@@ -93,7 +96,9 @@ def with_groups(samples: Samples, parts: Sequence[Any], groups: Any, sample_dim:
     return replace(samples, sources=sources, groups=RowGroups(name, names))
 
 
-def _groups_by_source(samples: Samples, groups: Any, sample_dim: str) -> list[xr.DataArray]:
+def _groups_by_source(
+    samples: Samples, groups: RowVariableLike, sample_dim: str
+) -> list[xr.DataArray]:
     """Return the groups of every row in memory, source by source."""
     attrs = groups.attrs if isinstance(groups, xr.DataArray) else {}
     array = np.asarray(groups)
@@ -159,12 +164,11 @@ def _distinct(piece: xr.DataArray, source: Source, name: str) -> set[Any]:
     return distinct
 
 
-def _in_words(value: Any) -> str:
+def _in_words(value: object) -> str:
     """Return the name of a value."""
     if isinstance(value, bytes):
         return value.decode(errors="replace")
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if whole else value)
+    return str(int(value) if isinstance(value, float) and value.is_integer() else value)
 
 
 def _coded(source: Source, variable: xr.DataArray, coding: Coding) -> Source:

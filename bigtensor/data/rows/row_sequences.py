@@ -8,12 +8,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IntArray
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.addresses.repeated_reads import ReadTally, read_repeatedly
+from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
 from bigtensor.data.rows.row_variables import named_variable
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.anndata_source import AnndataFileSource
@@ -22,6 +25,12 @@ from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source, 
 from bigtensor.data.sources.xarray_source import XarraySource
 from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.data.values.integer_ids import integer_ids
+from bigtensor.data.values.lazy_arrays import (
+    Table,
+    is_arrow_table,
+    is_lazy_array,
+    is_table,
+)
 from bigtensor.data.values.matrices import is_lazy_table
 from bigtensor.errors import DataError, ParameterError, Setting
 
@@ -63,7 +72,7 @@ class Lengths:
             )
         object.__setattr__(self, "rows", lengths)
 
-    def ids(self, rows: int) -> NDArray[np.int64]:
+    def ids(self, rows: int) -> IntArray:
         """Return the position of the sequence of every row: ``(rows,)``.
 
         Raises
@@ -81,7 +90,9 @@ class Lengths:
         return np.repeat(np.arange(len(self.rows), dtype=np.int64), self.rows)
 
 
-def in_sequences(data: Any, sequence: Any, lengths: Any) -> tuple[Any, Any]:
+def in_sequences(
+    data: DataLike, sequence: str | RowVariableLike | None, lengths: npt.ArrayLike | None
+) -> tuple[DataLike, str | RowVariableLike | Lengths | None]:
     """Return data without a column of ids, and what says where sequences end.
 
     Parameters
@@ -119,7 +130,9 @@ def in_sequences(data: Any, sequence: Any, lengths: Any) -> tuple[Any, Any]:
     return without_id_column(data, sequence)
 
 
-def without_id_column(data: Any, sequence: Any) -> tuple[Any, Any]:
+def without_id_column(
+    data: DataLike, sequence: str | RowVariableLike | Lengths | None
+) -> tuple[DataLike, str | RowVariableLike | Lengths | None]:
     """Return tables without their column of ids, and the ids; other data as they are.
 
     Parameters
@@ -137,8 +150,9 @@ def without_id_column(data: Any, sequence: Any) -> tuple[Any, Any]:
     if not isinstance(sequence, str):
         return data, sequence
     several = isinstance(data, list | tuple)
-    tables = list(data) if several else [data]
-    if not tables or not all(_is_table(table) for table in tables):
+    data_sets: list[object] = [*data] if isinstance(data, list | tuple) else [data]
+    tables = [table for table in data_sets if is_table(table)]
+    if not tables or len(tables) < len(data_sets):
         return data, sequence
     parts = [_split(table, sequence) for table in tables]
     if not several:
@@ -147,7 +161,10 @@ def without_id_column(data: Any, sequence: Any) -> tuple[Any, Any]:
 
 
 def with_sequences(
-    samples: Samples, parts: Sequence[Any], sequence: Any, sample_dim: str
+    samples: Samples,
+    parts: Sequence[object],
+    sequence: str | RowVariableLike | Lengths,
+    sample_dim: str,
 ) -> Samples:
     """Return samples whose blocks show the sequence of every row.
 
@@ -253,16 +270,9 @@ def _pieces_of_ids(source: Source) -> Iterator[NDArray[Any]]:
             yield np.asarray(ids)
 
 
-def _is_table(data: Any) -> bool:
-    """Return True for a table with named columns: a pandas, polars or pyarrow table."""
-    return hasattr(data, "columns") and hasattr(data, "__getitem__")
-
-
-def _split(table: Any, name: str) -> tuple[Any, Any]:
+def _split(table: Table, name: str) -> tuple[DataSetLike, RowVariableLike]:
     """Return a table without a column, and the column as an array."""
-    # pyarrow calls the data of the columns "columns", and takes a list of names by select alone
-    is_arrow = hasattr(table, "column_names")
-    columns = table.column_names if is_arrow else table.columns
+    columns = [*(table.column_names if is_arrow_table(table) else table.columns)]
     others = [column for column in columns if column != name]
     if len(others) == len(columns):
         raise DataError(
@@ -271,22 +281,24 @@ def _split(table: Any, name: str) -> tuple[Any, Any]:
             + f"; it has {[str(column) for column in others]}"
         )
     column = table[name]
+    if is_arrow_table(table):
+        return table.select(others), np.asarray(column)
     if not is_lazy_table(table):
-        return table.select(others) if is_arrow else table[others], np.asarray(column)
+        return table[others], np.asarray(column)
     if not isinstance(column.dtype, np.dtype):
         # Dask warns of what it does with types of pandas
         column = column.astype(object)
     return table[others], column.to_dask_array(lengths=True)
 
 
-def _ids_by_source(samples: Samples, sequence: Any, sample_dim: str) -> list[xr.DataArray]:
+def _ids_by_source(
+    samples: Samples, sequence: RowVariableLike | Lengths, sample_dim: str
+) -> list[xr.DataArray]:
     """Return the ids of every row, source by source."""
-    if isinstance(sequence, Lengths):
-        sequence = sequence.ids(samples.rows)
-    attrs = sequence.attrs if isinstance(sequence, xr.DataArray) else {}
-    array = sequence.data if isinstance(sequence, xr.DataArray) else sequence
-    if not hasattr(array, "__dask_graph__"):
-        array = np.asarray(array)
+    ids = sequence.ids(samples.rows) if isinstance(sequence, Lengths) else sequence
+    attrs = ids.attrs if isinstance(ids, xr.DataArray) else {}
+    values = ids.data if isinstance(ids, xr.DataArray) else ids
+    array = values if is_lazy_array(values) else np.asarray(values)
     if array.shape != (samples.rows,):
         raise ParameterError(
             Setting("sequence")
@@ -363,13 +375,14 @@ def _integers(ids: NDArray[Any], owner: str) -> tuple[NDArray[Any], tuple[str, .
     return codes.astype(np.int64), tuple(map(str, names))
 
 
-def _listed_names(categories: Any) -> tuple[str, ...] | None:
+def _listed_names(categories: object) -> tuple[str, ...] | None:
     """Return the names of codes in an attribute; None where there are none."""
-    listed = isinstance(categories, list | tuple | np.ndarray)
-    return tuple(map(str, categories)) if listed else None
+    if not isinstance(categories, list | tuple | np.ndarray):
+        return None
+    return tuple(map(str, categories))
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """Return a parameter in words that do not grow with it."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:77]}..."

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import xarray as xr
 
@@ -15,7 +14,7 @@ from bigtensor.errors import DataError
 
 
 def named_variable(
-    source: Source, part: Any, name: str, sample_dim: str, remedy: str
+    source: Source, part: object, name: str, sample_dim: str, remedy: str
 ) -> xr.DataArray:
     """Return a named variable along the samples, unread where it lies in a store of samples.
 
@@ -53,7 +52,7 @@ def named_variable(
     )
 
 
-def _dataset(source: Source, part: Any) -> xr.Dataset:
+def _dataset(source: Source, part: object) -> xr.Dataset:
     """Return the Dataset with the row variables of a source."""
     if isinstance(part, xr.Dataset):
         return part

@@ -8,12 +8,15 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
+from bigtensor.data.rows.data_like import RowVariableLike
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.weight_totals import weight_totals
 from bigtensor.data.sources.csr_source import CsrSource
 from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source
 from bigtensor.data.sources.xarray_source import XarraySource
+from bigtensor.data.values.lazy_arrays import is_lazy_array
 from bigtensor.data.values.plain_arrays import without_mask
 from bigtensor.data.values.weight_meanings import RELATIVE
 from bigtensor.errors import DataError, Setting, WeightWarning
@@ -40,7 +43,7 @@ def check_weight_dtype(dtype: np.dtype[Any], owner: str) -> None:
         raise DataError(f"{owner} holds {dtype}; expected one real number a row")
 
 
-def with_weight(samples: Samples, weight: Any) -> Samples:
+def with_weight(samples: Samples, weight: RowVariableLike) -> Samples:
     """Attach sample weights to rows in memory or in a graph.
 
     Parameters
@@ -55,9 +58,9 @@ def with_weight(samples: Samples, weight: Any) -> Samples:
     DataError
         When the weights are no numbers, not one a row, all zero, or the rows lie in a store.
     """
-    weight = weight.data if isinstance(weight, xr.DataArray) else weight
-    lazy = hasattr(weight, "__dask_graph__") and isinstance(samples.sources[0], LazySource)
-    weights = weight if lazy else _as_numbers(weight)
+    values = weight.data if isinstance(weight, xr.DataArray) else weight
+    lazy_rows = isinstance(samples.sources[0], LazySource)
+    weights = values if lazy_rows and is_lazy_array(values) else _as_numbers(values)
     check_weight_dtype(weights.dtype, "sample_weight")
     if weights.shape != (samples.rows,):
         raise DataError(
@@ -71,15 +74,17 @@ def with_weight(samples: Samples, weight: Any) -> Samples:
             "its variable 'weight' along the sample dimension"
         )
     weights = weights.astype(np.float64, copy=False)
-    if not lazy and not np.any(weights):
+    if isinstance(weights, np.ndarray) and not np.any(weights):
         raise DataError(
             "every sample weight is zero; give at least one row a positive weight, or leave the "
             "weights out"
         )
     if isinstance(source, XarraySource):
         source = replace(source, weight=xr.DataArray(weights, dims=[source.sample_dim]))
-    elif isinstance(source, ArraySource | CsrSource | LazySource):
+    elif isinstance(source, LazySource):
         source = replace(source, weight=weights)
+    elif isinstance(source, ArraySource | CsrSource):
+        source = replace(source, weight=np.asarray(weights))
     return replace(samples, sources=(source,))
 
 
@@ -133,7 +138,7 @@ def with_meaning(samples: Samples, meaning: str) -> Samples:
     return replace(samples, total_weight=totals.total)
 
 
-def _as_numbers(weight: Any) -> Any:
+def _as_numbers(weight: RowVariableLike) -> NDArray[Any]:
     """Return weights as an array; objects become numbers where they are numbers."""
     try:
         array = np.asarray(without_mask(weight))

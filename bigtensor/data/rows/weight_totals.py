@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.addresses.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.sources.row_sources import Source
 from bigtensor.data.values.plain_arrays import without_mask
@@ -54,7 +54,7 @@ def weight_totals(sources: Iterable[Source]) -> WeightTotals:
     return WeightTotals(int(rows.sum()), float(total.sum()), float(effective_rows))
 
 
-def _positive_weights(sources: Iterable[Source]) -> Iterator[NDArray[np.float64]]:
+def _positive_weights(sources: Iterable[Source]) -> Iterator[FloatArray]:
     """Read the weights part by part, and yield those that are positive and finite."""
     for source in sources:
         for start in range(0, source.rows, _READ_ROWS):

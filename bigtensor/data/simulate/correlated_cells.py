@@ -6,18 +6,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 from scipy.spatial.distance import pdist
 
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.data.simulate.rows import (
-    FloatArray,
     Progress,
     RowBlock,
+    Simulation,
     block_bounds,
+    block_generator,
     check_integer,
     check_positive,
-    gather,
-    write,
+    true_parameters,
 )
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.random_states import RandomState, integer_seed
@@ -27,6 +27,7 @@ SHARES = (0.4, 0.25, 0.15, 0.09, 0.05, 0.03, 0.016, 0.009, 0.0045, 0.0005)
 """Shares of ten populations, from two cells in five to one in two thousand."""
 
 _CORRELATIONS = (0.3, 0.7)
+"""Range of the magnitude of the correlations of a population."""
 
 # Streams of randomness: each purpose has its own, so that none shifts another.
 _PARAMETERS, _LABELS, _VALUES, _OUTLIERS = range(4)
@@ -97,10 +98,9 @@ def correlated_cells(
     >>> int((cells["label"] < 0).sum())
     5
     """
-    truth, blocks, codes = _simulation(
+    return _simulation(
         rows, shares, markers, separation, outliers, outlier_distance, random_state
-    )
-    return gather(truth, blocks, rows, np.float32, codes)
+    ).dataset()
 
 
 def write_correlated_cells(
@@ -136,10 +136,10 @@ def write_correlated_cells(
     OutputError
         If the store exists or cannot be written.
     """
-    truth, blocks, codes = _simulation(
+    simulation = _simulation(
         rows, shares, markers, separation, outliers, outlier_distance, random_state
     )
-    write(path, truth, blocks, rows, np.float32, codes, overwrite=overwrite, progress=progress)
+    simulation.write(path, overwrite=overwrite, progress=progress)
 
 
 def _simulation(
@@ -150,8 +150,8 @@ def _simulation(
     outliers: int,
     outlier_distance: float,
     random_state: RandomState,
-) -> tuple[xr.Dataset, Iterator[RowBlock], dict[str, list[str]]]:
-    """Check the parameters; return the truth, the blocks of rows and the categories."""
+) -> Simulation:
+    """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     check_integer("markers", markers, 2)
     check_integer("outliers", outliers, 0)
@@ -170,27 +170,23 @@ def _simulation(
         raise ParameterError(
             Setting("outlier_distance") + f" must not be negative, not {outlier_distance!r}"
         )
-    cells = _draw_populations(_stream(seed, _PARAMETERS), np.asarray(shares), markers, separation)
-    truth = xr.Dataset(
+    cells = _draw_populations(
+        block_generator(seed, _PARAMETERS), np.asarray(shares), markers, separation
+    )
+    truth = true_parameters(
+        "correlated_cells",
         {
             "true_weights": ("component", cells.shares),
             "true_means": (("component", FEATURE_DIM), cells.means),
             "true_covariances": (("component", FEATURE_DIM, "other_feature"), cells.covariances),
         },
-        coords={
-            "component": np.arange(len(cells.shares)),
-            FEATURE_DIM: [f"marker{j + 1}" for j in range(markers)],
-        },
-        attrs={"simulator": "correlated_cells", "random_state": seed},
+        [f"marker{j + 1}" for j in range(markers)],
+        seed=seed,
     )
-    places = np.sort(_stream(seed, _OUTLIERS).choice(rows, outliers, replace=False))
+    places = np.sort(block_generator(seed, _OUTLIERS).choice(rows, outliers, replace=False))
     names = [f"population{h + 1}" for h in range(len(cells.shares))]
-    return truth, _blocks(seed, cells, rows, places, outlier_distance), {"label": names}
-
-
-def _stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:
-    """Return the generator of one purpose in one block of rows."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, block)))
+    blocks = _blocks(seed, cells, rows, places, outlier_distance)
+    return Simulation(truth, blocks, rows, np.float32, {"label": names})
 
 
 def _draw_populations(
@@ -213,16 +209,16 @@ def _blocks(
     seed: int,
     cells: _Populations,
     rows: int,
-    outlier_rows: NDArray[np.intp],
+    outlier_rows: IndexArray,
     outlier_distance: float,
 ) -> Iterator[RowBlock]:
     """Yield the rows."""
     factors = np.linalg.cholesky(cells.covariances)
     for block, (start, stop) in enumerate(block_bounds(rows)):
-        label = _stream(seed, _LABELS, block).choice(
+        label = block_generator(seed, _LABELS, block).choice(
             len(cells.shares), size=stop - start, p=cells.shares
         )
-        rng = _stream(seed, _VALUES, block)
+        rng = block_generator(seed, _VALUES, block)
         noise = rng.standard_normal((stop - start, cells.means.shape[1]))
         values = cells.means[label]
         for h, factor in enumerate(factors):

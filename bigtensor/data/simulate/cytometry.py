@@ -13,18 +13,19 @@ from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
+from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.data.simulate.rows import (
     BLOCK_ROWS,
-    FloatArray,
     Progress,
     RowBlock,
+    Simulation,
     block_bounds,
+    block_generator,
     check_integer,
-    gather,
-    write,
+    true_parameters,
 )
 from bigtensor.data.simulate.truth import feature_truth
 from bigtensor.data.stores.layout import FEATURE_DIM
@@ -47,7 +48,10 @@ _LOCATIONS = np.array([0.3, 2.3, 4.3])
 _LOCATION_SPREADS = np.array([0.15, 0.3, 0.4])
 _LEVEL_SHARES = np.array([0.5, 0.2, 0.3])
 _SMALLEST_TO_LARGEST = 1 / 80
+"""Size of the smallest population, relative to the largest."""
+
 _DIRICHLET_CONCENTRATION = 200.0
+"""Sum of the parameters of the Dirichlet distribution of the shares of a sample."""
 
 
 @dataclass(frozen=True)
@@ -115,8 +119,7 @@ def cytometry(
     >>> [str(name) for name in cells["feature"].values]
     ['CD3', 'CD4', 'CD8', 'CD19', 'CD45', 'CD56']
     """
-    truth, blocks, codes = _simulation(rows, n_components, markers, samples, random_state)
-    return gather(truth, blocks, rows, np.float32, codes)
+    return _simulation(rows, n_components, markers, samples, random_state).dataset()
 
 
 def write_cytometry(
@@ -150,8 +153,8 @@ def write_cytometry(
     OutputError
         If the store exists or cannot be written.
     """
-    truth, blocks, codes = _simulation(rows, n_components, markers, samples, random_state)
-    write(path, truth, blocks, rows, np.float32, codes, overwrite=overwrite, progress=progress)
+    simulation = _simulation(rows, n_components, markers, samples, random_state)
+    simulation.write(path, overwrite=overwrite, progress=progress)
 
 
 def cytometry_density(dataset: xr.Dataset, feature: str, points: ArrayLike) -> FloatArray:
@@ -188,8 +191,8 @@ def cytometry_density(dataset: xr.Dataset, feature: str, points: ArrayLike) -> F
 
 def _simulation(
     rows: int, n_components: int, markers: int, samples: int, random_state: RandomState
-) -> tuple[xr.Dataset, Iterator[RowBlock], dict[str, list[str]]]:
-    """Check the parameters; return the truth, the blocks of rows and the categories."""
+) -> Simulation:
+    """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     check_integer("n_components", n_components, 1)
     check_integer("markers", markers, 1)
@@ -201,10 +204,11 @@ def _simulation(
             f"{n_components} were asked for; give more markers or fewer components"
         )
     names = [*_MARKERS, *(f"marker{j + 1}" for j in range(len(_MARKERS), markers))][:markers]
-    cells = _draw_populations(_stream(seed, _PARAMETERS), n_components, names, samples)
+    cells = _draw_populations(block_generator(seed, _PARAMETERS), n_components, names, samples)
     specimens = [f"sample{s + 1}" for s in range(samples)]
     shapes = (cells.locations, cells.scales, cells.skews, cells.tails)
-    truth = xr.Dataset(
+    truth = true_parameters(
+        "cytometry",
         {
             "true_weights": ("component", cells.sample_weights.mean(axis=0)),
             "true_sample_weights": (("specimen", "component"), cells.sample_weights),
@@ -213,20 +217,13 @@ def _simulation(
                 for name, values in zip(_SHAPES, shapes, strict=True)
             },
         },
-        coords={
-            "component": np.arange(n_components),
-            # Objects are stored as strings of any length; fixed ones have no Zarr v3 specification.
-            "specimen": np.array(specimens, dtype=object),
-            FEATURE_DIM: names,
-        },
-        attrs={"simulator": "cytometry", "random_state": seed},
+        names,
+        seed=seed,
+        # Objects are stored as strings of any length; fixed ones have no Zarr v3 specification.
+        coords={"specimen": np.array(specimens, dtype=object)},
     )
-    return truth, _blocks(seed, cells, rows), {"label": cells.names, "sample_id": specimens}
-
-
-def _stream(seed: int, purpose: int, block: int = 0) -> np.random.Generator:
-    """Return the generator of one purpose in one block of rows."""
-    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(purpose, block)))
+    codes = {"label": cells.names, "sample_id": specimens}
+    return Simulation(truth, _blocks(seed, cells, rows), rows, np.float32, codes)
 
 
 def _draw_populations(
@@ -254,7 +251,7 @@ def _draw_populations(
     return _Populations(names, weights, locations, scales, skews, tails)
 
 
-def _draw_patterns(rng: np.random.Generator, k: int, markers: int) -> NDArray[np.intp]:
+def _draw_patterns(rng: np.random.Generator, k: int, markers: int) -> IndexArray:
     """Draw (k, markers) levels 0, 1, 2: distinct rows, a whole step in one marker apart if found.
 
     Candidates come in batches; the first that differs by two levels in total from all earlier
@@ -283,8 +280,8 @@ def _blocks(seed: int, cells: _Populations, rows: int) -> Iterator[RowBlock]:
     for block, (start, stop) in enumerate(block_bounds(rows)):
         values, gathered = space[:, : stop - start]
         sample_id = np.arange(start, stop) * samples // rows
-        label = _draw_labels(_stream(seed, _LABELS, block), cumulative, sample_id)
-        _stream(seed, _VALUES, block).standard_normal(out=values, dtype=np.float32)
+        label = _draw_labels(block_generator(seed, _LABELS, block), cumulative, sample_id)
+        block_generator(seed, _VALUES, block).standard_normal(out=values, dtype=np.float32)
         np.arcsinh(values, out=values)
         np.multiply(values, stretch.take(label, 0, gathered, "clip"), out=values)
         np.add(values, shift.take(label, 0, gathered, "clip"), out=values)
@@ -295,8 +292,8 @@ def _blocks(seed: int, cells: _Populations, rows: int) -> Iterator[RowBlock]:
 
 
 def _draw_labels(
-    rng: np.random.Generator, cumulative: FloatArray, sample_id: NDArray[np.int64]
-) -> NDArray[np.intp]:
+    rng: np.random.Generator, cumulative: FloatArray, sample_id: IntArray
+) -> IndexArray:
     """Draw the population of every row from the proportions of its sample; ids ascend."""
     uniform = rng.random(len(sample_id))
     label = np.empty(len(sample_id), np.intp)

@@ -2,37 +2,25 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.data.simulate.rows import (
-    FloatArray,
     Progress,
     RowBlock,
+    Simulation,
     block_bounds,
     check_integer,
     check_positive,
-    gather,
-    write,
+    code_names,
+    true_parameters,
 )
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.categories import MISSING_CODE, MOST_CATEGORIES
 from bigtensor.data.values.random_states import RandomState, integer_seed
 from bigtensor.errors import ParameterError, Setting
-
-
-@dataclass(frozen=True)
-class _Simulation:
-    """Truth, rows to come, and the types and names of both."""
-
-    truth: xr.Dataset
-    blocks: Iterator[RowBlock]
-    dtype: str
-    codes: dict[str, list[str]]
-    categories: dict[str, tuple[str, ...]]
 
 
 def discrete_mixture(
@@ -92,17 +80,9 @@ def discrete_mixture(
     >>> data["X"].dtype, data["true_probabilities"].shape
     (dtype('int8'), (3, 4, 3))
     """
-    simulation = _simulation(
+    return _simulation(
         rows, n_components, n_categories, views, concentration, missing, random_state
-    )
-    return gather(
-        simulation.truth,
-        simulation.blocks,
-        rows,
-        simulation.dtype,
-        simulation.codes,
-        simulation.categories,
-    )
+    ).dataset()
 
 
 def write_discrete_mixture(
@@ -141,17 +121,7 @@ def write_discrete_mixture(
     simulation = _simulation(
         rows, n_components, n_categories, views, concentration, missing, random_state
     )
-    write(
-        path,
-        simulation.truth,
-        simulation.blocks,
-        rows,
-        simulation.dtype,
-        simulation.codes,
-        overwrite=overwrite,
-        progress=progress,
-        categories=simulation.categories,
-    )
+    simulation.write(path, overwrite=overwrite, progress=progress)
 
 
 def _simulation(
@@ -162,7 +132,7 @@ def _simulation(
     concentration: float,
     missing: float,
     random_state: RandomState,
-) -> _Simulation:
+) -> Simulation:
     """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     k = check_integer("n_components", n_components, 1)
@@ -184,26 +154,23 @@ def _simulation(
         [rng.dirichlet(np.full(n, concentration), size=k).T for _ in range(views)]
     )
     features = [f"view{t + 1}" for t in range(views)]
-    truth = xr.Dataset(
+    truth = true_parameters(
+        "discrete_mixture",
         {
             "true_weights": ("component", weights),
             "true_probabilities": ((FEATURE_DIM, "category", "component"), probabilities),
         },
-        coords={"component": np.arange(k), FEATURE_DIM: features},
-        attrs={
-            "simulator": "discrete_mixture",
-            "concentration": float(concentration),
-            "missing": float(missing),
-            "random_state": seed,
-        },
+        features,
+        seed=seed,
+        attrs={"concentration": float(concentration), "missing": float(missing)},
     )
-    categories = {feature: tuple(map(str, range(n))) for feature in features}
-    return _Simulation(
+    return Simulation(
         truth,
         _blocks(rng, weights, probabilities, float(missing), rows),
-        str(np.min_scalar_type(-n)),
-        {"label": [f"component {h}" for h in range(k)]},
-        categories,
+        rows,
+        np.min_scalar_type(-n),
+        {"label": code_names("component", k)},
+        {feature: tuple(map(str, range(n))) for feature in features},
     )
 
 
@@ -231,6 +198,6 @@ def _blocks(
         yield {"X": codes, "label": label}
 
 
-def _drawn(rng: np.random.Generator, p: FloatArray, rows: int) -> NDArray[np.intp]:
+def _drawn(rng: np.random.Generator, p: FloatArray, rows: int) -> IndexArray:
     """Draw codes by inversion of the distribution."""
     return np.searchsorted(np.cumsum(p)[:-1], rng.random(rows), side="right")

@@ -1,16 +1,14 @@
 """Gaussian mixtures with one spherical covariance, and more components than features if need be."""
 
 import os
-from collections.abc import Iterator
+from dataclasses import replace
 
 import xarray as xr
 
-from bigtensor.data.simulate.noisy_columns import component_names, simulation
+from bigtensor.data.simulate.noisy_columns import noisy_columns
 from bigtensor.data.simulate.rows import (
     Progress,
-    RowBlock,
-    gather,
-    write,
+    Simulation,
 )
 from bigtensor.data.values.random_states import RandomState
 
@@ -63,8 +61,7 @@ def gaussian_mixture(
     >>> data["true_means"].shape
     (4, 6)
     """
-    truth, blocks = _simulation(rows, n_components, n_features, noise, random_state)
-    return gather(truth, blocks, rows, "float32", component_names(truth))
+    return _simulation(rows, n_components, n_features, noise, random_state).dataset()
 
 
 def write_gaussian_mixture(
@@ -98,16 +95,17 @@ def write_gaussian_mixture(
     OutputError
         If the store exists or cannot be written.
     """
-    truth, blocks = _simulation(rows, n_components, n_features, noise, random_state)
-    names = component_names(truth)
-    write(path, truth, blocks, rows, "float32", names, overwrite=overwrite, progress=progress)
+    simulation = _simulation(rows, n_components, n_features, noise, random_state)
+    simulation.write(path, overwrite=overwrite, progress=progress)
 
 
 def _simulation(
     rows: int, n_components: int, n_features: int, noise: float, random_state: RandomState
-) -> tuple[xr.Dataset, Iterator[RowBlock]]:
+) -> Simulation:
     """Return the truth, with the variance of a feature, and the rows to come."""
-    truth, blocks = simulation(
+    simulation = noisy_columns(
         "gaussian_mixture", rows, n_components, n_features, noise, random_state, views=("x",)
     )
-    return truth.assign_attrs(variance=truth.attrs["noise"] ** 2 / n_features), blocks
+    truth = simulation.truth
+    variance = truth.attrs["noise"] ** 2 / n_features
+    return replace(simulation, truth=truth.assign_attrs(variance=variance))

@@ -8,19 +8,20 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.data.simulate.rows import (
-    FloatArray,
     Progress,
     RowBlock,
+    Simulation,
     block_bounds,
     check_integer,
     check_positive,
-    gather,
-    write,
+    code_names,
+    true_parameters,
 )
-from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.categories import MISSING_CODE, MOST_CATEGORIES
 from bigtensor.data.values.random_states import RandomState, integer_seed
+from bigtensor.descending_order import descending_order
 from bigtensor.errors import ParameterError, Setting
 
 FEATURE = "symbol"
@@ -33,17 +34,6 @@ class _Chain:
     initial: FloatArray
     transition: FloatArray
     emission: FloatArray
-
-
-@dataclass(frozen=True)
-class _Simulation:
-    """Truth, rows to come, and the types and names of both."""
-
-    truth: xr.Dataset
-    blocks: Iterator[RowBlock]
-    dtype: str
-    codes: dict[str, list[str] | None]
-    categories: dict[str, tuple[str, ...]]
 
 
 def hidden_markov(
@@ -104,10 +94,9 @@ def hidden_markov(
     >>> data["X"].dtype, int(data["sequence"][-1]), data["true_emission"].shape
     (dtype('int8'), 4, (3, 4))
     """
-    made = _simulation(
+    return _simulation(
         rows, n_components, n_symbols, sequences, concentration, stay, missing, random_state
-    )
-    return gather(made.truth, made.blocks, rows, made.dtype, made.codes, made.categories)
+    ).dataset()
 
 
 def write_hidden_markov(
@@ -144,20 +133,10 @@ def write_hidden_markov(
     OutputError
         If the store exists or cannot be written.
     """
-    made = _simulation(
+    simulation = _simulation(
         rows, n_components, n_symbols, sequences, concentration, stay, missing, random_state
     )
-    write(
-        path,
-        made.truth,
-        made.blocks,
-        rows,
-        made.dtype,
-        made.codes,
-        overwrite=overwrite,
-        progress=progress,
-        categories=made.categories,
-    )
+    simulation.write(path, overwrite=overwrite, progress=progress)
 
 
 def _simulation(
@@ -169,7 +148,7 @@ def _simulation(
     stay: float,
     missing: float,
     random_state: RandomState,
-) -> _Simulation:
+) -> Simulation:
     """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     k = check_integer("n_components", n_components, 1)
@@ -188,26 +167,28 @@ def _simulation(
             raise ParameterError(Setting(name) + f" must be from 0 to less than 1, not {share!r}")
     rng = np.random.default_rng(seed)
     chain = _drawn_chain(rng, k, n, float(concentration), float(stay))
-    truth = xr.Dataset(
+    truth = true_parameters(
+        "hidden_markov",
         {
             "true_initial": ("state", chain.initial),
             "true_transition": (("state", "next_state"), chain.transition),
             "true_emission": (("state", "category"), chain.emission),
         },
-        coords={"state": np.arange(k), FEATURE_DIM: [FEATURE]},
+        [FEATURE],
+        seed=seed,
+        component_dim="state",
         attrs={
-            "simulator": "hidden_markov",
             "concentration": float(concentration),
             "stay": float(stay),
             "missing": float(missing),
-            "random_state": seed,
         },
     )
-    return _Simulation(
+    return Simulation(
         truth,
         _blocks(rng, chain, rows, -(-rows // sequences), float(missing)),
-        str(np.min_scalar_type(-n)),
-        {"sequence": None, "label": [f"state {state}" for state in range(k)]},
+        rows,
+        np.min_scalar_type(-n),
+        {"sequence": None, "label": code_names("state", k)},
         {FEATURE: tuple(map(str, range(n)))},
     )
 
@@ -220,7 +201,7 @@ def _drawn_chain(
     transition = stay * np.eye(k) + (1 - stay) * rng.dirichlet(np.full(k, concentration), size=k)
     emission = rng.dirichlet(np.full(n, concentration), size=k)
     share = np.linalg.matrix_power(transition, 2**20)[0]
-    order = np.argsort(-share, kind="stable")
+    order = descending_order(share)
     return _Chain(initial[order], transition[np.ix_(order, order)], emission[order])
 
 
@@ -245,7 +226,7 @@ def _blocks(
 
 def _states(
     uniform: FloatArray, begins: NDArray[np.bool_], chain: _Chain, before: int
-) -> NDArray[np.intp]:
+) -> IndexArray:
     """Draw the states of consecutive rows, after the state before them.
 
     A step is a map of states, by its own random number; that of a first step is constant. The
@@ -260,6 +241,6 @@ def _states(
     return np.asarray(steps[:, before])
 
 
-def _inverse(probabilities: FloatArray, uniform: FloatArray) -> NDArray[np.intp]:
+def _inverse(probabilities: FloatArray, uniform: FloatArray) -> IndexArray:
     """Draw by inversion of a distribution."""
     return np.searchsorted(np.cumsum(probabilities)[:-1], uniform, side="right")

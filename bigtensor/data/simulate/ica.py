@@ -6,14 +6,14 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.simulate.rows import (
-    FloatArray,
     Progress,
     RowBlock,
+    Simulation,
     block_bounds,
     check_integer,
-    gather,
-    write,
+    true_parameters,
 )
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.random_states import RandomState, integer_seed
@@ -76,8 +76,7 @@ def ica(
     >>> data["X"].shape, data["true_mixing"].shape
     ((1000, 4), (4, 6))
     """
-    truth, blocks = _simulation(rows, n_components, n_features, noise, sources, random_state)
-    return gather(truth, blocks, rows, "float32", {})
+    return _simulation(rows, n_components, n_features, noise, sources, random_state).dataset()
 
 
 def write_ica(
@@ -112,8 +111,8 @@ def write_ica(
     OutputError
         If the store exists or cannot be written.
     """
-    truth, blocks = _simulation(rows, n_components, n_features, noise, sources, random_state)
-    write(path, truth, blocks, rows, "float32", {}, overwrite=overwrite, progress=progress)
+    simulation = _simulation(rows, n_components, n_features, noise, sources, random_state)
+    simulation.write(path, overwrite=overwrite, progress=progress)
 
 
 def _simulation(
@@ -123,7 +122,7 @@ def _simulation(
     noise: float,
     sources: str,
     random_state: RandomState,
-) -> tuple[xr.Dataset, Iterator[RowBlock]]:
+) -> Simulation:
     """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     k = check_integer("n_components", n_components, 1)
@@ -140,20 +139,17 @@ def _simulation(
     mixing /= np.linalg.norm(mixing, axis=0)
     deviations = np.exp(rng.uniform(-1, 1, d))
     deviations *= noise / np.sqrt(np.mean(deviations**2))
-    truth = xr.Dataset(
+    truth = true_parameters(
+        "ica",
         {
             "true_mixing": ((FEATURE_DIM, "component"), mixing),
             "true_noise": (FEATURE_DIM, deviations),
         },
-        coords={"component": np.arange(k), FEATURE_DIM: [f"x{i}" for i in range(d)]},
-        attrs={
-            "simulator": "ica",
-            "noise": float(noise),
-            "sources": sources,
-            "random_state": seed,
-        },
+        [f"x{i}" for i in range(d)],
+        seed=seed,
+        attrs={"noise": float(noise), "sources": sources},
     )
-    return truth, _blocks(rng, mixing, deviations, sources, rows)
+    return Simulation(truth, _blocks(rng, mixing, deviations, sources, rows), rows, np.float32)
 
 
 def _blocks(

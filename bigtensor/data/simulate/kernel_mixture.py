@@ -7,22 +7,23 @@ Variable Models*, ICML 2014, sec. 5.
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.simulate.rows import (
-    FloatArray,
     Progress,
     RowBlock,
+    Simulation,
     block_bounds,
     check_integer,
     check_positive,
-    gather,
-    write,
+    code_names,
+    true_parameters,
 )
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.random_states import RandomState, integer_seed
@@ -107,10 +108,9 @@ def kernel_mixture(
     >>> data["true_weights"].values.round(3)
     array([0.167, 0.333, 0.5  ])
     """
-    truth, blocks = _simulation(
+    return _simulation(
         rows, n_components, family, separation, views, symmetric, random_state, gamma_shape
-    )
-    return gather(truth, blocks, rows, np.float64, _codes(n_components))
+    ).dataset()
 
 
 def write_kernel_mixture(
@@ -150,16 +150,10 @@ def write_kernel_mixture(
     OutputError
         If the store exists or cannot be written.
     """
-    truth, blocks = _simulation(
+    simulation = _simulation(
         rows, n_components, family, separation, views, symmetric, random_state, gamma_shape
     )
-    codes = _codes(n_components)
-    write(path, truth, blocks, rows, dtype, codes, overwrite=overwrite, progress=progress)
-
-
-def _codes(n_components: int) -> dict[str, list[str]]:
-    """Names of the label codes."""
-    return {"label": [f"component {h}" for h in range(n_components)]}
+    replace(simulation, dtype=dtype).write(path, overwrite=overwrite, progress=progress)
 
 
 def _simulation(
@@ -171,8 +165,8 @@ def _simulation(
     symmetric: bool,
     random_state: RandomState,
     gamma_shape: float,
-) -> tuple[xr.Dataset, Iterator[RowBlock]]:
-    """Check the parameters; return the truth and the blocks of rows to come."""
+) -> Simulation:
+    """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     check_integer("n_components", n_components, 1)
     check_integer("views", views, 1)
@@ -186,27 +180,25 @@ def _simulation(
         rng, n_components, family, float(separation), views, symmetric, float(gamma_shape)
     )
     grid = ("component", FEATURE_DIM)
-    truth = xr.Dataset(
+    truth = true_parameters(
+        "kernel_mixture",
         {
             "true_weights": ("component", parameters.weights),
             "true_means": (grid, parameters.means),
             "true_sds": (grid, parameters.sds),
             "true_is_gamma": (grid, parameters.is_gamma),
         },
-        coords={
-            "component": np.arange(n_components),
-            FEATURE_DIM: [f"view{t + 1}" for t in range(views)],
-        },
+        [f"view{t + 1}" for t in range(views)],
+        seed=seed,
         attrs={
-            "simulator": "kernel_mixture",
             "family": family,
             "separation": float(separation),
             "symmetric": bool(symmetric),
             "gamma_shape": float(gamma_shape),
-            "random_state": seed,
         },
     )
-    return truth, _blocks(rng, parameters, rows)
+    codes = {"label": code_names("component", n_components)}
+    return Simulation(truth, _blocks(rng, parameters, rows), rows, np.float64, codes)
 
 
 def _draw_parameters(

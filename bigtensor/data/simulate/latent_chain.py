@@ -8,14 +8,15 @@ from collections.abc import Iterator
 import numpy as np
 import xarray as xr
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.simulate.rows import (
-    FloatArray,
     Progress,
     RowBlock,
+    Simulation,
     block_bounds,
     check_integer,
-    gather,
-    write,
+    code_names,
+    true_parameters,
 )
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.random_states import RandomState, integer_seed
@@ -75,8 +76,7 @@ def latent_chain(
     >>> latent_chain_density(data, data["X"].values).shape
     (1000,)
     """
-    truth, blocks = _simulation(rows, n_components, n_features, stay, random_state)
-    return gather(truth, blocks, rows, "float32", _state_names(truth))
+    return _simulation(rows, n_components, n_features, stay, random_state).dataset()
 
 
 def write_latent_chain(
@@ -110,9 +110,8 @@ def write_latent_chain(
     OutputError
         If the store exists or cannot be written.
     """
-    truth, blocks = _simulation(rows, n_components, n_features, stay, random_state)
-    codes = _state_names(truth)
-    write(path, truth, blocks, rows, "float32", codes, overwrite=overwrite, progress=progress)
+    simulation = _simulation(rows, n_components, n_features, stay, random_state)
+    simulation.write(path, overwrite=overwrite, progress=progress)
 
 
 def latent_chain_density(truth: xr.Dataset, values: FloatArray) -> FloatArray:
@@ -143,7 +142,7 @@ def latent_chain_density(truth: xr.Dataset, values: FloatArray) -> FloatArray:
 
 def _simulation(
     rows: int, n_components: int, n_features: int, stay: float, random_state: RandomState
-) -> tuple[xr.Dataset, Iterator[RowBlock]]:
+) -> Simulation:
     """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     k = check_integer("n_components", n_components, 1)
@@ -155,18 +154,21 @@ def _simulation(
     points = np.linspace(-_OUTERMOST, _OUTERMOST, k) if k > 1 else np.zeros(1)
     means = np.stack([rng.permutation(points) for _ in range(d)])
     transition = stay * np.eye(k) + (1 - stay) * rng.dirichlet(np.ones(k), k)
-    truth = xr.Dataset(
+    truth = true_parameters(
+        "latent_chain",
         {
             "true_means": ((FEATURE_DIM, "component"), means),
             "true_transition": (("component", "next_component"), transition),
         },
-        coords={"component": np.arange(k), FEATURE_DIM: [f"x{j}" for j in range(d)]},
-        attrs={"simulator": "latent_chain", "stay": float(stay), "random_state": seed},
+        [f"x{j}" for j in range(d)],
+        seed=seed,
+        attrs={"stay": float(stay)},
     )
-    return truth, _rows(rng, means, transition, rows)
+    codes = {"label": code_names("state", k)}
+    return Simulation(truth, _blocks(rng, means, transition, rows), rows, np.float32, codes)
 
 
-def _rows(
+def _blocks(
     rng: np.random.Generator, means: FloatArray, transition: FloatArray, rows: int
 ) -> Iterator[RowBlock]:
     """Yield rows and the states of their first variable."""
@@ -182,8 +184,3 @@ def _rows(
                 state = np.minimum(state, k - 1)
             values[:, j] += means[j, state].astype(np.float32)
         yield {"X": values.astype(np.float32, copy=False), "label": first}
-
-
-def _state_names(truth: xr.Dataset) -> dict[str, list[str]]:
-    """Return the names of the states of the first variable."""
-    return {"label": [f"state {h}" for h in range(truth.sizes["component"])]}

@@ -1,17 +1,15 @@
 """Mixtures of three views whose components are columns, with more components than features."""
 
 import os
-from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import xarray as xr
 
-from bigtensor.data.simulate.noisy_columns import component_names, simulation
+from bigtensor.data.simulate.noisy_columns import noisy_columns
 from bigtensor.data.simulate.rows import (
     Progress,
-    RowBlock,
-    gather,
-    write,
+    Simulation,
 )
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.random_states import RandomState
@@ -67,8 +65,7 @@ def linear_mixture(
     >>> data["true_means"].shape
     (12, 6)
     """
-    truth, blocks = _simulation(rows, n_components, n_features, noise, random_state)
-    return gather(truth, blocks, rows, "float32", component_names(truth))
+    return _simulation(rows, n_components, n_features, noise, random_state).dataset()
 
 
 def write_linear_mixture(
@@ -102,17 +99,17 @@ def write_linear_mixture(
     OutputError
         If the store exists or cannot be written.
     """
-    truth, blocks = _simulation(rows, n_components, n_features, noise, random_state)
-    codes = component_names(truth)
-    write(path, truth, blocks, rows, "float32", codes, overwrite=overwrite, progress=progress)
+    simulation = _simulation(rows, n_components, n_features, noise, random_state)
+    simulation.write(path, overwrite=overwrite, progress=progress)
 
 
 def _simulation(
     rows: int, n_components: int, n_features: int, noise: float, random_state: RandomState
-) -> tuple[xr.Dataset, Iterator[RowBlock]]:
+) -> Simulation:
     """Return the truth, with the views of the features, and the rows to come."""
-    truth, blocks = simulation(
+    simulation = noisy_columns(
         "linear_mixture", rows, n_components, n_features, noise, random_state, views=_VIEWS
     )
     view_of_feature = np.repeat(np.array(_VIEWS, object), n_features)
-    return truth.assign_coords(view=(FEATURE_DIM, view_of_feature)), blocks
+    truth = simulation.truth.assign_coords(view=(FEATURE_DIM, view_of_feature))
+    return replace(simulation, truth=truth)

@@ -5,20 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-import xarray as xr
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.simulate.rows import (
-    FloatArray,
     RowBlock,
+    Simulation,
     block_bounds,
     check_integer,
     check_positive,
+    code_names,
+    true_parameters,
 )
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.random_states import RandomState, integer_seed
 
 
-def simulation(
+def noisy_columns(
     simulator: str,
     rows: int,
     n_components: int,
@@ -27,7 +29,7 @@ def simulation(
     random_state: RandomState,
     *,
     views: tuple[str, ...],
-) -> tuple[xr.Dataset, Iterator[RowBlock]]:
+) -> Simulation:
     """Check the parameters; return the truth and the rows to come.
 
     Parameters
@@ -57,18 +59,18 @@ def simulation(
     seed = integer_seed(random_state)
     rng = np.random.default_rng(seed)
     means = _unit_columns(rng, (len(views), d, k)).reshape(-1, k)
-    truth = xr.Dataset(
+    truth = true_parameters(
+        simulator,
         {
             "true_weights": ("component", np.full(k, 1 / k)),
             "true_means": ((FEATURE_DIM, "component"), means),
         },
-        coords={
-            "component": np.arange(k),
-            FEATURE_DIM: [f"{view}{i}" for view in views for i in range(d)],
-        },
-        attrs={"simulator": simulator, "noise": float(noise), "random_state": seed},
+        [f"{view}{i}" for view in views for i in range(d)],
+        seed=seed,
+        attrs={"noise": float(noise)},
     )
-    return truth, _noisy_columns(rng, means, float(noise) / np.sqrt(d), rows)
+    blocks = _blocks(rng, means, float(noise) / np.sqrt(d), rows)
+    return Simulation(truth, blocks, rows, np.float32, {"label": code_names("component", k)})
 
 
 def _unit_columns(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
@@ -82,7 +84,7 @@ def _unit_columns(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArra
     return columns
 
 
-def _noisy_columns(
+def _blocks(
     rng: np.random.Generator, means: FloatArray, deviation: float, rows: int
 ) -> Iterator[RowBlock]:
     """Yield rows and their labels.
@@ -97,8 +99,3 @@ def _noisy_columns(
         values *= np.float32(deviation)
         values += transposed[label]
         yield {"X": values, "label": label}
-
-
-def component_names(truth: xr.Dataset) -> dict[str, list[str]]:
-    """Return the names of the labels."""
-    return {"label": [f"component {h}" for h in range(truth.sizes["component"])]}

@@ -1,7 +1,10 @@
 """Rows generated in blocks of a fixed size, gathered in memory or written to a store."""
 
+from __future__ import annotations
+
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,11 +16,11 @@ from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM, SampleStoreWri
 from bigtensor.data.stores.outputs import check_room, check_target, write_errors
 from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.errors import ParameterError, Setting
+from bigtensor.purpose_seeds import purpose_sequence
 
 BLOCK_ROWS = 65_536
 """Rows generated at once. Part of what a seed means: another value would give other rows."""
 
-FloatArray = NDArray[np.float64]
 RowBlock = Mapping[str, NDArray[Any]]
 """``X`` and the variables along the samples of consecutive rows; overwritten by the next block."""
 
@@ -44,74 +47,132 @@ def block_bounds(rows: int) -> Iterator[tuple[int, int]]:
         yield start, min(start + BLOCK_ROWS, rows)
 
 
-def gather(
-    truth: xr.Dataset,
-    blocks: Iterable[RowBlock],
-    rows: int,
-    dtype: DTypeLike,
-    codes: Mapping[str, list[str] | None],
-    categories: Categories | None = None,
-) -> xr.Dataset:
-    """Return the truth together with all rows.
-
-    ``codes`` names the categories of int32 variables along the samples, or says None of those that
-    are numbers; ``categories`` names those of the features of integers.
-    """
-    X = np.empty((rows, truth.sizes[FEATURE_DIM]), dtype)
-    variables = {name: np.empty(rows, np.int32) for name in codes}
-    start = 0
-    for block in blocks:
-        stop = start + len(block["X"])
-        X[start:stop] = block["X"]
-        for name, values in variables.items():
-            values[start:stop] = block[name]
-        start = stop
-    attrs = {} if categories is None else {ATTRIBUTE: dict(categories)}
-    rowwise: dict[str, Any] = {"X": ((SAMPLE_DIM, FEATURE_DIM), X, attrs)}
-    for name, values in variables.items():
-        rowwise[name] = (SAMPLE_DIM, values, _named(codes[name]))
-    return truth.assign(rowwise)
+def block_generator(seed: int, purpose: int, block: int = 0) -> np.random.Generator:
+    """Return the generator of one purpose in one block of rows, independent of all others."""
+    return np.random.default_rng(purpose_sequence(seed, (purpose, block)))
 
 
-def write(
-    path: str | os.PathLike[str],
-    truth: xr.Dataset,
-    blocks: Iterable[RowBlock],
-    rows: int,
-    dtype: DTypeLike,
-    codes: Mapping[str, list[str] | None],
+def code_names(kind: str, n_codes: int) -> list[str]:
+    """Return the names of consecutive codes: ``component 0``, ``component 1``, ..."""
+    return [f"{kind} {code}" for code in range(n_codes)]
+
+
+def true_parameters(
+    simulator: str,
+    variables: Mapping[str, tuple[str | tuple[str, ...], NDArray[Any]]],
+    features: Sequence[str],
     *,
-    overwrite: bool,
-    progress: Progress | None,
-    categories: Categories | None = None,
-) -> None:
-    """Write the data set of :func:`gather` to a Zarr store that appears when it is whole."""
-    check_target(path, overwrite=overwrite)
-    # The noise of X does not compress. All else does, and is left out.
-    check_room(path, rows * truth.sizes[FEATURE_DIM] * np.dtype(dtype).itemsize)
-    with (
-        write_errors(path),
-        SampleStoreWriter(
-            path,
-            [str(name) for name in truth[FEATURE_DIM].values],
-            dtype=dtype,
-            rows=rows,
-            row_variables={name: ("int32", _named(codes[name])) for name in codes},
-            attrs={str(name): value for name, value in truth.attrs.items()},
-            overwrite=overwrite,
-        ) as store,
-    ):
-        store.add(truth.drop_vars(FEATURE_DIM))
-        done = 0
-        for block in blocks:
-            store.append(block["X"], **{name: block[name] for name in codes})
-            done += len(block["X"])
-            if progress is not None:
-                progress(done, rows)
-        if categories is not None:
-            store.set_feature_categories(categories)
+    seed: int,
+    component_dim: str = "component",
+    coords: Mapping[str, NDArray[Any]] | None = None,
+    attrs: Mapping[str, object] | None = None,
+) -> xr.Dataset:
+    """Return the truth of simulated data, which rows are added to.
+
+    Parameters
+    ----------
+    simulator : str
+        Name of the simulator, an attribute of the data.
+    variables : mapping of str to (dims, array)
+        True parameters by name.
+    features : sequence of str
+        Names of the features.
+    seed : int
+        Seed of the rows, the attribute ``random_state``.
+    component_dim : str
+        Dimension of the components, which are numbered.
+    coords : mapping of str to array, optional
+        Further coordinates.
+    attrs : mapping, optional
+        Further attributes: parameters of the simulator.
+    """
+    n_components = xr.Dataset(variables).sizes[component_dim]
+    return xr.Dataset(
+        variables,
+        coords={
+            component_dim: np.arange(n_components),
+            **(coords or {}),
+            FEATURE_DIM: [*features],
+        },
+        attrs={"simulator": simulator, **(attrs or {}), "random_state": seed},
+    )
 
 
-def _named(categories: list[str] | None) -> dict[str, list[str]]:
-    """Return the attributes of a variable along the samples."""
-    return {} if categories is None else {"categories": categories}
+@dataclass(frozen=True, eq=False)
+class Simulation:
+    """Truth of simulated data, and the rows to come, which can be drawn once.
+
+    Attributes
+    ----------
+    truth : Dataset
+        Of `true_parameters`.
+    blocks : iterable of mappings
+        Consecutive blocks of rows.
+    rows : int
+        Number of rows of all blocks.
+    dtype : dtype
+        Of ``X``.
+    codes : mapping of str to list of str or None
+        Categories of int32 variables along the samples; None of a variable of numbers.
+    categories : mapping, optional
+        Categories of the features, if ``X`` holds codes.
+    """
+
+    truth: xr.Dataset
+    blocks: Iterable[RowBlock]
+    rows: int
+    dtype: DTypeLike
+    codes: Mapping[str, list[str] | None] = field(default_factory=dict)
+    categories: Categories | None = None
+
+    def dataset(self) -> xr.Dataset:
+        """Return the truth together with all rows, in memory."""
+        X = np.empty((self.rows, self.truth.sizes[FEATURE_DIM]), self.dtype)
+        variables = {name: np.empty(self.rows, np.int32) for name in self.codes}
+        start = 0
+        for block in self.blocks:
+            stop = start + len(block["X"])
+            X[start:stop] = block["X"]
+            for name, values in variables.items():
+                values[start:stop] = block[name]
+            start = stop
+        attrs = {} if self.categories is None else {ATTRIBUTE: dict(self.categories)}
+        rowwise: dict[str, Any] = {"X": ((SAMPLE_DIM, FEATURE_DIM), X, attrs)}
+        for name, values in variables.items():
+            rowwise[name] = (SAMPLE_DIM, values, self._attributes(name))
+        return self.truth.assign(rowwise)
+
+    def write(
+        self, path: str | os.PathLike[str], *, overwrite: bool, progress: Progress | None
+    ) -> None:
+        """Write the data of `dataset` to a Zarr store that appears when it is whole."""
+        check_target(path, overwrite=overwrite)
+        # The noise of X does not compress. All else does, and is left out.
+        n_values = self.rows * self.truth.sizes[FEATURE_DIM]
+        check_room(path, n_values * np.dtype(self.dtype).itemsize)
+        with (
+            write_errors(path),
+            SampleStoreWriter(
+                path,
+                [str(name) for name in self.truth[FEATURE_DIM].values],
+                dtype=self.dtype,
+                rows=self.rows,
+                row_variables={name: ("int32", self._attributes(name)) for name in self.codes},
+                attrs={str(name): value for name, value in self.truth.attrs.items()},
+                overwrite=overwrite,
+            ) as store,
+        ):
+            store.add(self.truth.drop_vars(FEATURE_DIM))
+            done = 0
+            for block in self.blocks:
+                store.append(block["X"], **{name: block[name] for name in self.codes})
+                done += len(block["X"])
+                if progress is not None:
+                    progress(done, self.rows)
+            if self.categories is not None:
+                store.set_feature_categories(self.categories)
+
+    def _attributes(self, name: str) -> dict[str, list[str]]:
+        """Return the attributes of a variable along the samples."""
+        categories = self.codes[name]
+        return {} if categories is None else {"categories": categories}

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.addresses.file_formats import optional_module
-from bigtensor.data.simulate.rows import (
-    FloatArray,
-    Progress,
-    block_bounds,
-    check_integer,
-    check_positive,
-)
+from bigtensor.data.simulate.rows import Progress, block_bounds, check_integer, check_positive
 from bigtensor.data.stores.count_stores import CountStoreWriter
 from bigtensor.data.values.random_states import RandomState, integer_seed
 from bigtensor.errors import ParameterError, Setting
+
+if TYPE_CHECKING:
+    from anndata import AnnData
 
 FREQUENCIES = ("zipf", "uniform")
 """Frequencies of words over all topics: one over the rank, or equal."""
@@ -29,7 +26,10 @@ CONCENTRATION = 0.1
 """Parameter of the Dirichlet distribution of the words of a topic, of a word of mean frequency."""
 
 _LEAST_PARAMETER = 1e-3
+"""Smallest parameter of the Dirichlet distribution of the words of a topic."""
+
 _LEAST_LENGTH = 3
+"""Words of the shortest document: a shorter one has no triple of words."""
 
 
 def topics(
@@ -40,7 +40,7 @@ def topics(
     concentration: float = 1.0,
     frequencies: str = "zipf",
     random_state: RandomState = 0,
-) -> Any:
+) -> AnnData:
     """Draw documents from a model of latent Dirichlet allocation.
 
     Topics are drawn from a Dirichlet distribution whose parameters are 0.1 times the relative
@@ -187,12 +187,10 @@ def _blocks(
         yield _counts(rng, topic_lengths, levels), shares
 
 
-def _counts(
-    rng: np.random.Generator, topic_lengths: NDArray[np.int64], levels: FloatArray
-) -> csr_array:
+def _counts(rng: np.random.Generator, topic_lengths: IntArray, levels: FloatArray) -> csr_array:
     """Draw the words of documents, given how many of every topic they have."""
     n, V = len(topic_lengths), len(levels)
-    places = list[NDArray[np.int64]]()
+    places = list[IntArray]()
     for j, numbers in enumerate(topic_lengths.T):
         drawn = rng.random(int(numbers.sum())) * levels[-1, j]
         words = np.minimum(np.searchsorted(levels[:, j], drawn, side="right"), V - 1)

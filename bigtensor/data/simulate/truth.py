@@ -8,13 +8,18 @@ from numpy.typing import ArrayLike
 from scipy import stats
 from scipy.optimize import linear_sum_assignment
 
-from bigtensor.data.simulate.rows import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.errors import DataError, ParameterError
 
 _GRID_POINTS = 1000
+"""Points on which densities are compared."""
+
 _BINS_PER_BANDWIDTH = 32
+"""Bins of the counted values of a large component; see `labelled_kernel_density`."""
+
 _KERNEL_VALUES = 2**20
+"""Kernel values that are in memory at once: 8 MiB."""
 
 
 def feature_truth(dataset: xr.Dataset, names: Sequence[str], feature: str) -> list[FloatArray]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 from xarray.backends import BackendArray
 from xarray.core import indexing
 
@@ -19,10 +19,15 @@ from bigtensor.data.sources.csr_source import StoredCsrSource, is_sparse
 from bigtensor.data.sources.row_sources import Source
 from bigtensor.errors import DataError
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bigtensor.data.anndata.stored_elements import ColumnValues
+
 FEATURE_DIM, VALUES = "feature", "X"
 
 
-def has_obs(source: Source, data: Any) -> bool:
+def has_obs(source: Source, data: object) -> bool:
     """Return True if columns of ``obs`` lie beside the rows.
 
     Parameters
@@ -35,7 +40,7 @@ def has_obs(source: Source, data: Any) -> bool:
     return isinstance(source, AnndataFileSource | StoredCsrSource) or is_anndata(data)
 
 
-def obs_variable(source: Source, data: Any, name: str, sample_dim: str) -> xr.DataArray:
+def obs_variable(source: Source, data: object, name: str, sample_dim: str) -> xr.DataArray:
     """Return a column of ``obs`` along the samples.
 
     Parameters
@@ -69,7 +74,7 @@ def obs_variable(source: Source, data: Any, name: str, sample_dim: str) -> xr.Da
     return _as_variable(_column(source, data, name), name, sample_dim)
 
 
-def obs_columns(source: Source, data: Any) -> list[str]:
+def obs_columns(source: Source, data: object) -> list[str]:
     """Return the names of the columns of ``obs``."""
     if is_anndata(data):
         return [str(name) for name in data.obs.columns]
@@ -81,7 +86,7 @@ def obs_columns(source: Source, data: Any) -> list[str]:
         return [name for name in order if name in stored]
 
 
-def anndata_dataset(source: Source, data: Any, sample_dim: str) -> xr.Dataset:
+def anndata_dataset(source: Source, data: object, sample_dim: str) -> xr.Dataset:
     """Return rows and the columns of ``obs`` as a Dataset, without reading a row.
 
     Parameters
@@ -126,13 +131,14 @@ class SourceArray(BackendArray):
         self.shape = (source.rows, len(source.features))
         self.dtype = source.dtype
 
-    def __getitem__(self, key: Any) -> Any:
+    def __getitem__(self, key: indexing.ExplicitIndexer) -> NDArray[Any]:
         """Return the values at an indexer of xarray."""
-        return indexing.explicit_indexing_adapter(
+        values: NDArray[Any] = indexing.explicit_indexing_adapter(
             key, self.shape, indexing.IndexingSupport.BASIC, self._read
         )
+        return values
 
-    def _read(self, key: Sequence[Any]) -> Any:
+    def _read(self, key: tuple[Any, ...]) -> NDArray[Any]:
         """Read the smallest range of rows that covers the key."""
         rows, columns = key
         positions = np.atleast_1d(np.arange(self.source.rows)[rows])
@@ -140,14 +146,15 @@ class SourceArray(BackendArray):
             return np.empty((0, self.shape[1]), self.dtype)[:, columns]
         first = int(positions.min())
         values = self.source.read(first, int(positions.max()) + 1).values
-        taken = values[positions - first] if isinstance(rows, slice) else values[0]
-        return taken[..., columns]
+        taken: NDArray[Any] = values[positions - first] if isinstance(rows, slice) else values[0]
+        return np.asarray(taken[..., columns])
 
 
-def _column(source: Source, data: Any, name: str) -> Any:
+def _column(source: Source, data: object, name: str) -> ColumnValues | pd.Series:
     """Return the values of a column of ``obs``."""
     if is_anndata(data):
-        return data.obs[name]
+        column: pd.Series = data.obs[name]
+        return column
     assert isinstance(source, AnndataFileSource | StoredCsrSource)
     with reading(source.path, "AnnData"), open_anndata_root(source.path) as group:
         values = read_column(group["obs"][name])
@@ -156,7 +163,7 @@ def _column(source: Source, data: Any, name: str) -> Any:
         return values
 
 
-def _as_variable(column: Any, name: str, sample_dim: str) -> xr.DataArray:
+def _as_variable(column: ColumnValues | pd.Series, name: str, sample_dim: str) -> xr.DataArray:
     """Return a column as a variable: codes of categories, numbers, or names."""
     series = optional_module("pandas", "tables").Series(column)
     kind = series.dtype

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
@@ -26,6 +26,10 @@ from bigtensor.data.values.matrices import as_matrix, feature_names, with_dense_
 from bigtensor.data.values.plain_arrays import without_mask
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError
+
+if TYPE_CHECKING:
+    import zarr
+    from anndata import AnnData
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +57,7 @@ def _stored_source(address: str, matrix: StoredMatrix) -> Source:
     return AnndataFileSource(address, matrix)
 
 
-def is_anndata(data: Any) -> bool:
+def is_anndata(data: object) -> TypeGuard[AnnData]:
     """Return True for an AnnData object. The library is not imported for this."""
     anndata = sys.modules.get("anndata")
     return anndata is not None and isinstance(data, anndata.AnnData)
@@ -82,7 +86,7 @@ def anndata_file_source(path: str, name: str = "X") -> Source:
             return _stored_source(address, find_matrix(path, group, name))
 
 
-def anndata_store_source(url: str, group: Any, name: str = "X") -> Source | None:
+def anndata_store_source(url: str, group: zarr.Group, name: str = "X") -> Source | None:
     """Describe a matrix of AnnData in a Zarr store; None where the store is none.
 
     Parameters
@@ -104,7 +108,7 @@ def anndata_store_source(url: str, group: Any, name: str = "X") -> Source | None
     return _stored_source(url, find_matrix(url, group, name))
 
 
-def anndata_source(data: Any, name: str = "X") -> Source:
+def anndata_source(data: AnnData, name: str = "X") -> Source:
     """Describe a matrix of an AnnData object.
 
     Features of X and of layers are named by ``var_names``.
@@ -132,7 +136,7 @@ def anndata_source(data: Any, name: str = "X") -> Source:
     return ArraySource(np.asarray(without_mask(matrix)), names)
 
 
-def _in_memory(data: Any, name: str) -> tuple[Any, tuple[str, ...]]:
+def _in_memory(data: AnnData, name: str) -> tuple[Any, tuple[str, ...]]:
     """Return a matrix of an object, and the names of its columns."""
     owner, (part, _, key) = "the AnnData object", name.partition("/")
     keys = sorted(map(str, getattr(data, part))) if key else []
@@ -148,7 +152,7 @@ def _in_memory(data: Any, name: str) -> tuple[Any, tuple[str, ...]]:
     return matrix, numbered(key, matrix.shape[1])
 
 
-def _file_source(data: Any) -> Source:
+def _file_source(data: AnnData) -> Source:
     """Describe X of an AnnData object that is backed by a file."""
     if data.is_view:
         raise DataError(

@@ -11,10 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.anndata.files import Arrays
 from bigtensor.data.sources.row_sources import ROW_VARIABLES, Columns, row_variables
 from bigtensor.data.sources.stored_rows import StoredRows
-from bigtensor.data.values.sparse_matrices import check_csr, checked_csr, with_summed_duplicates
+from bigtensor.data.values.sparse_matrices import (
+    ScipyMatrix,
+    check_csr,
+    checked_csr,
+    with_summed_duplicates,
+)
 from bigtensor.errors import DataError
 
 POINTER_NBYTES = 8
@@ -70,7 +76,7 @@ class CsrRows(ABC):
         return -(-self.stored * self.entry_nbytes // max(self.rows, 1)) + POINTER_NBYTES
 
     @abstractmethod
-    def pointers(self, start: int, stop: int) -> NDArray[np.int64]:
+    def pointers(self, start: int, stop: int) -> IntArray:
         """Return the position of the first stored value of rows; row ``rows`` is the end."""
 
     def cuts(self, start: int, stop: int, nbytes: int) -> list[int]:
@@ -97,7 +103,7 @@ class CsrRows(ABC):
             before = after[-1]
         return [*edges, stop]
 
-    def _nbytes_before(self, start: int, stop: int) -> NDArray[np.int64]:
+    def _nbytes_before(self, start: int, stop: int) -> IntArray:
         """Return the bytes of all rows before each of some rows."""
         rows = np.arange(start, stop, dtype=np.int64)
         return self.pointers(start, stop) * self.entry_nbytes + rows * POINTER_NBYTES
@@ -109,7 +115,7 @@ class CsrSource(CsrRows):
 
     values: Any
     features: tuple[str, ...]
-    weight: NDArray[np.float64] | None = None
+    weight: FloatArray | None = None
     sequence: NDArray[Any] | None = None
     group: NDArray[Any] | None = None
     dense: bool = False
@@ -117,7 +123,7 @@ class CsrSource(CsrRows):
 
     @classmethod
     def from_scipy(
-        cls, matrix: Any, features: tuple[str, ...], *, may_be_dense: bool = False
+        cls, matrix: ScipyMatrix, features: tuple[str, ...], *, may_be_dense: bool = False
     ) -> CsrSource:
         """Describe a SciPy matrix of any format, whose repeated entries are added up.
 
@@ -167,7 +173,7 @@ class CsrSource(CsrRows):
         parts = (*self._parts(), *row_variables(self))
         return sum(part.nbytes for part in parts if part is not None)
 
-    def pointers(self, start: int, stop: int) -> NDArray[np.int64]:
+    def pointers(self, start: int, stop: int) -> IntArray:
         """Return the position of the first stored value of rows."""
         return np.asarray(self.values.indptr[start:stop], np.int64)
 
@@ -224,7 +230,7 @@ class StoredCsrSource(StoredRows, CsrRows):
         """Bytes of one chunk of each stored array."""
         return self.matrix.chunk_nbytes
 
-    def pointers(self, start: int, stop: int) -> NDArray[np.int64]:
+    def pointers(self, start: int, stop: int) -> IntArray:
         """Read the position of the first stored value of rows."""
         with self.opened("/indptr", start, stop) as arrays:
             return self._pointers(arrays, start, stop)
@@ -244,7 +250,7 @@ class StoredCsrSource(StoredRows, CsrRows):
             values = with_summed_duplicates(values)
         return self.columns(values.toarray() if self.dense else values, start, stop)
 
-    def _pointers(self, arrays: Arrays, start: int, stop: int) -> NDArray[np.int64]:
+    def _pointers(self, arrays: Arrays, start: int, stop: int) -> IntArray:
         """Read pointers, and refuse pointers outside of the stored values."""
         entries = arrays(f"{self.matrix.name}/indptr")[start:stop]
         pointers = np.asarray(entries).astype(np.int64)
@@ -256,6 +262,6 @@ class StoredCsrSource(StoredRows, CsrRows):
         return pointers
 
 
-def is_sparse(source: Any) -> TypeGuard[CsrSource | StoredCsrSource]:
+def is_sparse(source: object) -> TypeGuard[CsrSource | StoredCsrSource]:
     """Return True for a source whose blocks are CSR arrays."""
     return isinstance(source, CsrRows) and not source.dense

@@ -9,9 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 import zarr
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.addresses.read_errors import row_errors
 from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.stores.process_wide import ProcessWide
@@ -65,7 +67,7 @@ class Columns:
     """Consecutive rows as they are stored: values with their optional row variables."""
 
     values: Any
-    weight: NDArray[np.float64] | None = None
+    weight: FloatArray | None = None
     sequence: NDArray[Any] | None = None
     group: NDArray[Any] | None = None
 
@@ -127,7 +129,7 @@ class ArraySource:
 
     values: NDArray[Any]
     features: tuple[str, ...]
-    weight: NDArray[np.float64] | None = None
+    weight: FloatArray | None = None
     sequence: NDArray[Any] | None = None
     group: NDArray[Any] | None = None
     categories: FeatureCategories | None = None
@@ -256,7 +258,7 @@ class ZarrSource:
         return values
 
     def _along_rows(
-        self, name: str | None, start: int, stop: int, dtype: Any
+        self, name: str | None, start: int, stop: int, dtype: npt.DTypeLike | None
     ) -> NDArray[Any] | None:
         """Read the rows of an optional variable along the sample dimension."""
         return None if name is None else np.asarray(self._array(name)[start:stop], dtype)
@@ -266,7 +268,7 @@ class ZarrSource:
         stored = self._along_rows(self.group, start, stop, None)
         return stored if stored is None or self.coding is None else self.coding(stored)
 
-    def _array(self, name: str) -> Any:
+    def _array(self, name: str) -> zarr.Array[Any]:
         """Open a variable without its group, whose metadata take longer to read."""
         return open_array(self.url, name, self.opening)
 
@@ -366,7 +368,7 @@ class LazySource:
         return f"lazy array of {self.rows:,} rows in {len(self.values.chunks[0])} chunks"
 
 
-def row_variables(holder: Any) -> tuple[Any, ...]:
+def row_variables(holder: Columns | Source) -> tuple[Any, ...]:
     """Return the row variables of columns or of a source, in the order of `ROW_VARIABLES`."""
     return tuple(getattr(holder, name) for name in ROW_VARIABLES)
 

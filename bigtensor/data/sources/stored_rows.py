@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from bigtensor.data.anndata.files import Arrays, StoredMatrix, element_stamps, o
 from bigtensor.data.sources.row_sources import Columns, zarr_reading
 from bigtensor.data.stores.zarr_groups import new_opening
 from bigtensor.errors import without_passwords
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +77,7 @@ class StoredRows:
     def read_weight(self, start: int, stop: int) -> None:
         """Return None: AnnData has no place for sample weights."""
 
-    def columns(self, values: Any, start: int, stop: int) -> Columns:
+    def columns(self, values: NDArray[Any] | csr_array, start: int, stop: int) -> Columns:
         """Return values that were read with the groups and sequences of their rows."""
         rows = slice(start, stop)
         group = None if self.group is None else self.group[rows]

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeGuard
 
 from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.errors import StoreReadError
@@ -147,13 +147,13 @@ def _has_attributes(document: Mapping[str, Any]) -> bool:
     return isinstance(document.get("attributes", {}), Mapping)
 
 
-def _size_fault(shape: Any, grids: list[Any]) -> str:
+def _size_fault(shape: object, grids: list[object]) -> str:
     """Return the fault of a shape or its chunk shapes in words, or an empty text."""
-    if not _are_lengths(shape):
+    lengths = shape if _are_lengths(shape) else None
+    if lengths is None:
         return f"has the shape {shape!r}; restore its metadata from a copy"
     for chunks in grids:
-        fits = _are_lengths(chunks) and len(chunks) == len(shape)
-        if not fits or any(edge == 0 < length for edge, length in zip(chunks, shape, strict=True)):
+        if not _are_chunks(chunks, lengths):
             return (
                 f"has chunks of {chunks!r} for the shape {shape!r}; restore its metadata from a "
                 "copy"
@@ -161,7 +161,16 @@ def _size_fault(shape: Any, grids: list[Any]) -> str:
     return ""
 
 
-def _are_lengths(value: Any) -> bool:
+def _are_chunks(chunks: object, lengths: Sequence[int]) -> bool:
+    """Return True if chunks have a length along every dimension, zero only of an empty array."""
+    return (
+        _are_lengths(chunks)
+        and len(chunks) == len(lengths)
+        and not any(edge == 0 < length for edge, length in zip(chunks, lengths, strict=True))
+    )
+
+
+def _are_lengths(value: object) -> TypeGuard[Sequence[int]]:
     """Return True for a list of whole numbers, none negative."""
     return isinstance(value, list | tuple) and all(
         type(entry) is int and entry >= 0 for entry in value
@@ -173,7 +182,7 @@ def _is_object(name: str) -> bool:
     return name.lstrip("|<>=") in ("O", "object")
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _strings(value: object) -> Iterator[str]:
     """Yield all strings inside lists and mappings."""
     if isinstance(value, str):
         yield value
@@ -182,7 +191,7 @@ def _strings(value: Any) -> Iterator[str]:
             yield from _strings(inner)
 
 
-def _values(value: Any, key: str) -> Iterator[Any]:
+def _values(value: object, key: str) -> Iterator[object]:
     """Yield the values of a key inside lists and mappings."""
     if isinstance(value, Mapping):
         if key in value:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from math import prod
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import zarr
 
 MOST_TRACKED = 2**24
 """Files of an array, in order, among which the first absent one is named."""
@@ -19,7 +22,7 @@ class ChunkFiles:
         Opened array. Its chunks are not read.
     """
 
-    def __init__(self, array: Any) -> None:
+    def __init__(self, array: zarr.Array[Any]) -> None:
         self._array = array
         self._edges: tuple[int, ...] = array.shards or array.chunks
         self._grid = tuple(

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
+import zarr
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 
@@ -91,7 +92,7 @@ class CountStoreWriter:
         """Number of rows so far."""
         return self._rows
 
-    def append(self, rows: Any, *, names: Sequence[str] = (), **along: NDArray[Any]) -> None:
+    def append(self, rows: csr_array, *, names: Sequence[str] = (), **along: NDArray[Any]) -> None:
         """Add rows.
 
         Parameters
@@ -113,6 +114,7 @@ class CountStoreWriter:
             for name, array in along.items():
                 if name not in self._per_row:
                     group = self._root["obsm"]
+                    assert isinstance(group, zarr.Group)
                     self._per_row[name] = _GrowingArray(group, name, array.dtype, array.shape[1:])
                 self._per_row[name].append(array)
         self._names += names
@@ -171,7 +173,7 @@ class CountStoreWriter:
         _write_names(self._root, "var", words)
 
 
-def _write_names(root: Any, frame: str, names: Sequence[str] | int) -> None:
+def _write_names(root: zarr.Group, frame: str, names: Sequence[str] | int) -> None:
     """Write the index of a frame, which is names or a number of rows, a part at a time."""
     length = names if isinstance(names, int) else len(names)
     attributes = {**_encoded("dataframe", "0.2.0"), "_index": "_index", "column-order": []}
@@ -190,7 +192,7 @@ class _GrowingArray:
     """Array that is written in whole chunks, as they fill."""
 
     def __init__(
-        self, group: Any, name: str, dtype: DTypeLike, trailing: tuple[int, ...] = ()
+        self, group: zarr.Group, name: str, dtype: DTypeLike, trailing: tuple[int, ...] = ()
     ) -> None:
         self._group, self._name = group, name
         self._chunk = max(1, CHUNK // max(1, int(np.prod(trailing))))
@@ -230,12 +232,12 @@ class _GrowingArray:
 
 
 def _stored(
-    group: Any,
+    group: zarr.Group,
     name: str,
     shape: tuple[int, ...],
     dtype: DTypeLike,
     chunks: tuple[int, ...] | None = None,
-) -> Any:
+) -> zarr.Array[Any]:
     """Create an array with the attributes that AnnData looks for."""
     array = create_array(
         group,

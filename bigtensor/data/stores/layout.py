@@ -59,9 +59,17 @@ FEATURE_DIM = "feature"
 
 _DTYPES = ("float32", "float64", "int8", "int16", "int32")
 _CHUNK_BYTES = 2 * 2**20
+"""Largest chunk of more rows than `_MIN_CHUNK_ROWS`; see `chunk_rows`."""
+
 _SHARD_BYTES = 64 * 2**20
+"""Largest shard of several chunks; see `shard_rows`."""
+
 _MIN_CHUNK_ROWS = 1024
+"""Rows of the shortest chunk, however wide they are."""
+
 _MAX_CHUNK_ROWS = 65_536
+"""Rows of the longest chunk, unless rows are narrow."""
+
 _NARROW_CHUNK_BYTES = 256 * 2**10
 """Chunks of more rows than `_MAX_CHUNK_ROWS` hold this many: smaller ones are slow to read."""
 

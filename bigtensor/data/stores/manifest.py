@@ -107,12 +107,12 @@ def _settle_lost_attributes(files: StoreFiles, group: zarr.Group, *, restore: bo
         raise _attributes_absent(files, lost, restorable=not restore)
 
 
-def _own_attributes(node: Any) -> dict[str, Any]:
+def _own_attributes(node: zarr.Group | zarr.Array[Any]) -> dict[str, Any]:
     """Return the attributes of a group or an array that stay when the store is finished."""
     return {name: value for name, value in node.attrs.items() if name != UNFINISHED}
 
 
-def _nodes(group: zarr.Group) -> dict[str, Any]:
+def _nodes(group: zarr.Group) -> dict[str, zarr.Group | zarr.Array[Any]]:
     """Return the group itself and its arrays by their names."""
     return {_GROUP: group, **dict(group.arrays())}
 
@@ -204,7 +204,7 @@ def _compare(files: StoreFiles) -> None:
         _check_files(files, name, document, entry)
 
 
-def _manifest(files: StoreFiles, root: Mapping[str, Any]) -> Any:
+def _manifest(files: StoreFiles, root: Mapping[str, Any]) -> dict[str, Any] | None:
     """Return the manifest of a store, None where it was not sealed."""
     own = files.document(f"{MANIFEST}/{_METADATA}")
     documents = [] if own is None else [own]
@@ -250,7 +250,7 @@ def _check_files(
         )
 
 
-def _count_files(files: StoreFiles, name: str, array: Any) -> tuple[ChunkFiles, int]:
+def _count_files(files: StoreFiles, name: str, array: zarr.Array[Any]) -> tuple[ChunkFiles, int]:
     """Return the chunks or shards of an array that are there, and their bytes."""
     chunk_files, nbytes = ChunkFiles(array), 0
     for chunk, info in files.infos(name):
@@ -295,6 +295,6 @@ def _attributes_absent(
     )
 
 
-def _digest(value: Any) -> str:
+def _digest(value: object) -> str:
     """Return the digest of a JSON value, independent of the order of its keys."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()

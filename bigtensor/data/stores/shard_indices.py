@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from zarr.abc.store import SuffixByteRequest
+from zarr.abc.store import ByteRequest, SuffixByteRequest
 from zarr.storage import FsspecStore, WrapperStore
+
+if TYPE_CHECKING:
+    from zarr.core.buffer import Buffer, BufferPrototype
 
 MOST_NBYTES = 2**20
 """Bytes of indices that an open array holds: 16 for every chunk of a shard."""
@@ -25,10 +28,12 @@ class ShardIndexStore(WrapperStore[FsspecStore]):
 
     def __init__(self, store: FsspecStore) -> None:
         super().__init__(store)
-        self._ends: dict[tuple[str, int], Any] = {}
+        self._ends: dict[tuple[str, int], Buffer] = {}
         self._nbytes = 0
 
-    async def get(self, key: str, prototype: Any, byte_range: Any = None) -> Any:
+    async def get(
+        self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None
+    ) -> Buffer | None:
         """Read an object, or a part of it."""
         if not isinstance(byte_range, SuffixByteRequest):
             return await super().get(key, prototype, byte_range)

@@ -42,8 +42,8 @@ def create_array(
     chunks: tuple[int, ...] | Literal["auto"] = "auto",
     shards: tuple[int, ...] | None = None,
     compressors: Iterable[BytesBytesCodec] | None = None,
-    fill_value: Any = None,
-) -> Any:
+    fill_value: object = None,
+) -> zarr.Array[Any]:
     """Create an array whose chunks end with a checksum and are all written.
 
     Parameters
@@ -95,13 +95,15 @@ def default_compressors() -> list[BytesBytesCodec]:
     return [ZstdCodec(), Crc32cCodec()]
 
 
-def open_to_write(group: zarr.Group, name: str) -> Any:
+def open_to_write(group: zarr.Group, name: str) -> zarr.Array[Any]:
     """Open an array so that every chunk that is given is written."""
     with every_chunk:
-        return group[name]
+        array = group[name]
+    assert isinstance(array, zarr.Array)
+    return array
 
 
-def missing_value(dtype: DTypeLike | Literal["string"]) -> Any:
+def missing_value(dtype: DTypeLike | Literal["string"]) -> float | int | None:
     """Return the value of missing entries: NaN, -1, or the default of Zarr."""
     kind = "T" if dtype == "string" else np.dtype(dtype).kind
     return {"f": np.nan, "i": -1}.get(kind)

@@ -87,7 +87,7 @@ def new_opening() -> str:
     return uuid.uuid4().hex
 
 
-def open_array(url: str, name: str, opening: str) -> Any:
+def open_array(url: str, name: str, opening: str) -> zarr.Array[Any]:
     """Open one array of a group that `open_group` has opened before, once a process.
 
     Its metadata take less time to read than those of the group. They are judged again, because the
@@ -105,7 +105,7 @@ def open_array(url: str, name: str, opening: str) -> Any:
 
 
 @lru_cache(maxsize=OPEN_ARRAYS)
-def _opened(url: str, name: str, opening: str, process: int) -> Any:  # noqa: ARG001
+def _opened(url: str, name: str, opening: str, process: int) -> zarr.Array[Any]:  # noqa: ARG001
     """Open an array; a forked process has no connections of its parent."""
     remote = isinstance(as_address(url), str)
     if not remote:
@@ -118,7 +118,7 @@ def _opened(url: str, name: str, opening: str, process: int) -> Any:  # noqa: AR
     return array
 
 
-def _open_remote(store: Any, name: str) -> Any:
+def _open_remote(store: ShardIndexStore, name: str) -> zarr.Array[Any]:
     """Open an array in one request if it is of Zarr v3, as nearly all are."""
     try:
         return zarr.open_array(store, path=name, mode="r", zarr_format=3)
@@ -136,7 +136,7 @@ def opened_anew_after_errors() -> Iterator[None]:
         raise
 
 
-def read_rows(array: Any, start: int, stop: int) -> NDArray[Any]:
+def read_rows(array: zarr.Array[Any], start: int, stop: int) -> NDArray[Any]:
     """Read rows of an array of an opened group.
 
     Raises

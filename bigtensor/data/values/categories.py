@@ -5,13 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from operator import or_
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.errors import LayoutError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import xarray as xr
 
 FeatureCategories = tuple[tuple[str, ...], ...]
 """The names of code 0, 1, ... of every feature, in the order of the features."""
@@ -83,7 +88,7 @@ def counted_categories(codes: NDArray[Any]) -> FeatureCategories | None:
     return tuple(tuple(map(str, range(int(top) + 1))) for top in codes.max(axis=0))
 
 
-def holds_strings(array: Any) -> bool:
+def holds_strings(array: xr.DataArray) -> bool:
     """Return True for a matrix of strings, also of objects whose first row is strings.
 
     Parameters
@@ -136,7 +141,7 @@ def coded_strings(values: NDArray[Any]) -> tuple[NDArray[np.int32], FeatureCateg
     return codes, tuple(categories)
 
 
-def coded_table(table: Any) -> tuple[NDArray[np.int32], FeatureCategories] | None:
+def coded_table(table: object) -> tuple[NDArray[np.int32], FeatureCategories] | None:
     """Return the codes of a pandas DataFrame of categorical columns and strings, also of objects.
 
     Parameters
@@ -170,7 +175,7 @@ def coded_table(table: Any) -> tuple[NDArray[np.int32], FeatureCategories] | Non
     return codes, tuple(tuple(map(str, column.categories)) for column in coded)
 
 
-def _holds_names(pandas: Any, column: Any) -> bool:
+def _holds_names(pandas: ModuleType, column: pd.Series) -> bool:
     """Return True for a column of categories or strings."""
     if isinstance(column.dtype, pandas.CategoricalDtype | pandas.StringDtype):
         return True

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bigtensor.data.values.plain_arrays import native
 
 _HASH_NBYTES = 8
+"""Bytes of a hash of a name: those of an int64."""
 
 
 def integer_ids(ids: NDArray[Any]) -> NDArray[Any]:

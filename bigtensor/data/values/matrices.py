@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from bigtensor.data.values.categories import are_strings
+from bigtensor.data.values.lazy_arrays import LazyArray, LazyTable
 from bigtensor.data.values.plain_arrays import without_mask
 from bigtensor.errors import DataError, LayoutError, ViewError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array, csr_matrix
 
 MOST_NUMBERED = 10_000_000
 """Largest number of features that are named by position. More are damaged metadata or samples."""
 
 
-def as_matrix(data: Any) -> NDArray[Any]:
+def as_matrix(data: npt.ArrayLike) -> NDArray[Any]:
     """Return an array-like or a pandas DataFrame as a matrix of rows and features.
 
     Parameters
@@ -40,7 +45,7 @@ def as_matrix(data: Any) -> NDArray[Any]:
     # a masked integer is -1 as a code and NaN as a measured value, so that its mask is kept
     masked_integers = isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "iub"
     try:
-        array = data if masked_integers else np.asarray(without_mask(data))
+        array = np.asanyarray(data) if masked_integers else np.asarray(without_mask(data))
     except ValueError as error:
         raise LayoutError(
             f"the data are no matrix of rows and features ({error}); give every row as many values"
@@ -56,7 +61,7 @@ def as_matrix(data: Any) -> NDArray[Any]:
     return array
 
 
-def is_lazy_table(data: Any) -> bool:
+def is_lazy_table(data: object) -> TypeGuard[LazyTable]:
     """Return True for a Dask DataFrame. Its library is not imported for this."""
     return hasattr(data, "to_dask_array") and hasattr(data, "columns")
 
@@ -89,7 +94,7 @@ def feature_names(names: Iterable[Any]) -> tuple[str, ...]:
     return tuple(str(name) for name in listed)
 
 
-def _numbers(array: NDArray[Any], data: Any) -> NDArray[Any]:
+def _numbers(array: NDArray[Any], data: npt.ArrayLike) -> NDArray[Any]:
     """Return an array of objects as numbers, or say where the first object is no number."""
     if hasattr(data, "isna"):
         array = array.copy()
@@ -102,7 +107,7 @@ def _numbers(array: NDArray[Any], data: Any) -> NDArray[Any]:
         ) from error
 
 
-def _first_object(array: NDArray[Any], data: Any) -> str | None:
+def _first_object(array: NDArray[Any], data: npt.ArrayLike) -> str | None:
     """Describe the place of the first object that is no number."""
     if array.ndim != 2:
         return None
@@ -144,13 +149,13 @@ def numbered_features(width: int, owner: str, remedy: str) -> tuple[str, ...]:
     return tuple(f"x{column}" for column in range(width))
 
 
-def with_dense_chunks(array: Any) -> Any:
+def with_dense_chunks(array: LazyArray) -> LazyArray:
     """Return a lazy array whose sparse chunks, if it has any, are dense ones."""
     if not hasattr(getattr(array, "_meta", None), "toarray"):
         return array
     return array.map_blocks(_dense, dtype=array.dtype)
 
 
-def _dense(chunk: Any) -> Any:
+def _dense(chunk: NDArray[Any] | csr_array | csr_matrix) -> NDArray[Any]:
     """Return some rows of a lazy matrix as a dense array."""
-    return chunk.toarray() if hasattr(chunk, "toarray") else chunk
+    return np.asarray(chunk.toarray()) if hasattr(chunk, "toarray") else chunk

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from bigtensor.errors import DataError
 
+_Array = TypeVar("_Array")
+
 CODES = np.dtype(np.int32)
 """Type of codes that are converted from floats."""
 
 
-def without_mask(array: Any) -> Any:
+def without_mask(array: _Array) -> _Array | NDArray[Any]:
     """Return an array with NaN where a masked array of floats masks a value, and -1 for integers.
 
     Parameters
@@ -25,9 +27,10 @@ def without_mask(array: Any) -> Any:
         return array
     if array.dtype.kind not in "fiu" or not np.ma.is_masked(array):
         return array.data
-    if array.dtype.kind == "u":
-        array = array.astype(np.int64)
-    return array.filled(np.nan if array.dtype.kind == "f" else -1)
+    if array.dtype.kind == "f":
+        return array.filled(np.nan)
+    signed = array.astype(np.int64) if array.dtype.kind == "u" else array
+    return np.asarray(np.ma.filled(signed, -1))
 
 
 def measured_dtype(dtype: DTypeLike) -> np.dtype[Any]:
@@ -46,7 +49,7 @@ def measured_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     return np.result_type(dtype, np.float32)
 
 
-def converted(values: Any, dtype: np.dtype[Any]) -> Any:
+def converted(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """Return values in another type.
 
     Parameters

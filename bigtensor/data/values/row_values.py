@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from scipy.sparse import vstack
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
 
 from bigtensor.data.values.plain_arrays import converted, native, native_dtype, without_mask
 
+Rows = TypeVar("Rows", NDArray[Any], csr_array)
+"""Values of consecutive rows: dense, or sparse in CSR."""
 
-def laid_out(values: Any, order: Sequence[int], read_as: np.dtype[Any] | None = None) -> Any:
+
+def laid_out(values: Rows, order: Sequence[int], read_as: np.dtype[Any] | None = None) -> Rows:
     """Return rows with some of their columns, in an order, as computations want them.
 
     Parameters
@@ -30,11 +34,12 @@ def laid_out(values: Any, order: Sequence[int], read_as: np.dtype[Any] | None = 
         ascend.
     """
     as_they_are = tuple(order) == tuple(range(values.shape[1]))
-    if hasattr(values, "tocsr"):
+    if isinstance(values, csr_array):
         if not as_they_are:
             values = values[:, list(order)]
             values.sort_indices()
-        return values.astype(native_dtype(values.dtype), copy=False)
+        compressed: csr_array = values.astype(native_dtype(values.dtype), copy=False)
+        return compressed
     if read_as is not None:
         # before the mask goes, because masked integers are NaN among floats
         values = converted(values, read_as)
@@ -46,8 +51,8 @@ def laid_out(values: Any, order: Sequence[int], read_as: np.dtype[Any] | None = 
     return values
 
 
-def joined(first: Any, second: Any) -> Any:
+def joined(first: Rows, second: Rows) -> Rows:
     """Return rows one after the other: arrays along their first axis, or CSR arrays."""
-    if hasattr(first, "tocsr"):
+    if isinstance(first, csr_array):
         return vstack([first, second], format="csr")
     return np.concatenate([first, second])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,8 +10,31 @@ from scipy.sparse import csr_array
 
 from bigtensor.data.values.checked_casts import first_outside
 
+if TYPE_CHECKING:
+    from scipy.sparse import coo_array, coo_matrix, csr_matrix
 
-def check_csr(matrix: Any) -> None:
+
+class ScipyMatrix(Protocol):
+    """Sparse matrix or array of SciPy, of any format."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of rows and of columns."""
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+
+    def tocsr(self) -> csr_array | csr_matrix:
+        """Return the matrix in CSR."""
+
+
+def is_scipy_matrix(data: object) -> TypeGuard[ScipyMatrix]:
+    """Return True for a sparse matrix or array of SciPy."""
+    return hasattr(data, "tocsr")
+
+
+def check_csr(matrix: csr_array | csr_matrix) -> None:
     """Refuse a sparse matrix whose pointers or indices are out of range.
 
     SciPy reads and writes outside its memory with such a matrix. Its own check skips
@@ -67,7 +90,7 @@ def checked_csr(matrix: Any) -> csr_array:
         raise ValueError(f"parts of the sparse matrix do not fit together: {error}") from error
 
 
-def _check_pointers(matrix: Any, major: int) -> None:
+def _check_pointers(matrix: csr_array | csr_matrix, major: int) -> None:
     """Refuse pointers that do not ascend from 0 to at most the number of entries.
 
     `major` is the number of rows, or of columns of a CSC matrix.
@@ -82,7 +105,7 @@ def _check_pointers(matrix: Any, major: int) -> None:
         )
 
 
-def _check_coordinates(matrix: Any) -> None:
+def _check_coordinates(matrix: coo_array | coo_matrix) -> None:
     """Refuse coordinates outside of a matrix in COO format."""
     places = matrix.row, matrix.col
     if {len(part) for part in places} != {len(matrix.data)}:

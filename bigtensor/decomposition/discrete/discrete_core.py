@@ -6,10 +6,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.mixture_checks import RANK_CUT
 from bigtensor.decomposition.multiview.subspaces import GROUPS, cross_covariance_subspaces
 from bigtensor.decomposition.multiview.symmetrisation import multiply_modes
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.descending_order import descending_order
 from bigtensor.errors import IdentifiabilityError, ParameterError
 
 ByView: TypeAlias = tuple[FloatArray, FloatArray, FloatArray]
@@ -138,7 +139,7 @@ class DiscreteFactors:
 
     def by_weight(self) -> "DiscreteFactors":
         """Factors with the components in the order of descending weight."""
-        order = np.argsort(-self.weights, kind="stable")
+        order = descending_order(self.weights)
         return DiscreteFactors(
             self.weights[order], by_view(lambda t: self.probabilities[t][:, order])
         )

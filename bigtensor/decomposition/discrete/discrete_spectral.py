@@ -5,6 +5,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.discrete.discrete_core import (
     ByView,
     DiscreteCore,
@@ -15,7 +16,7 @@ from bigtensor.decomposition.discrete.discrete_core import (
 from bigtensor.decomposition.joint_diagonalisation import joint_diagonalisation
 from bigtensor.decomposition.multiview.subspaces import GROUPS
 from bigtensor.decomposition.multiview.symmetrisation import multiply_modes, symmetrise
-from bigtensor.decomposition.solution import Diagnostics, FloatArray
+from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.decomposition.tensor_power import tensor_power
 from bigtensor.decomposition.whitening import Whitening, whiten
 from bigtensor.errors import ParameterError
@@ -39,7 +40,10 @@ solution by a millionth of its error and takes a third more sweeps.
 """
 
 POWER_STARTS = 30
+"""Starts of the power iteration for every component."""
+
 POWER_STEPS = 50
+"""Power steps from every start, and again from the best end."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.discrete.discrete_core import (
     DiscreteCore,
     DiscreteFactors,
@@ -12,7 +13,7 @@ from bigtensor.decomposition.discrete.discrete_core import (
     inverse_scale,
 )
 from bigtensor.decomposition.discrete.simplex import nearest_distributions, simplex_least_squares
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.descending_order import descending_order
 from bigtensor.errors import ParameterError
 
 
@@ -74,7 +75,7 @@ class MarkovParameters:
 
     def by_occupancy(self) -> "MarkovParameters":
         """Parameters with the states by descending share of the middle steps."""
-        order = np.argsort(-self.occupancy, kind="stable")
+        order = descending_order(self.occupancy)
         return MarkovParameters(
             self.window_start[order], self.transition[np.ix_(order, order)], self.emission[order]
         )

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import nnls
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import ParameterError
 
 

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.decomposition.discrete.discrete_core import ByView
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.features.row_loops import row_loop
 
 
@@ -97,7 +96,7 @@ class FactorResidual:
 @row_loop
 def _write_residual(
     factors: FloatArray,
-    starts: NDArray[np.int64],
+    starts: IntArray,
     bases: FloatArray,
     tensor: FloatArray,
     with_gradients: bool,

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.discrete.discrete_core import (
     ByView,
     DiscreteCore,
@@ -11,7 +12,7 @@ from bigtensor.decomposition.discrete.discrete_core import (
 from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.decomposition.exterior_point.factor_residual import FactorResidual
 from bigtensor.decomposition.exterior_point.proximal_descent import Expansion
-from bigtensor.decomposition.solution import Diagnostics, FloatArray
+from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import ParameterError
 
 ROUNDING = 1e-15

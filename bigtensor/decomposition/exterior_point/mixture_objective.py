@@ -1,8 +1,8 @@
 """Parameters of a discrete mixture as factors, with penalties and curvature bounds."""
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.decomposition.discrete.discrete_core import (
     DiscreteCore,
     DiscreteFactors,
@@ -11,7 +11,7 @@ from bigtensor.decomposition.discrete.discrete_core import (
 )
 from bigtensor.decomposition.exterior_point.factor_residual import FactorResidual
 from bigtensor.decomposition.exterior_point.proximal_descent import Expansion
-from bigtensor.decomposition.solution import Diagnostics, FloatArray
+from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import ParameterError
 from bigtensor.features.row_loops import row_loop
 
@@ -146,7 +146,7 @@ class MixtureObjective:
 @row_loop
 def _write_expansion(
     point: FloatArray,
-    view_of_row: NDArray[np.int64],
+    view_of_row: IntArray,
     scale: FloatArray,
     target: FloatArray,
     penalties: FloatArray,

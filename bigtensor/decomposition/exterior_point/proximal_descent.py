@@ -5,7 +5,7 @@ from typing import Protocol
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 
 LEAST_FACTOR = 0.25
 """Smallest factor of the curvature bounds. They are sums of magnitudes and seldom reached."""

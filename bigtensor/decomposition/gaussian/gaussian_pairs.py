@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 _WEIGHTS = _WEIGHTS / np.sqrt(2 * np.pi)
@@ -29,7 +28,7 @@ class DistinctComponents:
 
     weights: FloatArray
     points: FloatArray
-    members: NDArray[np.intp]
+    members: IndexArray
 
 
 def merge_indistinct(weights: FloatArray, points: FloatArray, rows: float) -> DistinctComponents:
@@ -102,7 +101,7 @@ def _gains(
     weights: FloatArray,
     points: FloatArray,
     component: int,
-    others: NDArray[np.intp],
+    others: IndexArray,
     rows: float,
 ) -> FloatArray:
     """Return what two components gain over one, less what they cost, for pairs with one of them."""

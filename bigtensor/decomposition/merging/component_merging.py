@@ -7,8 +7,8 @@ from typing import Protocol, TypeAlias
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.merge_tree import MergeTree
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import ParameterError
 
 __all__ = [

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.merge_tree import MergeTree
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import ParameterError
 
 CONSENSUS = "consensus"

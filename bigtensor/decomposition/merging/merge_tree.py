@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.errors import ParameterError, Setting
 
 SEPARATE_BELOW = 0.025
@@ -22,8 +21,6 @@ SEPARATE_BELOW_ON_AVERAGE = 0.05
 Chosen on gated cells, with their gates in sight: 7 to 10 populations where 10 were gated, 11 or 12
 where 6 were, 5 to 10 where 3 to 5 were.
 """
-
-IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

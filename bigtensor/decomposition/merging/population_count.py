@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.decomposition.merging.component_merging import mean_misclassification
 from bigtensor.decomposition.merging.merge_tree import MergeTree
-from bigtensor.decomposition.solution import FloatArray
 
 SEPARATE_BELOW = 0.12
 """Mean misclassification probability from which on two populations are parts of one.
@@ -193,12 +193,12 @@ def adjusted_rand_index(first: Labels, second: Labels) -> float:
     return 1.0 if largest == expected else (together - expected) / (largest - expected)
 
 
-def _largest_misclassification(assigned: FloatArray, population: NDArray[np.int64]) -> float:
+def _largest_misclassification(assigned: FloatArray, population: IntArray) -> float:
     """Return the largest mean misclassification of two populations of a cut."""
     return float(_misclassification_of_pairs(assigned, population).max())
 
 
-def _misclassification_of_pairs(assigned: FloatArray, population: NDArray[np.int64]) -> FloatArray:
+def _misclassification_of_pairs(assigned: FloatArray, population: IntArray) -> FloatArray:
     """Return the mean misclassification of every two populations of a cut, zero for one."""
     member = np.asarray(population[:, None] == np.arange(population.max() + 1), np.float64)
     of_pair = mean_misclassification(member.T @ assigned @ member)

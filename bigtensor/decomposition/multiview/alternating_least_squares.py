@@ -5,10 +5,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bigtensor.decomposition.solution import Diagnostics, FloatArray
+from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import ParameterError
 
 _MODES = (0, 1, 2)
+"""Modes of the tensor, in the order in which their factors are solved for."""
 
 
 class PolishedDecomposition(NamedTuple):

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.subspaces import GROUPS
 from bigtensor.decomposition.multiview.symmetrisation import multiply_modes, symmetrise
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import DataError, ParameterError
 
 

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.augmented_moments import AugmentedMoments
 from bigtensor.decomposition.multiview.mixture_candidates import Candidate, Method, WhitenedTriple
 from bigtensor.decomposition.multiview.nonnegative_weights import nonnegative_weights
 from bigtensor.decomposition.multiview.subspaces import GROUPS, Subspaces
-from bigtensor.decomposition.solution import Diagnostics, FloatArray, MultiviewMixture, Outcome
+from bigtensor.decomposition.solution import Diagnostics, MultiviewMixture, Outcome
+from bigtensor.descending_order import descending_order
 from bigtensor.errors import IdentifiabilityError
 
 # A singular value counts as signal when it exceeds this multiple of the largest one of noise; the
@@ -23,6 +25,7 @@ EQUAL_RESIDUALS = 1e-4
 ROUNDING_RESIDUAL = 1e-12
 
 NEGLIGIBLE_MASS = 1e-3
+"""Mass of a component below which its embedding is not divided by it."""
 
 
 @dataclass
@@ -98,7 +101,7 @@ def settle_mixture(
     best = _choose(pool.kept)
     means, raw_masses = _normalise_masses(best.embeddings, subspaces.bases, masses)
     weights = nonnegative_weights([projected.first(group) for group in GROUPS], means)
-    order = np.argsort(-weights, kind="stable")
+    order = descending_order(weights)
     embedding_0, embedding_1, embedding_2 = (
         basis @ mean[:, order] for basis, mean in zip(subspaces.bases, means, strict=True)
     )

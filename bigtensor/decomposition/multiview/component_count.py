@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, ParameterError
 
 RATIO = 1.5

@@ -6,6 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.joint_diagonalisation import joint_diagonalisation
 from bigtensor.decomposition.multiview.alternating_least_squares import (
     alternating_least_squares,
@@ -14,7 +15,7 @@ from bigtensor.decomposition.multiview.alternating_least_squares import (
 from bigtensor.decomposition.multiview.augmented_moments import AugmentedMoments
 from bigtensor.decomposition.multiview.subspaces import GROUPS
 from bigtensor.decomposition.multiview.symmetrisation import multiply_modes, symmetrise_on_target
-from bigtensor.decomposition.solution import Diagnostics, FloatArray, OrthogonalDecomposition
+from bigtensor.decomposition.solution import Diagnostics, OrthogonalDecomposition
 from bigtensor.decomposition.tensor_power import tensor_power
 from bigtensor.decomposition.whitening import SquareRoots, square_roots, whiten
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.augmented_moments import AugmentedMoments
 from bigtensor.decomposition.multiview.mixture_candidates import DECOMPOSITIONS
 from bigtensor.decomposition.multiview.subspaces import Subspaces
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import IdentifiabilityError, ParameterError, Setting
 
 # Expressing a triple moment in one view divides twice by a cross moment, which turns a rounding

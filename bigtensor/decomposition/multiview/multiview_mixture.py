@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.augmented_moments import AugmentedMoments
 from bigtensor.decomposition.multiview.candidate_choice import CandidatePool, settle_mixture
 from bigtensor.decomposition.multiview.mixture_candidates import (
@@ -13,11 +14,12 @@ from bigtensor.decomposition.multiview.mixture_candidates import (
 )
 from bigtensor.decomposition.multiview.mixture_checks import check_arguments, check_rank
 from bigtensor.decomposition.multiview.subspaces import cross_covariance_subspaces
-from bigtensor.decomposition.solution import FloatArray, MultiviewMixture
+from bigtensor.decomposition.solution import MultiviewMixture
 
 __all__ = ["AugmentedMoments", "Method", "MultiviewMixture", "solve_multiview_mixture"]
 
 _TARGETS = (2, 0, 1)
+"""Groups that the two others are symmetrised towards, one candidate each."""
 
 
 def solve_multiview_mixture(

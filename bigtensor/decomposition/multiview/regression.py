@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import ParameterError
 
 

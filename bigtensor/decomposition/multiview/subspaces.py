@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import ParameterError, Setting
 
 GROUPS = (0, 1, 2)
+"""Numbers of the three groups of views."""
 
 
 class Subspaces(NamedTuple):

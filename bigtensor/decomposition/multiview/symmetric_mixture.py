@@ -2,6 +2,7 @@
 
 from functools import partial
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.augmented_moments import AugmentedMoments
 from bigtensor.decomposition.multiview.candidate_choice import CandidatePool, settle_mixture
 from bigtensor.decomposition.multiview.mixture_candidates import (
@@ -13,7 +14,7 @@ from bigtensor.decomposition.multiview.mixture_candidates import (
 )
 from bigtensor.decomposition.multiview.mixture_checks import check_arguments, check_rank
 from bigtensor.decomposition.multiview.subspaces import symmetric_subspace
-from bigtensor.decomposition.solution import FloatArray, MultiviewMixture
+from bigtensor.decomposition.solution import MultiviewMixture
 
 
 def solve_symmetric_mixture(

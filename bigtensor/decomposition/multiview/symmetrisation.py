@@ -5,8 +5,8 @@ from itertools import permutations
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.subspaces import GROUPS
-from bigtensor.decomposition.solution import FloatArray
 
 
 def symmetrise(tensor: FloatArray) -> FloatArray:

@@ -6,8 +6,8 @@ from itertools import accumulate, combinations, permutations, product
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.subspaces import GROUPS
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import IdentifiabilityError, ParameterError, Setting
 
 Assignment = tuple[int, ...]

@@ -6,8 +6,8 @@ from itertools import combinations
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.terms import Terms
-from bigtensor.decomposition.solution import FloatArray
 
 
 def lengths_from_pairs(terms: Terms, second: FloatArray) -> tuple[FloatArray, list[FloatArray]]:

@@ -20,11 +20,22 @@ SAME_COSINE = 0.9
 """Smallest absolute cosine over the factors above which two solved terms are one."""
 
 _SWEEPS = 3
+"""Sweeps of joint least squares over old and new terms of a round."""
+
 _IDLE_ROUNDS = 3
+"""Rounds on end without a further term after which the search ends."""
+
 _MOST_ROUNDS = 15
+"""Bound of the rounds of a search."""
+
 _STARTS_PER_TERM = 3
+"""Starts of the first round for every term that is looked for."""
+
 _STARTS_PER_MISSING = 2
+"""Starts of a later round for every term that is still missing."""
+
 _MORE_STARTS = 20
+"""Further starts of every round, at least."""
 
 
 @dataclass(frozen=True)

@@ -15,23 +15,36 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.requests import Requests, answered
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms, grams
-from bigtensor.decomposition.solution import FloatArray
 
 FIRST_DAMPING = 1e-4
 """Of the mean diagonal entry of the normal equations."""
 
 _DAMPING_FACTOR = 10.0
+"""Factor by which the damping grows after a step that leads away, and shrinks after others."""
+
 _MOST_DAMPING = 1e3
+"""Damping beyond which a descent ends."""
+
 _MOST_STEPS = 40
+"""Bound of the steps of a descent."""
+
 _FEW_STEPS = 10
+"""Bound of the steps where terms of both signs may cancel without end."""
+
 _ROUNDING = 1e-6
 """Change of the objective, relative to it, that sums in float32 may make."""
 
 _STILL = 1e-6
+"""Relative decrease of the objective that ends a descent."""
+
 _ITERATIONS = 40
+"""Bound of the iterations of conjugate gradients in one step."""
+
 _SETTLED = 1e-8
+"""Relative norm of the preconditioned residual at which conjugate gradients end."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms
-from bigtensor.decomposition.solution import FloatArray
 
 _LEAST = 1e-3
+"""Smallest relative size of what columns or weights are divided by, or are themselves."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.requests import Requests, answered
 from bigtensor.decomposition.sample_tensors.terms import (
     Contract,
@@ -14,7 +15,6 @@ from bigtensor.decomposition.sample_tensors.terms import (
     product_without,
     unit_columns,
 )
-from bigtensor.decomposition.solution import FloatArray
 
 _RIDGE = 1e-6
 """Of the mean diagonal entry of a matrix of inner products."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.power_updates import requested_updates
 from bigtensor.decomposition.sample_tensors.requests import Requests, answered
 from bigtensor.decomposition.sample_tensors.terms import (
@@ -13,9 +14,9 @@ from bigtensor.decomposition.sample_tensors.terms import (
     unit_columns,
     values,
 )
-from bigtensor.decomposition.solution import FloatArray
 
 _SINGULAR_STEPS = 12
+"""Power steps towards the leading singular vectors of a random slice."""
 
 NEAR = 0.45
 """Cosine of an end that belongs to a cluster."""

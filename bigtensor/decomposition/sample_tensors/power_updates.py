@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.requests import Requests, answered
 from bigtensor.decomposition.sample_tensors.terms import (
     Contract,
@@ -13,7 +14,7 @@ from bigtensor.decomposition.sample_tensors.terms import (
     unit_columns,
     values,
 )
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.descending_order import descending_order
 
 
 def power_updates(contract: Contract, columns: Factors, updates: int) -> Factors:
@@ -66,7 +67,7 @@ def distinct_terms(
     close = smallest_cosines(columns, columns) > cosine
     taken = np.zeros(len(weights), bool)
     kept: list[int] = []
-    for start in np.argsort(-np.abs(weights), kind="stable").tolist():
+    for start in descending_order(np.abs(weights)).tolist():
         if not taken[start]:
             kept.append(start)
             taken |= close[start]

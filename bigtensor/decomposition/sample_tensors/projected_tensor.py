@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.terms import Factors, Terms
-from bigtensor.decomposition.solution import FloatArray
 
 
 def explicit_contraction(tensor: FloatArray, columns: Factors) -> Factors:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.augmented_moments import AugmentedMoments
 from bigtensor.decomposition.multiview.multiview_mixture import solve_multiview_mixture
 from bigtensor.decomposition.multiview.subspaces import cross_covariance_subspaces
 from bigtensor.decomposition.sample_tensors.terms import Factors, Terms
-from bigtensor.decomposition.solution import FloatArray
 
 MOST_TERMS = 32
 """Largest number of terms whose tensor of k x k x k numbers is formed."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 
 Factors = tuple[FloatArray, ...]
 """(d_m, L) columns of every factor: three of a multi-view moment, one of a symmetric tensor."""

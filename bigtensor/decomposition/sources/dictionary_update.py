@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 
 _RIDGE = 1e-6
 """Penalty on the columns, relative to the mean variance of a code."""

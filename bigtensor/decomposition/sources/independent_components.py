@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.optimize import nnls
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.errors import DataError, IdentifiabilityError, Setting
 
 RANK_CUT = 1e-10
@@ -20,6 +20,8 @@ LEAST_EIGENVALUE = 1e-6
 """Eigenvalue of a Gram matrix, relative to the largest, below which singular values are needed."""
 
 _LEAST_RIDGE = 1e-10
+"""Ridge with which the normal equations have a Cholesky factor."""
+
 _NOISE_RIDGE = 1e-6
 """Penalty on noise where sources explain the covariance as well."""
 
@@ -79,7 +81,7 @@ class PrincipalAxes(NamedTuple):
             whitening=self.whitening[:, :n_axes], unwhitening=self.unwhitening[:, :n_axes]
         )
 
-    def of_features(self, positions: Sequence[int] | NDArray[np.intp]) -> PrincipalAxes:
+    def of_features(self, positions: Sequence[int] | IndexArray) -> PrincipalAxes:
         """Return the axes of features in another order.
 
         Parameters

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.tensor_train.kernel_svd import SignedTrain
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,10 +27,10 @@ class VariableGrid:
         Density of the variable alone at the points.
     """
 
-    points: Floats
-    functions: Floats
-    masses: Floats
-    background: Floats
+    points: FloatArray
+    functions: FloatArray
+    masses: FloatArray
+    background: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +55,9 @@ class ClippedDensity:
     grids: tuple[VariableGrid, ...]
     share: float = 1e-4
 
-    def log_densities(self, functions: Sequence[Floats], background: Sequence[Floats]) -> Floats:
+    def log_densities(
+        self, functions: Sequence[FloatArray], background: Sequence[FloatArray]
+    ) -> FloatArray:
         """Return the log-density of rows, (n,).
 
         Parameters
@@ -82,7 +82,7 @@ class ClippedDensity:
             state = np.einsum("nz,zaw,na->nw", state, core, at_rows, optimize=True)
         return total
 
-    def sample(self, count: int, rng: np.random.Generator) -> Floats:
+    def sample(self, count: int, rng: np.random.Generator) -> FloatArray:
         """Draw rows, (count, d), at resolutions of the grids."""
         state = np.ones((count, 1))
         rows = np.empty((count, len(self.grids)))
@@ -104,7 +104,7 @@ class ClippedDensity:
         return rows
 
     @property
-    def _later(self) -> list[Floats]:
+    def _later(self) -> list[FloatArray]:
         """Integrals over all variables after every one, (r',)."""
         after = [np.ones(1)]
         for core, grid in zip(self.train.cores[:0:-1], self.grids[:0:-1], strict=True):

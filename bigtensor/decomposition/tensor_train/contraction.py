@@ -6,12 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain
-from bigtensor.decomposition.tensor_train.structure import NO_CHILD, Nodes
-
-Floats = NDArray[np.float64]
+from bigtensor.decomposition.tensor_train.structure import NO_CHILD
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,12 +20,12 @@ class _Part:
     """
 
     variable: int | None
-    core: Floats
+    core: FloatArray
     children: tuple[_Part, ...]
 
 
 def contracted(
-    train: NonnegativeTrain, matrices: Mapping[int, Floats]
+    train: NonnegativeTrain, matrices: Mapping[int, FloatArray]
 ) -> tuple[NonnegativeTrain, float]:
     """Return the train of the variables that are left, and the logarithm of its mass.
 
@@ -46,7 +44,7 @@ def contracted(
     log_mass : float
         Logarithm of the density of the given variables.
     """
-    below: dict[int, Floats | _Part] = {NO_CHILD: np.ones(1)}
+    below: dict[int, FloatArray | _Part] = {NO_CHILD: np.ones(1)}
     log_mass = 0.0
     for number in reversed(range(len(train.nodes))):
         j, *children = train.nodes[number].tolist()
@@ -71,7 +69,9 @@ def contracted(
     return NonnegativeTrain(nodes, cores), log_mass + scale
 
 
-def _joined(variable: int | None, core: Floats, below: list[Floats | _Part]) -> Floats | _Part:
+def _joined(
+    variable: int | None, core: FloatArray, below: list[FloatArray | _Part]
+) -> FloatArray | _Part:
     """Return a node with what is left below it: a vector if no variable is.
 
     Parameters
@@ -100,7 +100,7 @@ def _joined(variable: int | None, core: Floats, below: list[Floats | _Part]) -> 
     return replace(parts[0], core=np.tensordot(onward, parts[0].core, 1))
 
 
-def _scaled(part: Floats | _Part) -> tuple[Floats | _Part, float]:
+def _scaled(part: FloatArray | _Part) -> tuple[FloatArray | _Part, float]:
     """Return a part or masses with a largest entry of one, and the logarithm of the factor."""
     core = part.core if isinstance(part, _Part) else part
     largest = max(float(core.max()), np.finfo(np.float64).tiny)
@@ -109,7 +109,7 @@ def _scaled(part: Floats | _Part) -> tuple[Floats | _Part, float]:
     return (replace(part, core=scaled) if isinstance(part, _Part) else scaled), log
 
 
-def _flattened(root: _Part) -> tuple[list[_Part], Nodes]:
+def _flattened(root: _Part) -> tuple[list[_Part], IntArray]:
     """Return the parts of a tree, parents before children, and their nodes."""
     parts: list[_Part] = []
     rows: list[list[int]] = []
@@ -128,10 +128,10 @@ def _flattened(root: _Part) -> tuple[list[_Part], Nodes]:
     return parts, np.array(rows, np.int64)
 
 
-def _normalised(nodes: Nodes, cores: list[Floats]) -> tuple[tuple[Floats, ...], float]:
+def _normalised(nodes: IntArray, cores: list[FloatArray]) -> tuple[tuple[FloatArray, ...], float]:
     """Return cores of which every state sums to one, and the logarithm of the mass."""
     log_mass = 0.0
-    masses: dict[int, Floats] = {}
+    masses: dict[int, FloatArray] = {}
     for number in reversed(range(len(nodes))):
         core = cores[number]
         j, first, second = nodes[number].tolist()
@@ -151,12 +151,12 @@ def _normalised(nodes: Nodes, cores: list[Floats]) -> tuple[tuple[Floats, ...], 
 
 def drawn_points(
     train: NonnegativeTrain,
-    tables: Floats,
-    first: NDArray[np.int64],
-    masses: list[Floats],
+    tables: FloatArray,
+    first: IntArray,
+    masses: list[FloatArray],
     count: int,
     rng: np.random.Generator,
-) -> NDArray[np.int64]:
+) -> IntArray:
     """Draw a point of every variable, (count, d), counted from the first of the variable.
 
     Parameters
@@ -190,8 +190,8 @@ def drawn_points(
 
 
 def _drawn_pairs(
-    core: Floats, state: NDArray[np.intp], rng: np.random.Generator
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    core: FloatArray, state: IndexArray, rng: np.random.Generator
+) -> tuple[IndexArray, IndexArray]:
     """Draw two numbers of every row from the joint probabilities that its state has.
 
     ``core`` is (r, m, r') and not negative. ``state`` holds the incoming state of every row.

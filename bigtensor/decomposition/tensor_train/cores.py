@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.decomposition.tensor_train.structure import variables_of
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,11 +28,11 @@ class NonnegativeTrain:
         Of every node; not negative; every ``G[z]`` sums to one. After a last variable, r' is one.
     """
 
-    nodes: NDArray[np.int64]
-    cores: tuple[Floats, ...]
+    nodes: IntArray
+    cores: tuple[FloatArray, ...]
 
     @property
-    def order(self) -> NDArray[np.int64]:
+    def order(self) -> IntArray:
         """Variables in the order of the nodes, (d,)."""
         return variables_of(self.nodes)
 
@@ -50,8 +48,8 @@ class NonnegativeTrain:
 
 
 def node_tables(
-    train: NonnegativeTrain, bumps: Sequence[Floats], first: NDArray[np.int64]
-) -> Floats:
+    train: NonnegativeTrain, bumps: Sequence[FloatArray], first: IntArray
+) -> FloatArray:
     """Return the matrix from state to state at every point of every variable.
 
     Parameters
@@ -80,7 +78,7 @@ def node_tables(
     return tables
 
 
-def branch_tables(train: NonnegativeTrain) -> Floats:
+def branch_tables(train: NonnegativeTrain) -> FloatArray:
     """Return the cores of the branchings, (branchings, r, r, r), with zeros behind small ones.
 
     Parameters
@@ -98,10 +96,10 @@ def branch_tables(train: NonnegativeTrain) -> Floats:
 
 def updated(
     train: NonnegativeTrain,
-    bumps: Sequence[Floats],
-    first: NDArray[np.int64],
-    sums: tuple[Floats, Floats],
-    background: Sequence[Floats],
+    bumps: Sequence[FloatArray],
+    first: IntArray,
+    sums: tuple[FloatArray, FloatArray],
+    background: Sequence[FloatArray],
     weight: float,
 ) -> NonnegativeTrain:
     """Return the cores after one step of expectation maximisation with a prior.

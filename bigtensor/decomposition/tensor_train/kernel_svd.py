@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bigtensor.array_types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +20,9 @@ class SignedTrain:
         A function of rows is the product over variables of ``sum_a G[:, a, :] phi_a(x)``.
     """
 
-    cores: tuple[Floats, ...]
+    cores: tuple[FloatArray, ...]
 
-    def values(self, functions: Sequence[Floats]) -> Floats:
+    def values(self, functions: Sequence[FloatArray]) -> FloatArray:
         """Return the function of rows, (n,).
 
         Parameters
@@ -36,7 +35,7 @@ class SignedTrain:
             state = np.einsum("nz,zaw,na->nw", state, core, at_rows, optimize=True)
         return state[:, 0]
 
-    def mass(self, masses: Sequence[Floats]) -> float:
+    def mass(self, masses: Sequence[FloatArray]) -> float:
         """Return the integral over all variables.
 
         Parameters
@@ -48,7 +47,7 @@ class SignedTrain:
 
 
 def nested_kernel_svd(
-    functions: Sequence[Floats], rank: int, *, keeps_mass: bool = False
+    functions: Sequence[FloatArray], rank: int, *, keeps_mass: bool = False
 ) -> SignedTrain:
     """Return the low-rank approximation of a kernel density estimate.
 
@@ -86,7 +85,7 @@ def nested_kernel_svd(
     return SignedTrain(tuple(cores))
 
 
-def _leading(features: Floats, later: Floats, rank: int, *, keeps_mass: bool) -> Floats:
+def _leading(features: FloatArray, later: FloatArray, rank: int, *, keeps_mass: bool) -> FloatArray:
     """Return orthonormal directions of features that matter most to the later variables.
 
     ``later`` is the kernel of the later variables, (n, n). With ``keeps_mass`` the first direction

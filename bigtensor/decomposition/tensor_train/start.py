@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain
-
-Floats = NDArray[np.float64]
 
 _STAY = 0.9
 """Share of a state that stays, of a cluster that is sure, and of emissions that are its own."""
 
 
-def background_weights(bumps: Floats, binned: Floats, least: float, iterations: int = 30) -> Floats:
+def background_weights(
+    bumps: FloatArray, binned: FloatArray, least: float, iterations: int = 30
+) -> FloatArray:
     """Return the distribution of the bumps of one variable.
 
     Parameters
@@ -38,11 +38,11 @@ def background_weights(bumps: Floats, binned: Floats, least: float, iterations: 
 
 
 def train_of_clusters(
-    nodes: NDArray[np.int64],
-    bumps: Sequence[Floats],
-    background: Sequence[Floats],
-    binned: Sequence[Floats],
-    shares: Floats,
+    nodes: IntArray,
+    bumps: Sequence[FloatArray],
+    background: Sequence[FloatArray],
+    binned: Sequence[FloatArray],
+    shares: FloatArray,
 ) -> NonnegativeTrain:
     """Return a train whose states are clusters of rows, which mostly stay from node to node.
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
-Nodes = NDArray[np.int64]
+from bigtensor.array_types import IntArray
 
 NO_CHILD = -1
+"""Child of a node that has fewer than two."""
 
 
-def chain(order: Sequence[int]) -> Nodes:
+def chain(order: Sequence[int]) -> IntArray:
     """Return the nodes of a chain along variables, (d, 3).
 
     Parameters
@@ -31,7 +31,7 @@ def chain(order: Sequence[int]) -> Nodes:
     return np.column_stack([order, onward, np.full(d, NO_CHILD)]).astype(np.int64)
 
 
-def balanced(order: Sequence[int]) -> Nodes:
+def balanced(order: Sequence[int]) -> IntArray:
     """Return the nodes of a binary tree over variables that halves them again and again.
 
     Parameters
@@ -64,6 +64,6 @@ def balanced(order: Sequence[int]) -> Nodes:
     return np.array(nodes, np.int64)
 
 
-def variables_of(nodes: Nodes) -> NDArray[np.int64]:
+def variables_of(nodes: IntArray) -> IntArray:
     """Return the variables of the nodes, in their order, (d,)."""
     return np.asarray(nodes[nodes[:, 0] >= 0, 0])

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import depth_first_order, minimum_spanning_tree
 
+from bigtensor.array_types import FloatArray, IntArray
+from bigtensor.descending_order import descending_order
 from bigtensor.features.row_loops import row_loop
-
-Floats = NDArray[np.float64]
-Order = NDArray[np.int64]
 
 _LEAST_EIGENVALUE = 1e-4
 """Share of the largest variance of features below which an axis is left out."""
@@ -27,7 +25,7 @@ _LEAST_GAIN = 1e-12
 """Improvement of an order, in units of the largest dependence, that is more than rounding."""
 
 
-def dependence(features: Iterable[Floats], weight: Floats) -> Floats:
+def dependence(features: Iterable[FloatArray], weight: FloatArray) -> FloatArray:
     """Return how much every variable tells about every other one, (d, d).
 
     The entries are squared norms of correlations of the leading features, which are whitened.
@@ -66,7 +64,7 @@ def dependence(features: Iterable[Floats], weight: Floats) -> Floats:
     return dependences
 
 
-def chain_order(dependences: Floats) -> Order:
+def chain_order(dependences: FloatArray) -> IntArray:
     """Return an order of the variables with large dependences between neighbours.
 
     The better of the order along the Fiedler vector and of the depth-first order of the maximum
@@ -81,7 +79,7 @@ def chain_order(dependences: Floats) -> Order:
     if d < 3:
         return np.arange(d, dtype=np.int64)
     # a numbering of its own, so that local optima do not depend on that of the variables
-    number = np.argsort(-dependences.sum(axis=1), kind="stable")
+    number = descending_order(dependences.sum(axis=1))
     dependences = dependences[np.ix_(number, number)]
     starts = (_fiedler_order(dependences), _spanning_order(dependences))
     order = max(
@@ -92,18 +90,18 @@ def chain_order(dependences: Floats) -> Order:
     return number[order if along[0] >= along[-1] else order[::-1]]
 
 
-def _value(order: Order, dependences: Floats) -> float:
+def _value(order: IntArray, dependences: FloatArray) -> float:
     """Return the sum of the dependences of neighbours."""
     return float(dependences[order[:-1], order[1:]].sum())
 
 
-def _fiedler_order(dependences: Floats) -> Order:
+def _fiedler_order(dependences: FloatArray) -> IntArray:
     """Return the order along the second eigenvector of the Laplacian."""
     laplacian = np.diag(dependences.sum(axis=1)) - dependences
     return np.argsort(np.linalg.eigh(laplacian)[1][:, 1], kind="stable").astype(np.int64)
 
 
-def _spanning_order(dependences: Floats) -> Order:
+def _spanning_order(dependences: FloatArray) -> IntArray:
     """Return the depth-first order of the spanning tree of largest dependences."""
     # a length of zero would be no edge
     lengths = dependences.max() + 1 - dependences
@@ -114,7 +112,7 @@ def _spanning_order(dependences: Floats) -> Order:
     return depth_first_order(tree, int(leaves[0]), directed=False)[0].astype(np.int64)
 
 
-def _improved(order: Order, dependences: Floats) -> Order:
+def _improved(order: IntArray, dependences: FloatArray) -> IntArray:
     """Return the order after reversals of segments, as long as one of them helps."""
     order = order.copy()
     _reverse_segments(order, dependences, _LEAST_GAIN * dependences.max())
@@ -122,7 +120,7 @@ def _improved(order: Order, dependences: Floats) -> Order:
 
 
 @row_loop
-def _reverse_segments(order: Order, dependences: Floats, least: float) -> None:
+def _reverse_segments(order: IntArray, dependences: FloatArray, least: float) -> None:
     """Reverse the segment with the largest gain, in place, until no gain exceeds `least`."""
     d = order.size
     while True:

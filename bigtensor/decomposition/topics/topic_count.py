@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bigtensor.array_types import FloatArray
 
 _ERRORS = 4.0
 """Standard errors that a direction has to stand out by: few of sixty do so by chance."""
@@ -28,11 +27,11 @@ class TopicCount:
     """
 
     count: int
-    values: Floats
-    errors: Floats
+    values: FloatArray
+    errors: FloatArray
 
 
-def count_topics(chosen: Floats, means: Floats, pairs: Floats) -> TopicCount:
+def count_topics(chosen: FloatArray, means: FloatArray, pairs: FloatArray) -> TopicCount:
     """Count the directions along which words of the same document vary together.
 
     The covariance of two words of a document has rank k - 1 with k topics, whatever the

@@ -6,14 +6,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.joint_diagonalisation import joint_diagonalisation
 from bigtensor.decomposition.whitening import whiten
 from bigtensor.errors import IdentifiabilityError
-
-Floats = NDArray[np.float64]
 
 _REACH = np.log(1e3)
 """Logarithm of the factor about the guess within which the concentration is looked for."""
@@ -39,11 +37,11 @@ class WordMoments:
         E3, three words of a document.
     """
 
-    mean: Floats
-    pair: Floats
-    triple: Floats
+    mean: FloatArray
+    pair: FloatArray
+    triple: FloatArray
 
-    def corrected(self, concentration: float) -> tuple[Floats, Floats]:
+    def corrected(self, concentration: float) -> tuple[FloatArray, FloatArray]:
         """Return the moments whose components are topics (Anandkumar et al. 2014, Theorem 3.5).
 
         The pair moment is a sum over topics of ``alpha_i / (a0 (a0 + 1)) mu_i o mu_i`` and the
@@ -78,8 +76,8 @@ class TopicSolution:
         of exactly k topics.
     """
 
-    topics: Floats
-    prior: Floats
+    topics: FloatArray
+    prior: FloatArray
     diagonality: float
 
 
@@ -159,7 +157,7 @@ def estimated_concentration(moments: WordMoments, n_topics: int, guess: float = 
     )
 
 
-def _rotation_near(directions: Floats) -> Floats | None:
+def _rotation_near(directions: FloatArray) -> FloatArray | None:
     """Return the orthonormal columns nearest to directions of any length, (k, k).
 
     Moments of a few documents may have topics that are zero or no numbers, hence no direction.

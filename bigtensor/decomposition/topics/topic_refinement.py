@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.exterior_point.proximal_descent import (
     DescentRule,
     Expansion,
     proximal_descent,
 )
 from bigtensor.decomposition.topics.topic_moments import WordMoments
-
-Floats = NDArray[np.float64]
 
 NEGATIVE_PENALTY = 0.3
 """Penalty of a unit of negative scaled probability."""
@@ -21,8 +19,10 @@ SUM_PENALTY = 1.0
 """Penalty of a topic whose probabilities do not add up to one."""
 
 MOST_ITERATIONS = 150
+"""Bound of the iterations of the descent."""
 
 _ROUNDING = 1e-15
+"""Rounding error of the objective, a sum of relative residuals in float64."""
 
 
 class TopicObjective:
@@ -53,10 +53,10 @@ class TopicObjective:
     def __init__(
         self,
         moments: WordMoments,
-        prior: Floats,
+        prior: FloatArray,
         concentration: float,
-        span: Floats,
-        scales: Floats,
+        span: FloatArray,
+        scales: FloatArray,
     ) -> None:
         a0 = concentration
         self._pair, self._triple = moments.corrected(a0)
@@ -71,11 +71,11 @@ class TopicObjective:
         """Size of rounding errors of a value."""
         return _ROUNDING
 
-    def value(self, point: Floats) -> float:
+    def value(self, point: FloatArray) -> float:
         """Residuals and penalty at scaled topics."""
         return self._computed(point)[0]
 
-    def expansion(self, point: Floats) -> Expansion:
+    def expansion(self, point: FloatArray) -> Expansion:
         """Residuals and penalty at scaled topics, with their gradient and curvature bounds."""
         value, gram, along_pair, along_triple = self._computed(point)
         departures = point.T @ self._sums - 1
@@ -89,7 +89,7 @@ class TopicObjective:
         bounds += SUM_PENALTY * float(self._sums @ self._sums)
         return Expansion(value, gradient, bounds)
 
-    def _computed(self, point: Floats) -> tuple[float, Floats, Floats, Floats]:
+    def _computed(self, point: FloatArray) -> tuple[float, FloatArray, FloatArray, FloatArray]:
         """Return the value, inner products, and the moments along the topics."""
         coordinates, gram = self._span.T @ point, point.T @ point
         along_pair = self._pair @ coordinates
@@ -110,12 +110,12 @@ class TopicObjective:
 
 def refined_topics(
     moments: WordMoments,
-    topics: Floats,
-    prior: Floats,
+    topics: FloatArray,
+    prior: FloatArray,
     concentration: float,
-    span: Floats,
-    scales: Floats,
-) -> Floats:
+    span: FloatArray,
+    scales: FloatArray,
+) -> FloatArray:
     """Return topics at the end of an accelerated descent, (V, k); entries may be negative.
 
     Moments of a few documents may be zero, and leave the topics as they are.

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bigtensor.array_types import FloatArray
 
 _LARGEST_FACTOR = 2.0
 """Most by which one update changes a parameter: far from the optimum a Newton step overshoots."""
@@ -18,7 +17,7 @@ _LEAST_RATIO = 0.02
 """Least probability of a word after a long step, over that after a short one."""
 
 
-def updated_topics(counts: Floats, pseudo_count: float) -> Floats:
+def updated_topics(counts: FloatArray, pseudo_count: float) -> FloatArray:
     """Return the topics of expected counts, (V, k).
 
     Parameters
@@ -32,7 +31,7 @@ def updated_topics(counts: Floats, pseudo_count: float) -> Floats:
     return np.asarray(total / total.sum(axis=0))
 
 
-def overrelaxed_topics(topics: Floats, updated: Floats) -> Floats:
+def overrelaxed_topics(topics: FloatArray, updated: FloatArray) -> FloatArray:
     """Return topics beyond an update, on the line from the topics before it.
 
     Expectation maximisation converges slowly where topics share words; longer steps need fewer
@@ -49,12 +48,12 @@ def overrelaxed_topics(topics: Floats, updated: Floats) -> Floats:
 
 
 def updated_prior(
-    prior: Floats,
-    slope: Floats,
-    curvature: Floats,
+    prior: FloatArray,
+    slope: FloatArray,
+    curvature: FloatArray,
     common_slope: float,
     common_curvature: float,
-) -> Floats:
+) -> FloatArray:
     """Return the parameters of a Dirichlet prior after one Newton step.
 
     The Hessian is a diagonal matrix and a constant, and is inverted in closed form (Minka 2000,

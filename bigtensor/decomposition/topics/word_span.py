@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bigtensor.array_types import FloatArray
 
 _RAREST = 1e-3
 """Smallest mean frequency of a word that is told apart, in units of one over the vocabulary."""
 
 
-def word_scales(mean: Floats) -> Floats:
+def word_scales(mean: FloatArray) -> FloatArray:
     """Return one over the square root of the frequency of every word, (V,).
 
     In these units words have comparable noise; without them frequent words hide the topics of
@@ -26,8 +25,12 @@ def word_scales(mean: Floats) -> Floats:
 
 
 def topic_span(
-    contracted: Floats, columns: Floats, mean: Floats, concentration: float, scales: Floats
-) -> Floats:
+    contracted: FloatArray,
+    columns: FloatArray,
+    mean: FloatArray,
+    concentration: float,
+    scales: FloatArray,
+) -> FloatArray:
     """Return orthonormal columns that nearly span the scaled topics: a step of subspace iteration.
 
     Parameters
@@ -47,7 +50,9 @@ def topic_span(
     return np.asarray(np.linalg.qr(scales[:, None] * corrected)[0])
 
 
-def topics_of_words(coordinates: Floats, span: Floats, scales: Floats, floor: float) -> Floats:
+def topics_of_words(
+    coordinates: FloatArray, span: FloatArray, scales: FloatArray, floor: float
+) -> FloatArray:
     """Return topics as distributions over words, (V, k).
 
     Parameters
@@ -64,7 +69,7 @@ def topics_of_words(coordinates: Floats, span: Floats, scales: Floats, floor: fl
     return valid_topics((span @ coordinates) / scales[:, None], floor)
 
 
-def valid_topics(topics: Floats, floor: float) -> Floats:
+def valid_topics(topics: FloatArray, floor: float) -> FloatArray:
     """Return topics that are distributions, (V, k).
 
     Parameters

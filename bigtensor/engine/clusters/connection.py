@@ -11,9 +11,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bigtensor.errors import ClusterError, ParameterError, Setting
+
+if TYPE_CHECKING:
+    from distributed import Client
+    from distributed.security import Security
 
 ANSWER_TIMEOUT = 1.5
 """Seconds in which a scheduler file has to be readable and a server has to accept a connection.
@@ -102,7 +106,7 @@ class Connection:
             )
         return address
 
-    def security(self) -> Any:
+    def security(self) -> Security:
         """Return Dask's security settings with these certificates."""
         from distributed.security import Security
 
@@ -115,7 +119,7 @@ class Connection:
 
 
 @contextmanager
-def connected(connection: Connection) -> Iterator[Any]:
+def connected(connection: Connection) -> Iterator[Client]:
     """Connect to a scheduler, and leave it running afterwards.
 
     The context yields a `distributed.Client`.
@@ -137,7 +141,7 @@ def connected(connection: Connection) -> Iterator[Any]:
         yield client
 
 
-def check_versions(client: Any) -> None:
+def check_versions(client: Client) -> None:
     """Require the versions of this process on the workers that there are now.
 
     Functions and states travel by name, and another version would add up other numbers.
@@ -147,7 +151,8 @@ def check_versions(client: Any) -> None:
     ClusterError
         When workers have another version of bigtensor or of Python, or no bigtensor.
     """
-    versions = client.get_versions(packages=["bigtensor"])
+    # the client is not asynchronous
+    versions: Any = client.get_versions(packages=["bigtensor"])
     for package, compared in (("bigtensor", None), ("python", 2)):
         here = _version(versions["client"], package, compared)
         if here is None:
@@ -163,13 +168,13 @@ def check_versions(client: Any) -> None:
                 )
 
 
-def _version(entries: Any, package: str, components: int | None) -> str | None:
+def _version(entries: object, package: str, components: int | None) -> str | None:
     """Return the leading components of the version of a package, or None if there is none."""
     version = entries["packages"].get(package) if isinstance(entries, dict) else None
     return None if version is None else ".".join(str(version).split(".")[:components])
 
 
-def _check_answer(address: str, security: Any) -> None:
+def _check_answer(address: str, security: Security) -> None:
     """Raise a ClusterError that names the cause where the scheduler cannot be reached."""
     from distributed.comm.addressing import get_address_host_port, parse_address
 
@@ -213,7 +218,7 @@ def _no_scheduler(address: str, error: Exception) -> ClusterError:
     )
 
 
-def _tls_context(security: Any) -> ssl.SSLContext | None:
+def _tls_context(security: Security) -> ssl.SSLContext | None:
     """Return what encrypts a connection, or None without certificates.
 
     Raises

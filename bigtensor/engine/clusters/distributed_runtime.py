@@ -58,7 +58,7 @@ class DistributedRuntime:
     def run(
         self,
         function: JobFunction,
-        shared: Any,
+        shared: object,
         jobs: Sequence[Job],
         collect: Collect,
         *,

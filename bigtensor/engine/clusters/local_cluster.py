@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import gettempdir, mkdtemp
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dask
 
@@ -26,6 +26,9 @@ from bigtensor.engine.clusters.worker_ends import (
     watch_worker_ends,
 )
 from bigtensor.errors import ClusterError, Setting
+
+if TYPE_CHECKING:
+    from distributed import LocalCluster
 
 KEEP_FREED_MEMORY = {
     "MALLOC_ARENA_MAX": "1",
@@ -105,7 +108,7 @@ def local_cluster(workers: int, memory_limit: int | None = None) -> Iterator[Any
 
 
 @contextmanager
-def _closed_at_rest(cluster: Any) -> Iterator[None]:
+def _closed_at_rest(cluster: LocalCluster) -> Iterator[None]:
     """Wait, before a cluster is closed, until no worker of it is being started again.
 
     Where a worker dies as soon as it is connected, its nanny takes the next process, not yet
@@ -129,7 +132,7 @@ async def _wait_for_restarts(nannies: list[Any]) -> None:
         await asyncio.sleep(0.02)
 
 
-def _start_cluster(workers: int, memory_limit: int | None, ends: WorkerEnds) -> Any:
+def _start_cluster(workers: int, memory_limit: int | None, ends: WorkerEnds) -> LocalCluster:
     """Start the processes; when one ends while it starts, start all again a bounded number."""
     for _ in range(START_ATTEMPTS):
         try:
@@ -146,7 +149,7 @@ def _start_cluster(workers: int, memory_limit: int | None, ends: WorkerEnds) -> 
     ) from last
 
 
-def _new_cluster(workers: int, memory_limit: int | None) -> Any:
+def _new_cluster(workers: int, memory_limit: int | None) -> LocalCluster:
     """Start a scheduler and worker processes that speak TLS with a certificate of their own."""
     from distributed import LocalCluster
     from distributed.security import Security

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dask.utils import parse_timedelta
 
@@ -12,6 +12,7 @@ from bigtensor.errors import ParameterError, Setting
 
 if TYPE_CHECKING:
     from distributed import Client
+    from distributed.deploy.cluster import Cluster
 
 WAIT_SECONDS = 60.0
 """Seconds without a worker before a run gives up, where nothing else is said."""
@@ -65,7 +66,7 @@ def seconds_to_wait(client: Client, wait: float | None) -> float:
     return math.inf if not own and _asks_for_workers(client.cluster) else WAIT_SECONDS
 
 
-def _asks_for_workers(cluster: Any) -> bool:
+def _asks_for_workers(cluster: Cluster | None) -> bool:
     """Return True if a cluster has asked for workers that it has not given up."""
     workers = getattr(cluster, "workers", None) or {}
     # the process of a worker that failed to start stays listed, and no other follows it

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from queue import Empty, SimpleQueue
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from uuid import uuid4
 
 import dask
@@ -30,6 +30,9 @@ from bigtensor.engine.clusters.worker_watch import WorkerWatch
 from bigtensor.engine.events import Progress
 from bigtensor.engine.threads import Collect, Job, JobFunction
 from bigtensor.errors import BigtensorError, ClusterError, Setting
+
+if TYPE_CHECKING:
+    from distributed import Future, KilledWorker
 
 LOOK_EVERY = 2.0
 """Seconds after which the workers are counted while tasks finish. A worker that comes and goes in
@@ -55,6 +58,9 @@ REPORT_EVERY = 60.0
 ATTEMPTS = 3
 """Submissions of one task that end with its workers before a run gives up, if no other task has
 finished meanwhile. Dask itself tries each submission on several workers."""
+
+
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -102,7 +108,7 @@ class TaskRun:
     watch: WorkerWatch
     wait: float | None
     function: JobFunction
-    shared: Any
+    shared: object
     jobs: Sequence[Job]
     result_nbytes: int
     progress: Progress
@@ -184,10 +190,11 @@ class TaskRun:
         futures: list[Any] = self.client.get(graph, keys, sync=False, fifo_timeout="0s")
         return futures
 
-    def _submit_shared(self) -> Any:
+    def _submit_shared(self) -> Future[Any]:
         """Send the argument that all tasks share to a worker, from which others get it."""
         with _large_graphs_allowed():
-            return self.client.submit(_hold, self.shared, pure=False)
+            holder: Future[Any] = self.client.submit(_hold, self.shared, pure=False)
+        return holder
 
     def _collect_done(self, collect: Collect) -> None:
         """Hand on results that are there, and submit tasks again whose workers have ended."""
@@ -202,7 +209,7 @@ class TaskRun:
         for future in failed:
             self._settle_failed(future)
 
-    def _settle_failed(self, future: Any) -> None:
+    def _settle_failed(self, future: Future[Any]) -> None:
         """Submit a task again whose workers have ended, or raise its error."""
         from distributed import KilledWorker
 
@@ -218,7 +225,7 @@ class TaskRun:
                 raise cause from error
         raise error.with_traceback(future.traceback())
 
-    def _submit_again(self, index: int, killed: Any) -> None:
+    def _submit_again(self, index: int, killed: KilledWorker) -> None:
         """Submit a task again whose workers have ended.
 
         Workers of a queue are preempted, so that this has no bound as long as other tasks finish.
@@ -273,7 +280,7 @@ class TaskRun:
             request.cancel()
         return {future: results[index] for index, future in enumerate(futures)}
 
-    def _waited_for(self, wait: Callable[..., Any], seconds: float) -> Any:
+    def _waited_for(self, wait: Callable[..., _Result], seconds: float) -> _Result:
         """Wait for a future: a result that died with its worker needs another worker.
 
         After so many ``seconds`` the workers are counted, and the wait begins again: a result that
@@ -376,7 +383,7 @@ def _is_lazy(job: Job) -> bool:
     return any(hasattr(argument, "__dask_graph__") for argument in job)
 
 
-def _pickled_nbytes(shared: Any) -> int:
+def _pickled_nbytes(shared: object) -> int:
     """Return the bytes of a pickled argument, without a copy of its arrays."""
     from distributed.protocol.pickle import dumps
 
@@ -385,7 +392,7 @@ def _pickled_nbytes(shared: Any) -> int:
     return len(pickled) + sum(buffer.raw().nbytes for buffer in buffers)
 
 
-def _hold(shared: Any) -> Any:
+def _hold(shared: _Result) -> _Result:
     """Keep a shared argument on the workers: a task can be run again when its worker dies."""
     return shared
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dask.utils import format_bytes
 
 from bigtensor.engine.clusters.connection import check_versions
 from bigtensor.engine.clusters.worker_ends import worker_ends_of
 from bigtensor.errors import Message
+
+if TYPE_CHECKING:
+    from distributed.scheduler import WorkerState
 
 _MEMORY_TOPIC = "worker-restart-memory"
 """Topic of the scheduler's events in which nannies report workers above their memory limit."""
@@ -59,7 +62,7 @@ class WorkerWatch:
         # earlier removals are those of other workers that had the same address
         return not next(removals, {"expected": True}).get("expected")
 
-    def cause_of(self, worker: Any) -> Message:
+    def cause_of(self, worker: WorkerState) -> Message:
         """Return the cause of the end of a worker, as far as there is a report, and a remedy.
 
         The worker is the state that the scheduler had of it.
@@ -78,7 +81,7 @@ class WorkerWatch:
             "The job may have been preempted, have reached its time limit or have crashed"
         )
 
-    def was_over_memory_limit(self, worker: Any) -> bool:
+    def was_over_memory_limit(self, worker: WorkerState) -> bool:
         """Return True if the nanny of a worker ended it because of its memory."""
         events = self.client.get_events(_MEMORY_TOPIC)
         return any(event.get("worker") == worker.address for _, event in events)

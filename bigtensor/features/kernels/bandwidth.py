@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.errors import DataError
 from bigtensor.features.clustering import kmeans
-
-Floats = NDArray[np.float64]
 
 _MANY = 50
 """Clusters from which on k-means starts once."""
@@ -36,8 +35,8 @@ class SampleClusters:
         Positive, in the units of the data.
     """
 
-    labels: NDArray[np.intp]
-    scale: Floats
+    labels: IndexArray
+    scale: FloatArray
 
 
 def cluster_sample(
@@ -45,7 +44,7 @@ def cluster_sample(
     n_components: int,
     random_state: int,
     names: Sequence[str],
-    weight: NDArray[np.float64] | None = None,
+    weight: FloatArray | None = None,
     *,
     standardise: bool = True,
 ) -> SampleClusters:
@@ -96,7 +95,7 @@ def cluster_sample(
     return SampleClusters(labels, np.where(total > 0, total, spread))
 
 
-def _check_sample(rows: Floats, n_components: int, names: Sequence[str]) -> None:
+def _check_sample(rows: FloatArray, n_components: int, names: Sequence[str]) -> None:
     """Refuse a sample that is too small, and features that say nothing."""
     if len(rows) < n_components or not len(rows):
         raise DataError(
@@ -113,7 +112,7 @@ def _check_sample(rows: Floats, n_components: int, names: Sequence[str]) -> None
         )
 
 
-def robust_spread(rows: NDArray[Any]) -> Floats:
+def robust_spread(rows: NDArray[Any]) -> FloatArray:
     """Return ``min(sd, IQR / 1.34)`` of every column, the sd where the IQR is zero.
 
     Parameters
@@ -132,7 +131,7 @@ def robust_spread(rows: NDArray[Any]) -> Floats:
     return np.asarray(np.where(quartiles > 0, np.minimum(deviation, quartiles), deviation))
 
 
-def quantile_range(sample: NDArray[Any]) -> Floats:
+def quantile_range(sample: NDArray[Any]) -> FloatArray:
     """Return the distance between the 0.5 % and the 99.5 % quantiles of every feature.
 
     Parameters
@@ -149,7 +148,7 @@ def quantile_range(sample: NDArray[Any]) -> Floats:
     return np.asarray(upper - lower)
 
 
-def rule_width(scale: Floats, rows: float, n_components: int) -> Floats:
+def rule_width(scale: FloatArray, rows: float, n_components: int) -> FloatArray:
     """Return the rule of thumb ``1.06 sigma (N / k)^(-1 / (4 + d))`` of one view.
 
     With N the number of all rows it is the fine bandwidth, that of densities.
@@ -178,13 +177,13 @@ def rule_width(scale: Floats, rows: float, n_components: int) -> Floats:
 
 
 def coarse_width(
-    scale: Floats,
+    scale: FloatArray,
     rows: float,
     sample_rows: float,
     n_components: int,
-    span: Floats,
+    span: FloatArray,
     n_landmarks: int,
-) -> Floats:
+) -> FloatArray:
     """Return the bandwidth of features for moments: wide, because a subspace needs few digits.
 
     The larger of twice the rule at all rows and the rule at the rows of the sample. A view of one
@@ -217,7 +216,7 @@ def coarse_width(
     return np.maximum(width, span / n_landmarks)
 
 
-def component_width(spread: Floats, rows: Floats, bin_width: float) -> Floats:
+def component_width(spread: FloatArray, rows: FloatArray, bin_width: float) -> FloatArray:
     """Return the bandwidth of the density of each component of a view of one feature.
 
     ``b_h = max(0.9 spread_h N_h^(-1/5), 0.75 bin width)``: never so narrow that the bins of the

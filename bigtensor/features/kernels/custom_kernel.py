@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.features.buffers import Buffers, Scratch
 from bigtensor.features.kernels.kernel import Kernel
@@ -57,7 +58,7 @@ class CustomKernel(Kernel):
     # the callable is no field: fields are what identifies a computation by its content, which a
     # callable lacks; the Gram matrix of the landmarks stands for it in what is computed from it
     _width: int
-    _mass: NDArray[np.float64] | Literal["one"] | None
+    _mass: FloatArray | Literal["one"] | None
     _factor: float
     _volume: float
 
@@ -91,7 +92,7 @@ class CustomKernel(Kernel):
         return self._width
 
     @property
-    def mass(self) -> NDArray[np.float64] | Literal["one"] | None:
+    def mass(self) -> FloatArray | Literal["one"] | None:
         """The rule of the mass: ``"one"``, the masses, or None for numerical integration."""
         return self._mass
 
@@ -125,7 +126,7 @@ class CustomKernel(Kernel):
         """One: blocks hold the values of the kernel."""
         return 1.0
 
-    def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> NDArray[np.float64]:
+    def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> FloatArray:
         """Return the kernel between every row and every landmark, ``(n, p)``.
 
         Raises
@@ -136,7 +137,7 @@ class CustomKernel(Kernel):
         rows, points = np.asarray(x, np.float64), np.asarray(landmarks, np.float64)
         return np.asarray(self._call(rows, points, "float64"), np.float64)
 
-    def gram(self, landmarks: NDArray[Any]) -> NDArray[np.float64]:
+    def gram(self, landmarks: NDArray[Any]) -> FloatArray:
         """Return the kernel between all landmarks, ``(p, p)``.
 
         Raises
@@ -164,7 +165,7 @@ class CustomKernel(Kernel):
             )
         return np.asarray(gram)
 
-    def diagonal(self, x: NDArray[Any]) -> NDArray[np.float64]:
+    def diagonal(self, x: NDArray[Any]) -> FloatArray:
         """Return the kernel between every row and itself: ``(n,)``."""
         parts = [
             np.diagonal(self.evaluate(rows, rows))
@@ -174,7 +175,7 @@ class CustomKernel(Kernel):
         ]
         return np.concatenate([np.empty(0), *parts])
 
-    def masses(self, landmarks: NDArray[Any]) -> NDArray[np.float64]:
+    def masses(self, landmarks: NDArray[Any]) -> FloatArray:
         """Return the integral of the kernel around every landmark, over `volume`: ``(p,)``.
 
         Raises
@@ -199,7 +200,7 @@ class CustomKernel(Kernel):
         landmarks: NDArray[Any],
         centre: NDArray[Any],  # noqa: ARG002
         dtype: str,  # noqa: ARG002
-    ) -> NDArray[np.float64]:
+    ) -> FloatArray:
         """Return the landmarks, ``(p, d)``."""
         return np.array(landmarks, np.float64)
 
@@ -222,9 +223,7 @@ class CustomKernel(Kernel):
         """Return the buffer of the rows. The memory of the callable is not known."""
         return {"features.custom_rows": ((rows, self._width), "float64")}
 
-    def _call(
-        self, rows: NDArray[np.float64], landmarks: NDArray[np.float64], dtype: str
-    ) -> NDArray[Any]:
+    def _call(self, rows: FloatArray, landmarks: FloatArray, dtype: str) -> NDArray[Any]:
         """Return the kernel in its units, when it is one that ``dtype`` can hold."""
         kernel = np.asarray(self.function(rows, landmarks))
         shape = (len(rows), len(landmarks))
@@ -252,14 +251,12 @@ class CustomKernel(Kernel):
         return f"the kernel {getattr(self.function, '__name__', repr(self.function))!r}"
 
 
-def _largest(values: NDArray[np.float64]) -> float:
+def _largest(values: FloatArray) -> float:
     """Return the largest magnitude; one where all values are zero."""
     return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
-def _checked_mass(
-    mass: ArrayLike | None, width: int
-) -> NDArray[np.float64] | Literal["one"] | None:
+def _checked_mass(mass: ArrayLike | None, width: int) -> FloatArray | Literal["one"] | None:
     """Refuse what is no rule for a mass."""
     if mass is None:
         if width > 2:

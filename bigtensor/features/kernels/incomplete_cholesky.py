@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.kernels.kernel import Kernel
 
@@ -28,8 +29,8 @@ class IncompleteCholesky:
         of K from the rows chosen so far.
     """
 
-    pivots: NDArray[np.intp]
-    trace_errors: NDArray[np.float64]
+    pivots: IndexArray
+    trace_errors: FloatArray
 
 
 def incomplete_cholesky(

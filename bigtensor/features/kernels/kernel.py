@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.buffers import Buffers, Scratch, padded_width
 from bigtensor.features.row_loops import row_loop
@@ -73,7 +74,7 @@ class Kernel(ABC):
         """Return the kernel as a density in the units of the data."""
 
     @abstractmethod
-    def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> NDArray[np.float64]:
+    def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> FloatArray:
         """Return the kernel between every row and every landmark, for small arrays.
 
         Parameters
@@ -133,20 +134,20 @@ class Kernel(ABC):
     def work_arrays(self, rows: int, dtype: str) -> Buffers:
         """Return the buffers that `write_block` takes for a block of ``rows`` rows."""
 
-    def gram(self, landmarks: NDArray[Any]) -> NDArray[np.float64]:
+    def gram(self, landmarks: NDArray[Any]) -> FloatArray:
         """Return the kernel between all landmarks: ``(p, p)``, symmetric."""
         return self.evaluate(landmarks, landmarks)
 
-    def diagonal(self, x: NDArray[Any]) -> NDArray[np.float64]:
+    def diagonal(self, x: NDArray[Any]) -> FloatArray:
         """Return the kernel between every row and itself: ``(n,)``."""
         return np.full(len(x), self.peak)
 
-    def masses(self, landmarks: NDArray[Any]) -> NDArray[np.float64]:
+    def masses(self, landmarks: NDArray[Any]) -> FloatArray:
         """Return the integral of the kernel around every landmark, over `volume`: ``(p,)``."""
         return np.ones(len(landmarks))
 
 
-def positive_lengths(lengths: ArrayLike, what: str) -> NDArray[np.float64]:
+def positive_lengths(lengths: ArrayLike, what: str) -> FloatArray:
     """Return one positive length a coordinate, ``(d,)``.
 
     Raises
@@ -163,9 +164,9 @@ def positive_lengths(lengths: ArrayLike, what: str) -> NDArray[np.float64]:
 def write_scaled(
     values: NDArray[Any],
     centre: NDArray[Any],
-    scale: NDArray[np.float64],
+    scale: FloatArray,
     out: NDArray[Any],
-    scratch: NDArray[np.float64],
+    scratch: FloatArray,
 ) -> None:
     """Write ``(x - centre) / scale``, one row a coordinate.
 
@@ -208,7 +209,7 @@ class GaussianKernel(Kernel):
         When a bandwidth is not positive and finite.
     """
 
-    bandwidth: NDArray[np.float64]
+    bandwidth: FloatArray
     relative: bool = False
 
     def __post_init__(self) -> None:
@@ -255,7 +256,7 @@ class GaussianKernel(Kernel):
         """Return the kernel as a density in the units of the data."""
         return replace(self, relative=False)
 
-    def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> NDArray[np.float64]:
+    def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> FloatArray:
         """Return the kernel between every row and every landmark, ``(n, p)``."""
         scaled = np.asarray(x, np.float64) / self.bandwidth
         values = cdist(scaled, np.asarray(landmarks, np.float64) / self.bandwidth, "sqeuclidean")
@@ -307,7 +308,7 @@ class GaussianKernel(Kernel):
         values: NDArray[Any],
         centre: NDArray[Any],
         out: NDArray[Any],
-        scratch: NDArray[np.float64],
+        scratch: FloatArray,
     ) -> None:
         """Write the rows' side of the exponent, ``[|u|^2, u, 1, 1]`` with one column a row.
 
@@ -355,7 +356,7 @@ class LaplaceKernel(Kernel):
     Rahimi and Recht (2007), "Random features for large-scale kernel machines", fig. 1.
     """
 
-    scale: NDArray[np.float64]
+    scale: FloatArray
     relative: bool = False
 
     def __post_init__(self) -> None:
@@ -399,7 +400,7 @@ class LaplaceKernel(Kernel):
         """Return the kernel as a density in the units of the data."""
         return replace(self, relative=False)
 
-    def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> NDArray[np.float64]:
+    def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> FloatArray:
         """Return the kernel between every row and every landmark, ``(n, p)``."""
         scaled = np.asarray(x, np.float64) / self.scale
         values = cdist(scaled, np.asarray(landmarks, np.float64) / self.scale, "cityblock")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from bigtensor.array_types import FloatArray
 
 POINTS_OF_WIDTH = 1.5
 """Inducing points in a standard deviation of the kernel."""
@@ -33,8 +32,8 @@ class KernelBasis:
         Standard deviation of the kernel.
     """
 
-    points: Floats
-    coefficients: Floats
+    points: FloatArray
+    coefficients: FloatArray
     width: float
 
     @classmethod
@@ -56,16 +55,16 @@ class KernelBasis:
         return cls(points, vectors[:, kept] / np.sqrt(eigenvalues[kept]), width)
 
     @property
-    def masses(self) -> Floats:
+    def masses(self) -> FloatArray:
         """Integrals of the basis functions, (p,)."""
         return np.asarray(self.coefficients.sum(axis=0))
 
-    def functions(self, values: Floats) -> Floats:
+    def functions(self, values: FloatArray) -> FloatArray:
         """Return the basis functions at some values, (n, p)."""
         return np.asarray(_kernel(values, self.points, self.width) @ self.coefficients)
 
 
-def _kernel(left: Floats, right: Floats, width: float) -> Floats:
+def _kernel(left: FloatArray, right: FloatArray, width: float) -> FloatArray:
     """Return the Gaussian density of the differences of two sets of values."""
     distances = (left[:, None] - right) / width
     return np.asarray(np.exp(-0.5 * np.square(distances)) / (width * np.sqrt(2 * np.pi)))

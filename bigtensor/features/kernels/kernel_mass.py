@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, Setting
-
-Floats = NDArray[np.float64]
 
 ACCURACY = 1e-4
 """Relative error of an integral, as judged by halving the spacing and by the ends of the range."""
@@ -17,8 +15,7 @@ ACCURACY = 1e-4
 _SMALLEST, _LARGEST = 1e-9, 1e7
 """Range of the radius, in spans of the landmarks."""
 
-_FIRST_RADII = 128
-_FIRST_ANGLES = 16
+_FIRST_RADII, _FIRST_ANGLES = 128, 16
 """Nodes of the first rule: on the logarithm of the radius, and in every quadrant."""
 
 _DOUBLINGS = {1: 7, 2: 3}
@@ -26,8 +23,8 @@ _DOUBLINGS = {1: 7, 2: 3}
 
 
 def integrate_around(
-    evaluate: Callable[[Floats, Floats], Floats], landmarks: NDArray[np.float64]
-) -> NDArray[np.float64]:
+    evaluate: Callable[[FloatArray, FloatArray], FloatArray], landmarks: FloatArray
+) -> FloatArray:
     """Return ``int k(x, l) dx`` for every landmark, in polar coordinates around it.
 
     The radius is ``exp(t)`` with equally spaced t, so that no length of the kernel has to be known:
@@ -80,8 +77,11 @@ def integrate_around(
 
 
 def _polar_rule(
-    evaluate: Callable[[Floats, Floats], Floats], landmarks: Floats, span: Floats, refinement: int
-) -> tuple[Floats, Floats]:
+    evaluate: Callable[[FloatArray, FloatArray], FloatArray],
+    landmarks: FloatArray,
+    span: FloatArray,
+    refinement: int,
+) -> tuple[FloatArray, FloatArray]:
     """Return the integrals of k and of ``|k|`` around every landmark."""
     logarithms, step = np.linspace(
         np.log(_SMALLEST), np.log(_LARGEST), refinement * _FIRST_RADII, retstep=True
@@ -106,7 +106,7 @@ def _polar_rule(
     return mass, size
 
 
-def _directions(d: int, refinement: int) -> tuple[Floats, Floats]:
+def _directions(d: int, refinement: int) -> tuple[FloatArray, FloatArray]:
     """Return unit vectors ``(m, d)`` and their weights ``(m,)``: both sides, or the circle."""
     if d == 1:
         return np.array([[-1.0], [1.0]]), np.ones(2)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.clustering import kmeans, plus_plus_rows
 from bigtensor.features.kernels.incomplete_cholesky import incomplete_cholesky
@@ -22,6 +23,7 @@ _FEWEST = 25
 """The first number of landmarks that is tried for a tolerance."""
 
 _TILE_ROWS = 2048
+"""Rows whose features are in memory at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +43,7 @@ class Landmarks:
         The trace error that was asked for.
     """
 
-    points: NDArray[np.float64]
+    points: FloatArray
     note: str | None = None
     trace_error: float = np.nan
     tolerance: float | None = None
@@ -56,7 +58,7 @@ def choose_landmarks(
     method: str,
     values: NDArray[Any],
     n_landmarks: int,
-    within_sd: NDArray[np.float64],
+    within_sd: FloatArray,
     kernel: Kernel,
     random_state: int,
     tolerance: float | None = None,
@@ -130,7 +132,7 @@ def choose_landmarks(
     return replace(landmarks, note="; ".join(filter(None, [landmarks.note, missed])))
 
 
-def trace_error(sample: NDArray[Any], points: NDArray[np.float64], kernel: Kernel) -> float:
+def trace_error(sample: NDArray[Any], points: FloatArray, kernel: Kernel) -> float:
     """Return the relative trace error of the Nystroem approximation of a sample's kernel matrix.
 
     Parameters
@@ -197,7 +199,7 @@ def uniform_landmarks(sample: NDArray[Any], count: int, random_state: int) -> La
 
 
 def kmeans_landmarks(
-    sample: NDArray[Any], count: int, scale: NDArray[np.float64], random_state: int
+    sample: NDArray[Any], count: int, scale: FloatArray, random_state: int
 ) -> Landmarks:
     """Choose the centres of k-means clusters, which cover a sample better than its rows do.
 
@@ -238,7 +240,7 @@ def kmeans_landmarks(
 
 
 def plus_plus_landmarks(
-    sample: NDArray[Any], count: int, scale: NDArray[np.float64], random_state: int
+    sample: NDArray[Any], count: int, scale: FloatArray, random_state: int
 ) -> Landmarks:
     """Choose distinct rows that lie far from each other: the seeding of k-means++ alone.
 
@@ -277,9 +279,9 @@ def plus_plus_landmarks(
 
 def _landmarks_without_kernel(
     method: str,
-    rows: NDArray[np.float64],
+    rows: FloatArray,
     count: int,
-    scale: NDArray[np.float64],
+    scale: FloatArray,
     random_state: int,
 ) -> Landmarks:
     """Choose a given number of landmarks by a method that does not look at the kernel."""
@@ -291,7 +293,7 @@ def _landmarks_without_kernel(
 
 
 def _cholesky_landmarks(
-    rows: NDArray[np.float64],
+    rows: FloatArray,
     count: int,
     kernel: Kernel,
     random_state: int,
@@ -317,7 +319,7 @@ def _counts(most: int, tolerance: float | None) -> Iterator[int]:
     yield most
 
 
-def _checked(sample: NDArray[Any], count: int) -> NDArray[np.float64]:
+def _checked(sample: NDArray[Any], count: int) -> FloatArray:
     """Return the sample as rows of float64."""
     rows = np.asarray(sample, np.float64)
     if count < 1:

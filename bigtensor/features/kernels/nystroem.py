@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import Buffers, Scratch
 from bigtensor.features.kernels.kernel import Kernel
@@ -20,7 +21,7 @@ def eigenvalue_cut(dtype: str) -> float:
     return 1e-6 if np.dtype(dtype) == np.float32 else 1e-10
 
 
-def nystroem_root(gram: NDArray[np.float64], cut: float) -> NDArray[np.float64]:
+def nystroem_root(gram: FloatArray, cut: float) -> FloatArray:
     """Return ``R = V w^(-1/2)`` of the landmarks' Gram matrix ``V diag(w) V'``.
 
     ``R' k(L, x)`` are then orthonormal features: their products reproduce the kernel between
@@ -83,10 +84,10 @@ class Nystroem(FeatureMap):
         When the shapes do not belong together.
     """
 
-    landmarks: NDArray[np.float64]
+    landmarks: FloatArray
     kernel: Kernel
-    centre: NDArray[np.float64]
-    projection: NDArray[np.float64]
+    centre: FloatArray
+    projection: FloatArray
     dtype: str = "float32"
     prepared: NDArray[Any] = field(init=False, repr=False)
 
@@ -131,12 +132,12 @@ class Nystroem(FeatureMap):
         return int(self.projection.shape[1])
 
     @property
-    def mixing(self) -> NDArray[np.float64]:
+    def mixing(self) -> FloatArray:
         """The projection times the peak of the kernel."""
         return self.projection * self.kernel.peak
 
     @property
-    def mass(self) -> NDArray[np.float64]:
+    def mass(self) -> FloatArray:
         """The integral of every feature: ``projection' w`` with the masses w at the landmarks."""
         masses = self.kernel.masses(self.landmarks)
         return np.asarray((self.projection * masses[:, None]).sum(0))
@@ -151,7 +152,7 @@ class Nystroem(FeatureMap):
         """Natural logarithm of `volume`."""
         return self.kernel.log_volume
 
-    def projected(self, basis: NDArray[np.float64]) -> Nystroem:
+    def projected(self, basis: FloatArray) -> Nystroem:
         """Return the map to ``basis' y(x)``."""
         return replace(self, projection=self.projection @ basis)
 

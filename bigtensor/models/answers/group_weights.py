@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.mixture_proportions import (
     ProportionSums,
     em_step,
@@ -19,8 +19,6 @@ from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.class_densities import ClassDensities
 from bigtensor.statistics.densities.group_likelihood import GroupLikelihood, GroupLikelihoodResult
 from bigtensor.statistics.densities.group_sums import GroupSums, GroupSumsResult
-
-FloatArray = NDArray[np.float64]
 
 MOST_PASSES = 6
 """Passes over the rows: one for posterior means, the others for Newton steps."""

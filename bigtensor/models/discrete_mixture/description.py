@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.descending_order import largest_in_place
 from bigtensor.models.words.description import Facts, Line
 from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
@@ -124,7 +125,7 @@ def largest_differences(
     """Return the lines that differ most between components, in their own order."""
     mean = table @ weights
     spread = ((table - mean[:, None]) ** 2) @ weights
-    return np.sort(np.argsort(-spread, kind="stable")[:MOST_LINES])
+    return largest_in_place(spread, MOST_LINES)
 
 
 def diagnostic_blocks(diagnostics: Mapping[str, Any]) -> tuple[Block, ...]:

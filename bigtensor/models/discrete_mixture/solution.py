@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.descending_order import descending_order
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
 from bigtensor.statistics.codes.code_tables import CodeTables
 from bigtensor.statistics.densities.view_densities import MixtureDensities
@@ -48,7 +49,7 @@ class DiscreteSolution:
 
     def by_weight(self) -> DiscreteSolution:
         """Return the components in the order of descending weight."""
-        order = np.argsort(-self.weights, kind="stable")
+        order = descending_order(self.weights)
         return DiscreteSolution(
             self.weights[order], tuple(table[:, order] for table in self.probabilities)
         )

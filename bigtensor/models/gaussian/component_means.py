@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.descending_order import largest_in_place
 from bigtensor.models.words.report_blocks import Section, Words
 from bigtensor.models.words.report_figures import Heatmap
 
@@ -35,7 +36,7 @@ def means_section(
     """
     scaled = (means - (means @ weights)[:, None]) / np.sqrt(variances)[:, None]
     spread = np.square(scaled) @ weights
-    chosen = np.sort(np.argsort(-spread, kind="stable")[:MOST_LINES])
+    chosen = largest_in_place(spread, MOST_LINES)
     words = (
         "Difference of every mean from the mean of all rows, in standard deviations of the noise."
     )

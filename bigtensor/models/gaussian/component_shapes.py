@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.descending_order import descending_order
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.moment_tensors.pilot_tensor import standard_scales
 from bigtensor.statistics.base import Workspace
@@ -62,7 +62,7 @@ class ComponentShapes:
         features : tuple of str
             Names of the columns.
         """
-        most, widest = int(np.argmax(np.abs(self.skewness))), np.argsort(-self.variances)
+        most, widest = int(np.argmax(np.abs(self.skewness))), descending_order(self.variances)
         total = max(float(self.variances.sum()), np.finfo(float).tiny)
         shares = np.cumsum(self.variances[widest]) / total
         number = int(np.searchsorted(shares, MOST_VARIANCE)) + 1
@@ -127,7 +127,7 @@ def _are_two_groups(residuals: FloatArray) -> bool:
     gram = residuals.T @ residuals if d <= n else residuals @ residuals.T
     last = len(gram) - 1
     vector = eigh(gram, subset_by_index=(last, last))[1][:, 0]
-    along: NDArray[np.float64] = np.sort(residuals @ vector if d <= n else vector)
+    along: FloatArray = np.sort(residuals @ vector if d <= n else vector)
     sizes = np.arange(1, n)
     sums = np.cumsum(along)[:-1]
     # rows are centred: the sum of squares between both sides of every cut

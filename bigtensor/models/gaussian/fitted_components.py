@@ -15,6 +15,7 @@ from bigtensor.decomposition.gaussian.shared_covariance_em import (
     block_diagonal,
     m_step,
 )
+from bigtensor.descending_order import descending_order
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
 from bigtensor.models.contract.iteration import gain_below, iterate
 from bigtensor.models.contract.script import Estimate, Script, Solved
@@ -80,7 +81,7 @@ class GaussianComponents:
         """Return the components in the order of descending weight; named ones stay in theirs."""
         if self.names:
             return self
-        order = np.argsort(-self.weights, kind="stable")
+        order = descending_order(self.weights)
         return replace(self, weights=self.weights[order], means=self.means[order])
 
     def of_features(self, positions: NDArray[np.intp]) -> GaussianComponents:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments, within_covariance
 from bigtensor.decomposition.sample_tensors.discovery import DiscoverySettings
@@ -18,7 +19,6 @@ from bigtensor.decomposition.sample_tensors.gaussian_columns import (
     spherical_noise,
 )
 from bigtensor.decomposition.sample_tensors.terms import Terms
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.features.merged_clusters import merged_clusters
 from bigtensor.models.contract.script import Step
 from bigtensor.models.gaussian.fitted_components import GaussianComponents

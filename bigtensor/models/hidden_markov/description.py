@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.descending_order import largest_in_place
 from bigtensor.models.hidden_markov.decoded_paths import (
     decoded_summary,
     dwell_section,
@@ -203,7 +204,7 @@ def emissions_section(model: Any) -> Section:
         return density_section(model, emissions)
     table = model.emission_.to_numpy()
     categories = model.emission_["category"].to_numpy()
-    chosen = np.sort(np.argsort(-table.max(axis=0), kind="stable")[:MOST_COLUMNS])
+    chosen = largest_in_place(table.max(axis=0), MOST_COLUMNS)
     words = "Probability of every category in every state."
     if len(chosen) < len(categories):
         words += f" Shown are {len(chosen)} of {len(categories):,}."

@@ -15,8 +15,9 @@ from bigtensor.models.contract.script import Script, Step
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.kernel_mixture import script as kernel_script
 from bigtensor.models.kernel_mixture.preparation import Preparation
-from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
+from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import sums_of_sample
+from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.base import Result, Statistic
 from bigtensor.statistics.codes.coded_rows import CodedRows
 from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult

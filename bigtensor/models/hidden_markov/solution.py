@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.discrete.discrete_core import distributions
+from bigtensor.descending_order import descending_order
 from bigtensor.features.row_loops import row_loop
 from bigtensor.models.contract.data_shape import view_slices
 from bigtensor.models.hidden_markov.categorical_emissions import LOWEST
@@ -73,7 +74,7 @@ class MarkovFit:
 
     def finished(self) -> MarkovFit:
         """Return the model without zeros, its states by descending share of the rows."""
-        order = np.argsort(-(self.window_start @ self.transition), kind="stable")
+        order = descending_order(self.window_start @ self.transition)
         return MarkovFit(
             distributions(self.initial[order, None], LOWEST)[:, 0],
             distributions(self.window_start[order, None], LOWEST)[:, 0],

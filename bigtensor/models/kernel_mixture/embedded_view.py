@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels.kernel import GaussianKernel, LaplaceKernel
 from bigtensor.features.kernels.nystroem import Nystroem
@@ -16,8 +17,6 @@ from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import OneHot
 from bigtensor.models.kernel_mixture.view_functions import KernelExpansion
 from bigtensor.statistics.base import Workspace
-
-FloatArray = NDArray[np.float64]
 
 DENSITY_FLOOR = 1e-6
 """Floor of smoothed densities, relative to their maximum."""
@@ -97,7 +96,7 @@ class EmbeddedView:
         return isinstance(self.feature_map, OneHot)
 
 
-def anchors(feature_map: FeatureMap) -> NDArray[np.float64]:
+def anchors(feature_map: FeatureMap) -> FloatArray:
     """Return the points that the basis functions belong to: landmarks, or categories."""
     if isinstance(feature_map, OneHot):
         return feature_map.categories[:, None]
@@ -105,9 +104,7 @@ def anchors(feature_map: FeatureMap) -> NDArray[np.float64]:
     return feature_map.landmarks
 
 
-def density_floor(
-    feature_map: FeatureMap, coefficients: FloatArray, part: float
-) -> NDArray[np.float64]:
+def density_floor(feature_map: FeatureMap, coefficients: FloatArray, part: float) -> FloatArray:
     """Return the least density of every component, a part of its largest one: ``(k,)``.
 
     In the unit of volume of the features.

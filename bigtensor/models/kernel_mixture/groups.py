@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.subspaces import (
     Subspaces,
     cross_covariance_subspaces,
@@ -25,8 +26,6 @@ from bigtensor.features.group_map import GroupMap
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.view_features import coarse_maps, exact_features
-
-FloatArray = NDArray[np.float64]
 
 Groups = tuple[GroupMap, GroupMap, GroupMap]
 Members = tuple[tuple[str, ...], ...]

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.solve import Refinement, refined
 from bigtensor.statistics.base import Workspace
@@ -18,7 +19,6 @@ from bigtensor.statistics.folds import fold_of_rows
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.row_sample import Sample
 
-FloatArray = NDArray[np.float64]
 Pair = tuple[int, int]
 
 FOLDS = 2

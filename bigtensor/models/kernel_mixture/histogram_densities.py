@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.fft import dct, irfft, next_fast_len, rfft
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.kernels.bandwidth import component_width
 from bigtensor.statistics.densities.tabulated_densities import (
     TabulatedDensities,
     add_binned,
     locate_rows,
 )
-
-FloatArray = NDArray[np.float64]
 
 TAIL = 5e-4
 """Part of the sample that may lie beyond each end of the grid before it is widened."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError
 from bigtensor.features.column_order import content_order
 from bigtensor.features.kernels.bandwidth import SampleClusters, cluster_sample
@@ -19,12 +20,11 @@ from bigtensor.features.plain_maps import find_categories
 from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.models.kernel_mixture.groups import Groups, OtherView, projected_views
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
-from bigtensor.models.kernel_mixture.settings import MANY, Settings, purpose_seed
+from bigtensor.models.kernel_mixture.settings import MANY, Settings
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.view_features import fine_maps
+from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.row_sample import Sample
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

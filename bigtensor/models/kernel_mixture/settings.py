@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 
 from bigtensor.decomposition.merging.component_merging import CRITERIA_OF_PRODUCTS
 from bigtensor.decomposition.multiview.mixture_candidates import Method
@@ -185,12 +184,6 @@ class Settings:
     def categorical_columns(self) -> list[int]:
         """The columns of categories in the values of a block."""
         return [self.slices[name].start for name, kind in self.kernels.items() if kind == DELTA]
-
-
-def purpose_seed(random_state: int, *purpose: str) -> int:
-    """Return a seed of its own for every purpose, from the one seed of the model."""
-    key = tuple("/".join(purpose).encode())
-    return int(np.random.SeedSequence(random_state, spawn_key=key).generate_state(1)[0])
 
 
 BROAD_WIDTH = 1.25

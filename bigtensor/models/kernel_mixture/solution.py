@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
+from bigtensor.descending_order import descending_order
 from bigtensor.errors import ViewError
 from bigtensor.features.kernels.bandwidth import rule_width
 from bigtensor.features.kernels.kernel import Kernel
@@ -21,8 +23,6 @@ from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities.row_functions import Responsibilities
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.row_sample import Sample
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class KernelSolution:
     @property
     def descending(self) -> NDArray[np.intp]:
         """The components by descending weight."""
-        return np.argsort(-self.weights, kind="stable")
+        return descending_order(self.weights)
 
     def without(self, view: str) -> KernelSolution:
         """Return the mixture with this view marginalised out."""
@@ -158,9 +158,7 @@ class KernelSolution:
         ]
         return np.asarray(np.exp(np.stack(values, axis=1)))
 
-    def expectation(
-        self, view: str, f: Callable[[NDArray[Any]], NDArray[Any]]
-    ) -> NDArray[np.float64]:
+    def expectation(self, view: str, f: Callable[[NDArray[Any]], NDArray[Any]]) -> FloatArray:
         """Return ``E[f(x) | h]``: ``(k,)``, or ``(k, m)`` where f returns m numbers a row."""
         embedded = next((entry for entry in self.embedded if entry.name == view), None)
         if embedded is not None:
@@ -195,12 +193,12 @@ class KernelSolution:
 
     def draw(
         self, n_samples: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    ) -> tuple[FloatArray, NDArray[np.int32]]:
         """Draw rows, features beside each other in the order of the views, and their labels."""
         label = rng.choice(len(self.weights), size=n_samples, p=self.weights).astype(np.int32)
         return self.draw_rows(label, rng), label
 
-    def draw_rows(self, label: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.float64]:
+    def draw_rows(self, label: NDArray[np.int32], rng: np.random.Generator) -> FloatArray:
         """Draw a row of every component: ``(rows, features)``."""
         values = np.empty((len(label), sum(len(members) for _, members in self.views)))
         for component in range(len(self.weights)):
@@ -269,7 +267,7 @@ class KernelFit:
 
     def draw(
         self, n_samples: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
+    ) -> tuple[FloatArray, NDArray[np.int32]]:
         """Draw rows, features beside each other in the order of the views, and components."""
         return self.solution.draw(n_samples, rng)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.multiview_mixture import (
     AugmentedMoments,
     MultiviewMixture,
@@ -30,15 +30,13 @@ from bigtensor.models.kernel_mixture.histogram_densities import (
     smooth_histograms,
 )
 from bigtensor.models.kernel_mixture.preparation import Preparation
-from bigtensor.models.kernel_mixture.settings import purpose_seed
 from bigtensor.models.kernel_mixture.solution import KernelSolution
+from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums, PosteriorSumsResult
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.moments.triple_moments import TripleMomentsResult
 from bigtensor.statistics.row_sample import Sample
-
-FloatArray = NDArray[np.float64]
 
 SPECTRAL_FLOOR = 1e-4
 """Spectral densities may be negative: they are cut at this part of their maximum."""

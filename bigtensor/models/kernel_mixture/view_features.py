@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.kernels.bandwidth import coarse_width, quantile_range, rule_width
 from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.features.kernels.kernel import Kernel, default_kernel
@@ -16,9 +16,8 @@ from bigtensor.features.kernels.nystroem import Nystroem, eigenvalue_cut, nystro
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import OneHot, find_categories
 from bigtensor.models.kernel_mixture.embedded_view import features_of
-from bigtensor.models.kernel_mixture.settings import DELTA, Settings, ViewKernel, purpose_seed
-
-FloatArray = NDArray[np.float64]
+from bigtensor.models.kernel_mixture.settings import DELTA, Settings, ViewKernel
+from bigtensor.purpose_seeds import purpose_seed
 
 NARROWEST = 0.7
 """Least width of the density of an embedded view, in distances between neighbouring landmarks.

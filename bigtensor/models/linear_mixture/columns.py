@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments, within_covariance
 from bigtensor.decomposition.sample_tensors.gauss_newton import descended
 from bigtensor.decomposition.sample_tensors.joint_least_squares import joint_sweeps
 from bigtensor.decomposition.sample_tensors.terms import Contract, Terms
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.descending_order import largest_in_place
 from bigtensor.errors import IdentifiabilityError, Setting
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
@@ -158,7 +159,7 @@ def is_valid(terms: Terms, tensor: SampleTensor, weight: float) -> NDArray[np.bo
 def heaviest(terms: Terms, tensor: SampleTensor, n_terms: int) -> Terms:
     """Return the `n_terms` terms with the largest mixing weights, or all if there are fewer."""
     weights, _ = columns_of(terms, tensor)
-    return terms.take(np.sort(np.argsort(-weights, kind="stable")[:n_terms]))
+    return terms.take(largest_in_place(weights, n_terms))
 
 
 def no_component() -> IdentifiabilityError:

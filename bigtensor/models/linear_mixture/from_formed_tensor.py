@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.augmented_moments import AugmentedMoments
 from bigtensor.decomposition.multiview.subspaces import cross_covariance_subspaces
 from bigtensor.decomposition.multiview.symmetrisation import multiply_modes
@@ -18,7 +19,6 @@ from bigtensor.decomposition.sample_tensors.projected_tensor import (
 )
 from bigtensor.decomposition.sample_tensors.subspace_solution import whitened_terms
 from bigtensor.decomposition.sample_tensors.terms import Factors, Terms
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.contract.script import Estimate, Script, Solved
 from bigtensor.models.linear_mixture.from_sample import stepped
 from bigtensor.models.linear_mixture.located import LinearPreparation, Located

@@ -7,10 +7,10 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.sample_tensors.discovery import Starts
 from bigtensor.decomposition.sample_tensors.terms import Factors
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.errors import DataError
 from bigtensor.models.moment_tensors.sample_tensor import SampleTensor
 from bigtensor.statistics.within_reach import Reach

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.sample_tensors.discovery import (
     Discovery,
@@ -25,7 +26,6 @@ from bigtensor.decomposition.sample_tensors.gauss_newton import (
 )
 from bigtensor.decomposition.sample_tensors.joint_least_squares import least_squares_weights
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.contract.iteration import iterate
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.statistics.base import Pass, Statistic

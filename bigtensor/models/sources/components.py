@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.terms import Terms
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes, squared_lengths
+from bigtensor.descending_order import descending_order
 from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.sources.linear_sources import LinearSources
 
@@ -91,7 +92,7 @@ def order_and_signs(
     kurtosis : (k,) array
         Excess kurtosis of the sources.
     """
-    order = np.argsort(-np.abs(kurtosis), kind="stable")
+    order = descending_order(np.abs(kurtosis))
     sorted_columns = correlations[:, order]
     largest = np.argmax(np.abs(sorted_columns), axis=0)
     signs = np.where(sorted_columns[largest, np.arange(len(order))] < 0, -1.0, 1.0)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.terms import Terms, unit_columns
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes
 from bigtensor.errors import IdentifiabilityError, Message
 from bigtensor.models.contract.script import Script, Solved

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
+from bigtensor.descending_order import largest_in_place
 from bigtensor.models.answers.transform import TransformDescription
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Cell, Notice, ReportParts, Section, Table, Words
@@ -68,7 +69,7 @@ def columns_section(model: Any) -> Section:
     """Return the picture of the mixing columns."""
     table = model.solution_.correlations[:, :MOST_LINES]
     names = model.views_.feature_names
-    chosen = np.sort(np.argsort(-np.abs(table).max(axis=1), kind="stable")[:MOST_LINES])
+    chosen = largest_in_place(np.abs(table).max(axis=1), MOST_LINES)
     words = "Correlation of every feature with every source."
     if len(chosen) < len(names):
         words += f" Shown are {len(chosen)} of {len(names):,} features, with the largest values."

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes, principal_axes
 from bigtensor.models.sources.settings import SourceSettings
 from bigtensor.statistics.base import Pass

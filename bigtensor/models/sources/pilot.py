@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes
 from bigtensor.features.column_order import content_order
 from bigtensor.models.contract.script import Script

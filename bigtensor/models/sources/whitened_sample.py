@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.sample_tensors.discovery import DiscoverySettings, Starts
 from bigtensor.decomposition.sample_tensors.gauss_newton import descended
@@ -15,7 +16,6 @@ from bigtensor.decomposition.sample_tensors.joint_least_squares import (
     least_squares_weights,
 )
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.decomposition.sources.independent_components import (
     PrincipalAxes,
     mean_turn,

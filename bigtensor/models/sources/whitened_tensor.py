@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.terms import Factors
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.moment_tensors.sample_tensor import SampleTensor
 from bigtensor.models.sources.whitened_sample import ORDERS
 from bigtensor.statistics.moments.tensor_contractions import Contractions, TensorContractions

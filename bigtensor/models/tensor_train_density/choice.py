@@ -8,8 +8,8 @@ from functools import lru_cache
 from itertools import islice
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, Setting
 from bigtensor.models.contract.script import Step
 from bigtensor.models.tensor_train_density.coordinate_systems import (
@@ -22,8 +22,6 @@ from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
-
-Floats = NDArray[np.float64]
 
 MOST_STEPS = 40
 """Steps of expectation maximisation in the sample."""
@@ -143,7 +141,7 @@ class Validation:
             self._validated[candidate] = _best_step(candidate, curves)
         return self._validated[candidate]
 
-    def _curve(self, candidate: Candidate, fold: int) -> Generator[Floats]:
+    def _curve(self, candidate: Candidate, fold: int) -> Generator[FloatArray]:
         """Yield sum of weighted log-densities and weight of the held-out rows after every step."""
         problem, located, weight = self._problem(replace(candidate, rank=0), fold)
         log_density, work = np.empty(len(weight)), Workspace()
@@ -153,7 +151,7 @@ class Validation:
 
     def _make_problem(
         self, candidate: Candidate, fold: int
-    ) -> tuple[SampleProblem, LocatedRows, Floats]:
+    ) -> tuple[SampleProblem, LocatedRows, FloatArray]:
         """Return the rows outside a fold as a problem, and those inside at its points."""
         fitted, held = self._folds[fold]
         problem = problem_of(fitted, candidate, self._structure)
@@ -262,7 +260,7 @@ def folds_of(rows: PilotRows, random_state: int) -> list[tuple[PilotRows, PilotR
     ]
 
 
-def _best_step(candidate: Candidate, curves: Iterable[tuple[Floats, ...]]) -> Validated:
+def _best_step(candidate: Candidate, curves: Iterable[tuple[FloatArray, ...]]) -> Validated:
     """Return the step at which the folds together have the largest held-out log-density."""
     best = Validated(candidate, 0, -np.inf)
     for step, folds in enumerate(islice(curves, MOST_STEPS + 1)):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.modes import Nodes
 from bigtensor.models.tensor_train_density.solution import TrainDensity
@@ -15,8 +15,6 @@ from bigtensor.models.words.report_figures import ConditionalPlot
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
 from bigtensor.statistics.tensor_train.imputation import PREDICTED, PREDICTION, PredictedVariable
-
-Floats = NDArray[np.float64]
 
 MOST_PLOTS = 12
 """Pairs of variables that are drawn."""
@@ -28,7 +26,7 @@ _LEVELS = np.linspace(0.01, 0.99, 99)
 
 
 def conditional_sections(
-    density: TrainDensity, drawn: Floats, values: Floats | None
+    density: TrainDensity, drawn: FloatArray, values: FloatArray | None
 ) -> tuple[Section, ...]:
     """Return the section of neighbours along the chain, or none if there are no such pairs.
 
@@ -57,8 +55,8 @@ def conditional_sections(
 
 
 def conditional_quantiles(
-    density: TrainDensity, condition: int, target: int, grid: Floats
-) -> tuple[Floats, Floats, Floats]:
+    density: TrainDensity, condition: int, target: int, grid: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the median and the bounds of a variable at values of another one, (g,) each.
 
     Parameters
@@ -95,7 +93,7 @@ def _condition_first(density: TrainDensity, left: int, right: int) -> tuple[int,
 
 
 def _plot(
-    density: TrainDensity, pair: tuple[int, int], drawn: Floats, values: Floats | None
+    density: TrainDensity, pair: tuple[int, int], drawn: FloatArray, values: FloatArray | None
 ) -> ConditionalPlot:
     """Return the plot of one variable given another one."""
     condition, target = pair

@@ -5,13 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.models.tensor_train_density.pilot import PilotRows
 from bigtensor.statistics.base import Workspace
-
-Floats = NDArray[np.float64]
 
 SHRINKAGES = (0.0, 0.01, 0.03, 0.08, 0.2)
 """Shares of the identity in the correlation of rotated coordinates, to choose from."""
@@ -57,14 +55,16 @@ def coordinates_of(rows: PilotRows, system: str, shrinkage: float) -> Coordinate
     return coordinates
 
 
-def coordinates_in_memory(coordinates: Coordinates, values: Floats) -> tuple[Floats, Floats]:
+def coordinates_in_memory(
+    coordinates: Coordinates, values: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return the coordinates of rows, and the logarithms of their derivatives."""
     transformed, log_slope = np.empty_like(values), np.empty(len(values))
     coordinates.write(values, transformed, log_slope, Workspace())
     return transformed, log_slope
 
 
-def _correlation(centred: Floats, weight: Floats, shrinkage: float) -> Floats:
+def _correlation(centred: FloatArray, weight: FloatArray, shrinkage: float) -> FloatArray:
     """Return the correlation of standardised variables, with a share of the identity."""
     covariance = (centred.T * weight) @ centred / weight.sum()
     deviations = np.sqrt(np.diag(covariance))
@@ -72,7 +72,7 @@ def _correlation(centred: Floats, weight: Floats, shrinkage: float) -> Floats:
     return np.asarray((1 - shrinkage) * correlation + shrinkage * np.eye(len(correlation)))
 
 
-def _axes(correlation: Floats, least: float, *, symmetric: bool) -> Floats:
+def _axes(correlation: FloatArray, least: float, *, symmetric: bool) -> FloatArray:
     """Return a matrix that makes rows uncorrelated, (m, m).
 
     Principal axes, or the whitening that is closest to the variables (Kessy, Lewin and Strimmer

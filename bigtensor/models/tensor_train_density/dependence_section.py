@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.tensor_train_density.solution import TrainDensity
 from bigtensor.models.words.report_blocks import Group, Section, Words
 from bigtensor.models.words.report_figures import ArcDiagram, Heatmap
-
-Floats = NDArray[np.float64]
 
 MOST_VARIABLES = 40
 """Variables of the pictures of dependence."""
@@ -24,7 +23,7 @@ _MOST_BESIDE = 16
 """Variables up to which both pictures are legible beside each other."""
 
 
-def dependence_section(density: TrainDensity, drawn: Floats) -> Section:
+def dependence_section(density: TrainDensity, drawn: FloatArray) -> Section:
     """Return the dependence of pairs of variables, at least one, in the order of the chain.
 
     Parameters
@@ -54,7 +53,9 @@ def dependence_section(density: TrainDensity, drawn: Floats) -> Section:
     return _section(density, words, pictures)
 
 
-def mutual_informations(density: TrainDensity, drawn: Floats, variables: list[int]) -> Floats:
+def mutual_informations(
+    density: TrainDensity, drawn: FloatArray, variables: list[int]
+) -> FloatArray:
     """Return the mutual information of every pair of variables, (m, m), in nats.
 
     Means over draws; the diagonal is zero.
@@ -93,7 +94,7 @@ def _only(density: TrainDensity, variables: list[int]) -> TrainDensity:
     return density.without(others) if others else density
 
 
-def _arcs(density: TrainDensity, drawn: Floats, order: NDArray[np.int64]) -> ArcDiagram:
+def _arcs(density: TrainDensity, drawn: FloatArray, order: NDArray[np.int64]) -> ArcDiagram:
     """Return the dependence of pairs as arcs."""
     informations = mutual_informations(density, drawn, order.tolist())
     strengths = np.sqrt(-np.expm1(-2 * informations))
@@ -105,7 +106,9 @@ def _arcs(density: TrainDensity, drawn: Floats, order: NDArray[np.int64]) -> Arc
     )
 
 
-def _rank_correlations(density: TrainDensity, drawn: Floats, order: NDArray[np.int64]) -> Heatmap:
+def _rank_correlations(
+    density: TrainDensity, drawn: FloatArray, order: NDArray[np.int64]
+) -> Heatmap:
     """Return the rank correlations of draws."""
     columns = drawn[:, order]
     # a draw of a symbol that the data do not have is not a number, and a variable may have no other

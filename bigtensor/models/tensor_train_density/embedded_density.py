@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.tensor_train.clipped_density import ClippedDensity, VariableGrid
 from bigtensor.decomposition.tensor_train.kernel_svd import SignedTrain
@@ -21,8 +22,6 @@ from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.log_densities import LOG_DENSITY
-
-Floats = NDArray[np.float64]
 
 _GRID_OF_WIDTH = 4
 """Grid points in a standard deviation of the kernel, over which a variable is integrated."""
@@ -55,7 +54,7 @@ class EmbeddedDensity:
     train: SignedTrain
     bases: tuple[KernelBasis, ...]
     modes: Modes
-    background: tuple[Floats, ...]
+    background: tuple[FloatArray, ...]
     views: NamedViews
 
     answers_queries: ClassVar[bool] = False
@@ -97,26 +96,26 @@ class EmbeddedDensity:
         """Return the function that gives the log-density of every row."""
         return EmbeddedLogDensities(self)
 
-    def log_densities_of_coordinates(self, values: Floats) -> Floats:
+    def log_densities_of_coordinates(self, values: FloatArray) -> FloatArray:
         """Return the log-densities of complete rows by their coordinates, (n,)."""
         functions = [self.bases[j].functions(values[:, j]) for j in self.order]
         alone = [self._alone(j, values[:, j]) for j in self.order]
         return self.clipped.log_densities(functions, alone)
 
-    def log_densities_of(self, rows: Floats) -> Floats:
+    def log_densities_of(self, rows: FloatArray) -> FloatArray:
         """Return the log-densities of rows in memory, (n,)."""
         log_densities = np.empty(len(rows))
         block = Block(rows, {}, 0, len(rows))
         self.log_densities().evaluate(block, {LOG_DENSITY: log_densities}, Workspace())
         return log_densities
 
-    def draw(self, n_samples: int, rng: np.random.Generator) -> Floats:
+    def draw(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
         """Draw rows, features beside each other in the order of the views."""
         coordinates = np.empty((n_samples, len(self.order)))
         coordinates[:, self.order] = self.clipped.sample(n_samples, rng)
         return self.coordinates.inverse(coordinates)
 
-    def _alone(self, j: int, values: Floats) -> Floats:
+    def _alone(self, j: int, values: FloatArray) -> FloatArray:
         """Return the density of one variable alone at some coordinates, (n,)."""
         n = len(values)
         point, left, right = np.empty((n, 1), np.int32), np.empty((n, 1)), np.empty((n, 1))

@@ -8,14 +8,13 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import FEW_SYMBOLS, Symbols
 from bigtensor.features.normal_scores import NormalScores
 from bigtensor.models.tensor_train_density.settings import TrainSettings, check_rows
 from bigtensor.statistics.row_sample import Sample
-
-Floats = NDArray[np.float64]
 
 _TIED = 0.5
 """Share of distinct values below which a sample is one of a grid."""
@@ -50,8 +49,8 @@ class PilotRows:
         Least standard deviation of a bump that the user allows.
     """
 
-    values: Floats
-    weight: Floats
+    values: FloatArray
+    weight: FloatArray
     symbols: tuple[Symbols | None, ...]
     least_width: float | None
 
@@ -87,7 +86,7 @@ class PilotRows:
         return Coordinates(self.measured, centre, scale, None, None, np.zeros(len(columns)))
 
     @cached_property
-    def standardised(self) -> Floats:
+    def standardised(self) -> FloatArray:
         """Standardised measured variables."""
         centred = self.values[:, self.measured] - self.standard.centre
         return np.asarray(centred / self.standard.scale)
@@ -115,7 +114,7 @@ class PilotRows:
         return replace(self, values=self.values[rows], weight=self.weight[rows])
 
 
-def _symbols(column: Floats) -> Symbols | None:
+def _symbols(column: FloatArray) -> Symbols | None:
     """Return the values of a variable that has few of them, which come again."""
     present = column[~np.isnan(column)]
     distinct = np.unique(present)
@@ -125,7 +124,7 @@ def _symbols(column: Floats) -> Symbols | None:
     return None
 
 
-def spread(column: Floats) -> float:
+def spread(column: FloatArray) -> float:
     """Return the standard deviation of a sample, unless a few outlying values make it up."""
     present = column[~np.isnan(column)]
     low, high = np.quantile(present, [_TRIMMED, 1 - _TRIMMED])
@@ -135,7 +134,7 @@ def spread(column: Floats) -> float:
     return min(whole, _OUTLYING * inner) if inner > 0 else whole
 
 
-def tie_width(column: Floats) -> float:
+def tie_width(column: FloatArray) -> float:
     """Return the typical distance of neighbouring values of a sample with ties, else zero.
 
     Narrower bumps would make the density at these values as large as one likes.

@@ -10,6 +10,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.tensor_train.cores import (
     NonnegativeTrain,
     branch_tables,
@@ -28,8 +29,6 @@ from bigtensor.models.tensor_train_density.pilot import PilotRows, tie_width
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
-
-Floats = NDArray[np.float64]
 
 PRIOR_WEIGHT = 1.0
 """Rows that the background adds to every state."""
@@ -74,10 +73,10 @@ class SampleProblem:
 
     coordinates: Coordinates
     modes: Modes
-    bumps: tuple[Floats, ...]
+    bumps: tuple[FloatArray, ...]
     located: LocatedRows
-    values: Floats
-    weight: Floats
+    values: FloatArray
+    weight: FloatArray
     structure: str
 
     @classmethod
@@ -99,7 +98,7 @@ class SampleProblem:
         """
         values, log_slope = coordinates_in_memory(coordinates, rows.values)
         modes: list[Mode] = []
-        bumps: list[Floats] = []
+        bumps: list[FloatArray] = []
         for column, symbols in zip(values.T, rows.symbols, strict=True):
             if symbols is None:
                 present = column[~np.isnan(column)]
@@ -121,7 +120,7 @@ class SampleProblem:
         return self.modes.first
 
     @cached_property
-    def background(self) -> tuple[Floats, ...]:
+    def background(self) -> tuple[FloatArray, ...]:
         """Distribution of the bumps of every variable."""
         binned = self._binned(np.zeros(len(self.weight), np.intp), 1)
         return tuple(
@@ -139,7 +138,7 @@ class SampleProblem:
         """Nodes of the chain or tree along the order of the variables."""
         return STRUCTURES[self.structure](self.order.tolist())
 
-    def _features(self) -> Iterator[Floats]:
+    def _features(self) -> Iterator[FloatArray]:
         """Yield the bumps of every variable at some rows, (n, p)."""
         leading = self.located.take(slice(ROWS_OF_ORDER))
         for j, bumps in enumerate(self.bumps):
@@ -201,7 +200,7 @@ class SampleProblem:
         tables.write_log_densities(self.located, log_density, Workspace())
         return train, float(self.weight @ log_density)
 
-    def _binned(self, labels: NDArray[np.intp], count: int) -> list[Floats]:
+    def _binned(self, labels: NDArray[np.intp], count: int) -> list[FloatArray]:
         """Return the weight of the rows of every label at every point, by variable."""
         used = labels >= 0
         binned = []
@@ -221,7 +220,7 @@ class SampleProblem:
 
 
 def tabulated(
-    train: NonnegativeTrain, bumps: Sequence[Floats], first: NDArray[np.int64]
+    train: NonnegativeTrain, bumps: Sequence[FloatArray], first: NDArray[np.int64]
 ) -> TabulatedTrain:
     """Return a train by its matrices at all points.
 
@@ -237,7 +236,7 @@ def tabulated(
     return TabulatedTrain(train.nodes, node_tables(train, bumps, first), branch_tables(train))
 
 
-def located_at(modes: Modes, values: Floats, log_slope: Floats) -> LocatedRows:
+def located_at(modes: Modes, values: FloatArray, log_slope: FloatArray) -> LocatedRows:
     """Return coordinates at the points of modes."""
     point = np.empty(values.shape, np.int32)
     left, right = np.empty(values.shape), np.empty(values.shape)
@@ -245,7 +244,7 @@ def located_at(modes: Modes, values: Floats, log_slope: Floats) -> LocatedRows:
     return LocatedRows(point, left, right, log_slope)
 
 
-def _standardised(values: Floats) -> Floats:
+def _standardised(values: FloatArray) -> FloatArray:
     """Return columns of mean zero and variance one, with missing entries at the mean."""
     present = ~np.isnan(values)
     counts = np.maximum(present.sum(axis=0), 1)

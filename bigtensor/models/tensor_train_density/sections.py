@@ -6,16 +6,14 @@ from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.tensor_train_density.conditional_section import conditional_sections
 from bigtensor.models.tensor_train_density.dependence_section import dependence_section
 from bigtensor.models.tensor_train_density.solution import TrainDensity
 from bigtensor.models.words.report_blocks import Cell, Group, Section, Table, Words
 from bigtensor.models.words.report_figures import DensityPlot, Scatter
 from bigtensor.models.words.sampled_rows import SampledRows
-
-Floats = NDArray[np.float64]
 
 DRAWS = 5_000
 """Rows drawn from the density for figures."""
@@ -77,7 +75,7 @@ def _choice_section(model: Any) -> Section:
     return Section("choice", "Choice by validation", (Words(words), Table(header, cells)), "Choice")
 
 
-def _margins_section(density: TrainDensity, values: Floats | None) -> Section:
+def _margins_section(density: TrainDensity, values: FloatArray | None) -> Section:
     """Return the density of single variables over histograms of the data."""
     plots = []
     for j in density.coordinates.measured[:MOST_PLOTS]:
@@ -102,7 +100,7 @@ def _margins_section(density: TrainDensity, values: Floats | None) -> Section:
     )
 
 
-def _pairs_section(density: TrainDensity, drawn: Floats, values: Floats) -> Section:
+def _pairs_section(density: TrainDensity, drawn: FloatArray, values: FloatArray) -> Section:
     """Return neighbours along the chain in the data and in draws."""
     order = density.order
     plots = []
@@ -124,7 +122,7 @@ def _pairs_section(density: TrainDensity, drawn: Floats, values: Floats) -> Sect
     return Section("pairs", "Data and draws", (Words(words), Group(tuple(plots), layout="wide")))
 
 
-def _unusual_section(density: TrainDensity, values: Floats) -> Section:
+def _unusual_section(density: TrainDensity, values: FloatArray) -> Section:
     """Return the rows of the sample with the smallest density."""
     scores = density.log_densities_of(values)
     worst = np.argsort(np.where(np.isnan(scores), np.inf, scores), kind="stable")[:UNUSUAL]
@@ -137,7 +135,7 @@ def _unusual_section(density: TrainDensity, values: Floats) -> Section:
     return Section("unusual", "Unusual rows", (Words(words), Table(header, cells)))
 
 
-def _unusual_cells(density: TrainDensity, row: Floats, score: float) -> tuple[Cell, ...]:
+def _unusual_cells(density: TrainDensity, row: FloatArray, score: float) -> tuple[Cell, ...]:
     """Return the line of one row."""
     if not density.answers_queries:
         return Cell(f"{score:.4g}"), Cell("-"), Cell("-"), Cell("-")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import softmax
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.tensor_train.contraction import contracted, drawn_points
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, updated
@@ -30,8 +31,6 @@ from bigtensor.statistics.tensor_train.state_posteriors import StatePosteriors
 from bigtensor.statistics.tensor_train.surprises import Surprises
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts, TrainCountsResult
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +57,10 @@ class TrainDensity:
 
     coordinates: Coordinates
     modes: Modes
-    bumps: tuple[Floats, ...]
-    background: tuple[Floats, ...]
+    bumps: tuple[FloatArray, ...]
+    background: tuple[FloatArray, ...]
     trains: tuple[NonnegativeTrain, ...]
-    shares: Floats
+    shares: FloatArray
     views: NamedViews
 
     @property
@@ -105,7 +104,7 @@ class TrainDensity:
         d = len(self.modes.modes)
         return LogDensities(self.tables_of_rows, np.ones(d, np.bool_), np.zeros(d, np.bool_))
 
-    def log_densities_of(self, rows: Floats) -> Floats:
+    def log_densities_of(self, rows: FloatArray) -> FloatArray:
         """Return the log-densities of rows in memory, (n,)."""
         return np.asarray(_evaluated(self.log_densities(), rows))
 
@@ -113,7 +112,7 @@ class TrainDensity:
         """Return the function that tells how unusual every entry is given the others."""
         return Surprises(self.tables_of_rows, self.modes.modes)
 
-    def surprises_of(self, rows: Floats) -> Floats:
+    def surprises_of(self, rows: FloatArray) -> FloatArray:
         """Return how unusual every entry of rows in memory is given the others, (n, d)."""
         return np.asarray(_evaluated(self.surprises(), rows))
 
@@ -137,7 +136,7 @@ class TrainDensity:
             raise ParameterError("a density of one variable has no latent states")
         return StatePosteriors(self.tables_of_rows)
 
-    def draw(self, n_samples: int, rng: np.random.Generator) -> Floats:
+    def draw(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
         """Draw rows, features beside each other in the order of the views."""
         which = rng.choice(len(self.trains), n_samples, p=self.shares)
         coordinates = np.empty((n_samples, len(self.modes.modes)))
@@ -213,7 +212,7 @@ class TrainDensity:
         return replace(self, trains=trains)
 
 
-def _evaluated(function: RowFunction, rows: Floats) -> NDArray[Any]:
+def _evaluated(function: RowFunction, rows: FloatArray) -> NDArray[Any]:
     """Return the output of a function of rows."""
     (output,) = function.outputs
     values = np.empty((len(rows), *output.dims.values()), output.dtype)
@@ -223,12 +222,12 @@ def _evaluated(function: RowFunction, rows: Floats) -> NDArray[Any]:
     return values
 
 
-def masses_of(mode: Mode) -> Floats:
+def masses_of(mode: Mode) -> FloatArray:
     """Return the integrals of the functions that are one at a point of a mode alone."""
     return mode.masses if isinstance(mode, Nodes) else np.ones(mode.count)
 
 
-def drawn_values(mode: Mode, points: NDArray[np.int64], rng: np.random.Generator) -> Floats:
+def drawn_values(mode: Mode, points: NDArray[np.int64], rng: np.random.Generator) -> FloatArray:
     """Draw values from the functions that are one at a point alone, and linear beside it.
 
     Parameters

@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.statistics.topics.word_cooccurrence import WordCooccurrenceResult
 
-Floats = NDArray[np.float64]
 
-
-def likely_words(topics: Floats, n_words: int) -> NDArray[np.intp]:
+def likely_words(topics: FloatArray, n_words: int) -> NDArray[np.intp]:
     """Return the columns of the likeliest words of every topic, descending, (k, n_words).
 
     Parameters
@@ -23,7 +22,7 @@ def likely_words(topics: Floats, n_words: int) -> NDArray[np.intp]:
     return np.argsort(-topics, axis=0, kind="stable")[:n_words].T
 
 
-def mean_npmi(cooccurrence: WordCooccurrenceResult, places: NDArray[np.intp]) -> Floats:
+def mean_npmi(cooccurrence: WordCooccurrenceResult, places: NDArray[np.intp]) -> FloatArray:
     """Return the mean normalised pointwise mutual information of the words of every topic.
 
     It is 1 for words that share all their documents, 0 for independent words and -1 for words that

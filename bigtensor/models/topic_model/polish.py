@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.topics.topic_update import (
     overrelaxed_topics,
     updated_prior,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.topics.topic_count import count_topics
 from bigtensor.decomposition.topics.topic_moments import (
     WordMoments,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block as RowBlock
 from bigtensor.models.topic_model.coherence import likely_words
 from bigtensor.models.words.report_blocks import Block, Cell, Group, Section, Table, Words
@@ -15,8 +16,6 @@ from bigtensor.models.words.report_figures import Curve, Curves, Heatmap, Panel
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
-
-Floats = NDArray[np.float64]
 
 WORDS = 10
 """Likely words of a topic that are shown."""
@@ -72,7 +71,7 @@ def map_section(model: Any) -> Section:
     return Section("map", "Map of the topics", (Words(words), heatmap), "Map")
 
 
-def _neighbours(distance: Floats) -> NDArray[np.intp]:
+def _neighbours(distance: FloatArray) -> NDArray[np.intp]:
     """Return an order in which near topics follow each other."""
     from scipy.cluster.hierarchy import leaves_list, linkage
     from scipy.spatial.distance import squareform

@@ -8,11 +8,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
+from bigtensor.descending_order import descending_order
 from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.topics.document_completion import DocumentCompletion
 from bigtensor.statistics.topics.topic_shares import TopicShares
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +33,9 @@ class Topics:
         Names of the views and of their features.
     """
 
-    topics: Floats
-    prior: Floats
-    words: Floats
+    topics: FloatArray
+    prior: FloatArray
+    words: FloatArray
     mean_length: float
     views: NamedViews
 
@@ -46,7 +46,7 @@ class Topics:
 
     def by_words(self) -> Topics:
         """Return the topics by descending number of words."""
-        order = np.argsort(-self.words, kind="stable")
+        order = descending_order(self.words)
         topics = np.ascontiguousarray(self.topics[:, order])
         return replace(self, topics=topics, prior=self.prior[order], words=self.words[order])
 

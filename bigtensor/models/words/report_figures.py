@@ -11,9 +11,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.merge_tree import MergeTree
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
@@ -30,7 +31,7 @@ class CodeCountsResult:
     """
 
     codes: NDArray[np.int32]
-    weight: NDArray[np.float64]
+    weight: FloatArray
     rows: int
 
 
@@ -86,7 +87,7 @@ def table_cells(categories: tuple[int, ...]) -> int:
 
 
 @row_loop
-def write_cells(codes: NDArray[Any], shape: NDArray[np.int64], cell: NDArray[np.int64]) -> None:
+def write_cells(codes: NDArray[Any], shape: IntArray, cell: IntArray) -> None:
     """Write the position of every row in a table of this shape, whose last slots are of missing.
 
     Parameters
@@ -107,9 +108,7 @@ def write_cells(codes: NDArray[Any], shape: NDArray[np.int64], cell: NDArray[np.
 
 
 @row_loop
-def add_to_cells(
-    cell: NDArray[np.int64], weight: NDArray[np.float64], table: NDArray[np.float64]
-) -> None:
+def add_to_cells(cell: IntArray, weight: FloatArray, table: FloatArray) -> None:
     """Add the weight of every row to its cell."""
     for row in range(cell.size):
         table[cell[row]] += weight[row]

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
@@ -45,11 +46,11 @@ class SymbolGroup:
         """Number of symbols."""
         return math.prod(self.categories)
 
-    def write_symbols(self, values: NDArray[Any], out: NDArray[np.int64]) -> None:
+    def write_symbols(self, values: NDArray[Any], out: IntArray) -> None:
         """Write the symbol of every row of ``(rows, features)`` codes; -1 where one is missing."""
         write_symbols(values, np.array(self.columns), np.array(self.categories), out)
 
-    def marginals(self, probabilities: NDArray[np.float64]) -> tuple[NDArray[np.float64], ...]:
+    def marginals(self, probabilities: FloatArray) -> tuple[FloatArray, ...]:
         """Sum probabilities of symbols to probabilities of the categories of every column.
 
         Parameters
@@ -84,8 +85,8 @@ class SymbolSketches:
         Of all rows, also of those with missing codes.
     """
 
-    marginals: tuple[NDArray[np.float64], ...]
-    sketches: tuple[NDArray[np.float64], ...]
+    marginals: tuple[FloatArray, ...]
+    sketches: tuple[FloatArray, ...]
     weight: float
 
 
@@ -102,7 +103,7 @@ class SketchedPairs(SumStatistic[SymbolSketches]):
     """
 
     groups: Groups
-    projections: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    projections: tuple[FloatArray, FloatArray, FloatArray]
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
@@ -163,8 +164,8 @@ class ProjectedMoments:
         Weight of the rows that have all three views.
     """
 
-    pairs: tuple[NDArray[np.float64], ...]
-    tensor: NDArray[np.float64]
+    pairs: tuple[FloatArray, ...]
+    tensor: FloatArray
     complete: float
 
 
@@ -181,7 +182,7 @@ class ProjectedSymbols(SumStatistic[ProjectedMoments]):
     """
 
     groups: Groups
-    projections: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    projections: tuple[FloatArray, FloatArray, FloatArray]
 
     @property
     def _widths(self) -> tuple[int, ...]:
@@ -210,8 +211,8 @@ class ProjectedSymbols(SumStatistic[ProjectedMoments]):
     def _add(
         self,
         state: State,
-        symbols: list[NDArray[np.int64]],
-        weight: NDArray[np.float64],
+        symbols: list[IntArray],
+        weight: FloatArray,
         work: Workspace,
     ) -> None:
         """Add a few rows."""
@@ -261,14 +262,12 @@ def _others(t: int) -> tuple[int, ...]:
     return tuple(other for other in range(3) if other != t)
 
 
-def _shares(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+def _shares(counts: FloatArray) -> FloatArray:
     """Return counts as parts of their sum."""
     return counts / max(float(counts.sum()), _TINY)
 
 
-def _read(
-    groups: Groups, block: Block, work: Workspace
-) -> tuple[list[NDArray[np.int64]], NDArray[np.float64]]:
+def _read(groups: Groups, block: Block, work: Workspace) -> tuple[list[IntArray], FloatArray]:
     """Return the symbols of every view and the weights of the rows of a block."""
     symbols = []
     for t, group in enumerate(groups):
@@ -285,9 +284,9 @@ def _read(
 @row_loop
 def write_symbols(
     codes: NDArray[Any],
-    columns: NDArray[np.int64],
-    categories: NDArray[np.int64],
-    symbol: NDArray[np.int64],
+    columns: IntArray,
+    categories: IntArray,
+    symbol: IntArray,
 ) -> None:
     """Write the joint code of some columns of every row; -1 where one is missing."""
     for row in range(symbol.size):
@@ -300,9 +299,7 @@ def write_symbols(
 
 
 @row_loop
-def add_marginals(
-    symbol: NDArray[np.int64], weight: NDArray[np.float64], marginal: NDArray[np.float64]
-) -> None:
+def add_marginals(symbol: IntArray, weight: FloatArray, marginal: FloatArray) -> None:
     """Add the weight of every row to its symbol."""
     for row in range(symbol.size):
         if symbol[row] >= 0:
@@ -311,12 +308,12 @@ def add_marginals(
 
 @row_loop
 def add_sketches(
-    symbol: NDArray[np.int64],
-    other: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    projection: NDArray[np.float64],
-    sketch: NDArray[np.float64],
-    total: NDArray[np.float64],
+    symbol: IntArray,
+    other: IntArray,
+    weight: FloatArray,
+    projection: FloatArray,
+    sketch: FloatArray,
+    total: FloatArray,
 ) -> None:
     """Add the weighted projection of the other symbol of every row to the line of its own.
 
@@ -342,9 +339,7 @@ def add_sketches(
 
 
 @row_loop
-def write_features(
-    symbol: NDArray[np.int64], projection: NDArray[np.float64], out: NDArray[np.float64]
-) -> None:
+def write_features(symbol: IntArray, projection: FloatArray, out: FloatArray) -> None:
     """Write the line of the projection of every row; zeros for missing symbols.
 
     Parameters

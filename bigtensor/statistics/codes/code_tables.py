@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers
 from bigtensor.features.row_loops import row_loop
@@ -36,8 +37,8 @@ class CodeTables:
     """
 
     categories: tuple[int, ...]
-    log_tables: NDArray[np.float64]
-    starts: NDArray[np.int64] = field(init=False, repr=False)
+    log_tables: FloatArray
+    starts: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         table = np.ascontiguousarray(self.log_tables, np.float64)
@@ -51,7 +52,7 @@ class CodeTables:
             )
 
     @classmethod
-    def of_probabilities(cls, probabilities: tuple[NDArray[np.float64], ...]) -> CodeTables:
+    def of_probabilities(cls, probabilities: tuple[FloatArray, ...]) -> CodeTables:
         """Return the tables of ``(categories, components)`` probabilities of every view."""
         missing = np.zeros((1, probabilities[0].shape[1]))
         parts = [part for table in probabilities for part in (np.log(table), missing)]
@@ -151,7 +152,7 @@ def table_starts(categories: tuple[int, ...]) -> tuple[int, ...]:
 
 
 @row_loop
-def write_lines(codes: NDArray[Any], starts: NDArray[np.int64], line: NDArray[np.int32]) -> None:
+def write_lines(codes: NDArray[Any], starts: IntArray, line: NDArray[np.int32]) -> None:
     """Write the line of every code.
 
     Parameters
@@ -172,7 +173,7 @@ def write_lines(codes: NDArray[Any], starts: NDArray[np.int64], line: NDArray[np
 @row_loop
 def write_sums_of_lines(
     line: NDArray[np.int32],
-    table: NDArray[np.float64],
+    table: FloatArray,
     log_weights: NDArray[Any],
     out: NDArray[Any],
 ) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.row_loops import row_loop
@@ -36,7 +36,7 @@ class FoldedTriplesResult:
     """
 
     counts: TripleCounts
-    tables: NDArray[np.float64]
+    tables: FloatArray
     others: State
 
     @property
@@ -53,7 +53,7 @@ class FoldedTriplesResult:
         # a sum of the others, because a difference of weights leaves rounding errors in empty cells
         return self._counted(np.delete(self.tables, fold, axis=0).sum(axis=0))
 
-    def _counted(self, table: NDArray[np.float64]) -> TripleCountsResult:
+    def _counted(self, table: FloatArray) -> TripleCountsResult:
         """Return the windows of one table, beside the first rows of all sequences."""
         return self.counts.finalize({**self.others, "table": table})
 
@@ -137,12 +137,12 @@ class FoldedTriples(SumStatistic[FoldedTriplesResult]):
 
 @row_loop
 def write_folds(
-    sequence: NDArray[np.int64],
-    index: NDArray[np.int64],
+    sequence: IntArray,
+    index: IntArray,
     stretch: int,
     seed: np.uint64,
     folds: int,
-    fold: NDArray[np.int64],
+    fold: IntArray,
 ) -> None:
     """Write the fold of every row: a hash of its sequence, its stretch and a seed.
 

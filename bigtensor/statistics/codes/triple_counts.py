@@ -9,11 +9,13 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 
 WINDOW = 3
+"""Consecutive codes that are counted together."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +40,8 @@ class TripleCountsResult:
     """
 
     codes: NDArray[np.int32]
-    weight: NDArray[np.float64]
-    first_pairs: NDArray[np.float64]
+    weight: FloatArray
+    first_pairs: FloatArray
     rows: int
     sequences: int
     single_rows: int = 0
@@ -79,7 +81,7 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
 
     def add_first_rows(
         self, state: State, block: Block, work: Workspace
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    ) -> tuple[IntArray, FloatArray]:
         """Add the first rows of sequences, and return codes and weights of all rows shown.
 
         Parameters
@@ -134,7 +136,7 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
         return 2 * 8 * (rows + self.halo)
 
 
-def first_rows(block: Block) -> NDArray[np.intp]:
+def first_rows(block: Block) -> IndexArray:
     """Return the rows at which sequences start, as positions in the rows that are shown.
 
     They are those after the rows of the block, and its first row where a data set starts. A start
@@ -163,7 +165,7 @@ def first_rows(block: Block) -> NDArray[np.intp]:
     return starts
 
 
-def goes_on(block: Block, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+def goes_on(block: Block, rows: IndexArray) -> NDArray[np.bool_]:
     """Return True for the rows after which the same sequence goes on with the next row.
 
     Parameters
@@ -184,11 +186,11 @@ def goes_on(block: Block, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 @row_loop
 def add_windows(
-    codes: NDArray[np.int64],
-    weight: NDArray[np.float64],
+    codes: IntArray,
+    weight: FloatArray,
     starts: NDArray[np.bool_],
     size: int,
-    table: NDArray[np.float64],
+    table: FloatArray,
 ) -> None:
     """Add the weight of the first row of every window to the cell of its three codes.
 

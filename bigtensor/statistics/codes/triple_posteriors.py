@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.row_loops import row_loop
@@ -39,9 +39,9 @@ class TriplePosteriorSumsResult:
         Number of windows.
     """
 
-    window_start: NDArray[np.float64]
-    transitions: NDArray[np.float64]
-    emissions: NDArray[np.float64]
+    window_start: FloatArray
+    transitions: FloatArray
+    emissions: FloatArray
     log_likelihood: float
     weight: float
     windows: int
@@ -72,9 +72,9 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
         If the shapes do not belong together, or a probability is negative or not finite.
     """
 
-    window_start: NDArray[np.float64]
-    transition: NDArray[np.float64]
-    emission: NDArray[np.float64]
+    window_start: FloatArray
+    transition: FloatArray
+    emission: FloatArray
 
     def __post_init__(self) -> None:
         for name in ("window_start", "transition", "emission"):
@@ -95,7 +95,7 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
         return self.emission.shape[1] + 1, self.window_start.size
 
     @cached_property
-    def _factors(self) -> NDArray[np.float64]:
+    def _factors(self) -> FloatArray:
         """Factors A, B and C: ``(3, lines, k)``, made once for each copy of this statistic."""
         emission = _with_missing(self.emission)
         return np.stack(
@@ -145,9 +145,7 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
         lines, k = self._lines
         return 8 * (3 * lines * k + k) + (8 + 8 * WINDOW) * rows
 
-    def _windows(
-        self, block: Block, work: Workspace
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    def _windows(self, block: Block, work: Workspace) -> tuple[IntArray, FloatArray]:
         """Return the codes of the windows of a block, a row each, and their weights."""
         codes = work.take("triples.codes", (block.rows, WINDOW), "int64")
         np.copyto(codes, block.values[: block.rows, :WINDOW])
@@ -156,19 +154,19 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
         return codes, weight
 
 
-def _with_missing(emission: NDArray[np.float64]) -> NDArray[np.float64]:
+def _with_missing(emission: FloatArray) -> FloatArray:
     """Return a line for every symbol and one for missing symbols, which every state shows."""
     return np.vstack([emission.T, np.ones((1, len(emission)))])
 
 
 @row_loop
 def add_triples(
-    codes: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    factors: NDArray[np.float64],
-    joint: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    log_likelihood: NDArray[np.float64],
+    codes: IntArray,
+    weight: FloatArray,
+    factors: FloatArray,
+    joint: FloatArray,
+    sums: FloatArray,
+    log_likelihood: FloatArray,
 ) -> None:
     """Add the derivatives of the log-likelihood of every window by its lines of three factors.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.features.buffers import Buffers, buffers_nbytes, width_in_lines
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities.joint_densities import JointDensities, JointTile
@@ -28,7 +29,7 @@ class ClassDensities:
     """
 
     mixture: JointDensities
-    populations: NDArray[np.intp] | None = None
+    populations: IndexArray | None = None
 
     @property
     def n_classes(self) -> int:
@@ -38,7 +39,7 @@ class ClassDensities:
         return int(self.populations.max()) + 1
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> FloatArray:
         """The weights of the classes under the mixture: ``(classes,)``, of sum one."""
         weights = self.mixture.weights
         total = np.zeros(self.n_classes)
@@ -75,7 +76,7 @@ def shares_buffer(rows: int, populations: int, dtype: DTypeLike) -> tuple[tuple[
 
 
 def sum_of_populations(
-    posterior: NDArray[Any], populations: NDArray[np.intp], out: NDArray[Any]
+    posterior: NDArray[Any], populations: IndexArray, out: NDArray[Any]
 ) -> NDArray[Any]:
     """Add the posterior probabilities of the components of every population.
 

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
@@ -45,18 +46,18 @@ class CoPosteriorSumsResult:
         Number of rows.
     """
 
-    products: NDArray[np.float64] | None
-    assigned: NDArray[np.float64]
+    products: FloatArray | None
+    assigned: FloatArray
     log_likelihood: float
     weight: float
     rows: int
 
     @property
-    def mass(self) -> NDArray[np.float64]:
+    def mass(self) -> FloatArray:
         """``sum w r_a`` of every component: ``(components,)``."""
         return np.asarray(self.assigned.sum(axis=1))
 
-    def ordered(self, order: NDArray[np.intp]) -> CoPosteriorSumsResult:
+    def ordered(self, order: IndexArray) -> CoPosteriorSumsResult:
         """Return the sums of the components in another order.
 
         Parameters
@@ -128,7 +129,7 @@ def co_posterior_nbytes(mixture: JointDensities, rows: int, *, products: bool) -
     return buffers_nbytes(buffers)
 
 
-def co_posterior_labels(rows: int, work: Workspace) -> NDArray[np.intp]:
+def co_posterior_labels(rows: int, work: Workspace) -> IndexArray:
     """Return an array for the labels of the rows of a tile."""
     return work.take("co_posterior.label", *_label_buffers(rows)["co_posterior.label"])
 
@@ -136,7 +137,7 @@ def co_posterior_labels(rows: int, work: Workspace) -> NDArray[np.intp]:
 def add_co_posterior(
     state: State,
     posterior: NDArray[Any],
-    label: NDArray[np.intp],
+    label: IndexArray,
     block: Block,
     work: Workspace,
 ) -> None:
@@ -166,9 +167,7 @@ def add_co_posterior(
         _add_products(state["co_posterior/products"], posterior, block, work)
 
 
-def _add_products(
-    sums: NDArray[np.float64], posterior: NDArray[Any], block: Block, work: Workspace
-) -> None:
+def _add_products(sums: FloatArray, posterior: NDArray[Any], block: Block, work: Workspace) -> None:
     """Add the products of posterior probabilities."""
     rows, components = len(posterior), len(sums)
     of_components = posterior[:, :components]
@@ -188,10 +187,10 @@ def _add_products(
 
 @row_loop
 def _add_by_label(
-    label: NDArray[np.intp],
-    weight: NDArray[np.float64],
+    label: IndexArray,
+    weight: FloatArray,
     posterior: NDArray[Any],
-    sums: NDArray[np.float64],
+    sums: FloatArray,
 ) -> None:
     """Add every row with its weight to the sums of its label."""
     for row in range(label.size):

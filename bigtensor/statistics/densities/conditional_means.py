@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
@@ -29,7 +30,7 @@ class ConditionalMeans(RowFunction):
     """
 
     mixture: JointDensities
-    means: NDArray[np.float64]
+    means: FloatArray
 
     block_rows: ClassVar[int] = 15360
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.buffers import Buffers, buffers_nbytes
@@ -33,10 +33,10 @@ class GroupLikelihoodResult:
         ``sum w``.
     """
 
-    score: NDArray[np.float64]
-    information: NDArray[np.float64]
-    log_likelihood: NDArray[np.float64]
-    weight: NDArray[np.float64]
+    score: FloatArray
+    information: FloatArray
+    log_likelihood: FloatArray
+    weight: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class GroupLikelihood(SumStatistic[GroupLikelihoodResult]):
     """
 
     classes: ClassDensities
-    weights: NDArray[np.float64]
+    weights: FloatArray
 
     block_rows: ClassVar[int] = 15360
 
@@ -117,10 +117,10 @@ class GroupLikelihood(SumStatistic[GroupLikelihoodResult]):
     def _add(
         state: State,
         group: int,
-        ratio: NDArray[np.float64],
-        density: NDArray[np.float64],
-        weight: NDArray[np.float64],
-        work: NDArray[np.float64],
+        ratio: FloatArray,
+        density: FloatArray,
+        weight: FloatArray,
+        work: FloatArray,
     ) -> None:
         """Add the rows of one group; `ratio` is overwritten."""
         # a density of zero under weights of zero leaves a likelihood that no step accepts

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.buffers import Buffers, buffers_nbytes
@@ -37,11 +38,11 @@ class GroupSumsResult:
         Rows without a group.
     """
 
-    mass: NDArray[np.float64]
-    labelled: NDArray[np.float64]
-    certainty: NDArray[np.float64]
-    squared_weight: NDArray[np.float64]
-    rows: NDArray[np.int64]
+    mass: FloatArray
+    labelled: FloatArray
+    certainty: FloatArray
+    squared_weight: FloatArray
+    rows: IntArray
     rows_without: int
 
 
@@ -124,15 +125,15 @@ class GroupSums(SumStatistic[GroupSumsResult]):
 
 @row_loop
 def add_to_groups(
-    groups: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    label: NDArray[np.intp],
+    groups: IntArray,
+    weight: FloatArray,
+    label: IndexArray,
     posterior: NDArray[Any],
-    mass: NDArray[np.float64],
-    labelled: NDArray[np.float64],
-    certainty: NDArray[np.float64],
-    squared_weight: NDArray[np.float64],
-    rows: NDArray[np.int64],
+    mass: FloatArray,
+    labelled: FloatArray,
+    certainty: FloatArray,
+    squared_weight: FloatArray,
+    rows: IntArray,
 ) -> None:
     """Add every row to the sums of its group; the last group is for rows without one.
 

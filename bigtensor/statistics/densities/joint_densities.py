@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import Workspace
 
@@ -28,7 +29,7 @@ class JointTile(Protocol):
         """The densities."""
 
     @property
-    def log_common(self) -> NDArray[np.float64] | None:
+    def log_common(self) -> FloatArray | None:
         """Log of the factor that all components of a row share: ``(rows,)``, or None for one.
 
         Valid after `write_log_joint`, which leaves this factor out.
@@ -48,7 +49,7 @@ class JointDensities(Protocol):
     """Joint densities of components and rows: ``log pi_h + log p(x | h)``."""
 
     @property
-    def weights(self) -> NDArray[np.float64]:
+    def weights(self) -> FloatArray:
         """Positive mixing weights: ``(components,)``."""
 
     @property

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
@@ -25,7 +26,7 @@ ViewFunction = Callable[[NDArray[Any]], NDArray[Any]]
 
 
 @dataclass(frozen=True, eq=False)
-class PosteriorMeans(SumStatistic[NDArray[np.float64]]):
+class PosteriorMeans(SumStatistic[FloatArray]):
     """The mean of a function of one view in every component: ``sum w r_h f(x) / sum w r_h``.
 
     Parameters
@@ -72,7 +73,7 @@ class PosteriorMeans(SumStatistic[NDArray[np.float64]]):
             state["mass"] += shares.sum(axis=0)
         count_rows(state, block)
 
-    def finalize(self, state: State) -> NDArray[np.float64]:
+    def finalize(self, state: State) -> FloatArray:
         """Return the means, ``(components, m)``; zero where a component has no rows."""
         mass = np.maximum(state["mass"], np.finfo(np.float64).tiny)
         return np.asarray(state["sums"] / mass[:, None])

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers, padded_width
 from bigtensor.features.maps import FeatureMap
@@ -57,9 +58,9 @@ class PosteriorSumsResult:
         What the components share, where it was asked for.
     """
 
-    mass: NDArray[np.float64]
-    histograms: NDArray[np.float64] | None
-    embeddings: Mapping[str, NDArray[np.float64]]
+    mass: FloatArray
+    histograms: FloatArray | None
+    embeddings: Mapping[str, FloatArray]
     log_likelihood: float
     weight: float
     rows: int
@@ -216,7 +217,7 @@ class PosteriorSums(SumStatistic[PosteriorSumsResult]):
 
 
 @row_loop
-def _add_rows(rows: NDArray[Any], sums: NDArray[np.float64]) -> None:
+def _add_rows(rows: NDArray[Any], sums: FloatArray) -> None:
     """Add up the rows of an array, which may be longer than the sums."""
     for row in range(rows.shape[0]):
         of_row = rows[row]
@@ -225,7 +226,7 @@ def _add_rows(rows: NDArray[Any], sums: NDArray[np.float64]) -> None:
 
 
 @row_loop
-def _add_tables(table: NDArray[Any], sums: NDArray[np.float64]) -> None:
+def _add_tables(table: NDArray[Any], sums: FloatArray) -> None:
     """Add a table to another one, whose rows may be shorter."""
     for row in range(sums.shape[0]):
         of_row, sums_of_row = table[row], sums[row]

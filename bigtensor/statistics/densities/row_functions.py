@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IndexArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
@@ -49,7 +50,7 @@ class Responsibilities(RowFunction):
 
     mixture: JointDensities
     names: tuple[str, ...] = ("label",)
-    populations: NDArray[np.intp] | None = None
+    populations: IndexArray | None = None
     temperature: float = 1.0
 
     block_rows: ClassVar[int] = 15360

@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, aligned_empty, width_in_lines
 from bigtensor.features.row_loops import fused_row_loop, row_loop
 from bigtensor.statistics.base import Workspace
 
 _ROWS_PER_BIN = 32
+"""Rows of a block for every bin of the histograms; see `TabulatedDensities.block_rows`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +53,8 @@ class TabulatedDensities:
     """
 
     columns: tuple[int, ...]
-    low: NDArray[np.float64]
-    step: NDArray[np.float64]
+    low: FloatArray
+    step: FloatArray
     log_tables: NDArray[Any]
     dtype: str = "float64"
     log_volume: float = 0.0
@@ -164,7 +166,7 @@ class Lookup:
 
     def __init__(self, tables: TabulatedDensities, rows: int, work: Workspace) -> None:
         self._tables = tables
-        self._position: NDArray[np.float64]
+        self._position: FloatArray
         self.point: NDArray[np.int32]
         self.share: NDArray[Any]
         self._position, self.point, self.share = (
@@ -203,7 +205,7 @@ class Lookup:
         add_binned(self.point, self.share, weights, histograms)
 
 
-def _copy_columns(values: NDArray[Any], columns: tuple[int, ...], out: NDArray[np.float64]) -> None:
+def _copy_columns(values: NDArray[Any], columns: tuple[int, ...], out: FloatArray) -> None:
     """Copy columns into rows, in one step when they are neighbours."""
     first, last = columns[0], columns[-1]
     if columns == tuple(range(first, last + 1)):
@@ -215,9 +217,9 @@ def _copy_columns(values: NDArray[Any], columns: tuple[int, ...], out: NDArray[n
 
 @row_loop
 def locate_rows(
-    values: NDArray[np.float64],
-    low: NDArray[np.float64],
-    step: NDArray[np.float64],
+    values: FloatArray,
+    low: FloatArray,
+    step: FloatArray,
     bins: int,
     point: NDArray[np.int32],
     share: NDArray[Any],

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers
 from bigtensor.features.row_loops import reducing_row_loop, row_loop
@@ -44,8 +45,8 @@ def posterior_buffers(mixture: JointDensities, rows: int) -> Buffers:
 
 
 def tile_posterior(
-    tile: JointTile, work: Workspace, label: NDArray[np.intp] | None = None
-) -> tuple[NDArray[Any], NDArray[np.float64]]:
+    tile: JointTile, work: Workspace, label: IndexArray | None = None
+) -> tuple[NDArray[Any], FloatArray]:
     """Compute the posterior probabilities of a tile.
 
     Parameters
@@ -66,7 +67,7 @@ def tile_posterior(
         Relative to the volume of the mixture's densities. Both are valid until the next tile.
     """
     posterior: NDArray[Any]
-    log_density: NDArray[np.float64]
+    log_density: FloatArray
     posterior, log_density = (
         work.take(name, shape, dtype)
         for name, (shape, dtype) in posterior_buffers(tile.mixture, tile.rows).items()
@@ -79,7 +80,7 @@ def tile_posterior(
 
 
 def write_posterior(
-    state: State, tile: JointTile, work: Workspace, label: NDArray[np.intp] | None = None
+    state: State, tile: JointTile, work: Workspace, label: IndexArray | None = None
 ) -> NDArray[Any]:
     """Compute the posterior probabilities of a tile and add its log-likelihood.
 
@@ -122,8 +123,8 @@ def count_rows(state: State, block: Block) -> None:
 
 def normalise(
     log_joint: NDArray[Any],
-    log_density: NDArray[np.float64],
-    label: NDArray[np.intp] | None = None,
+    log_density: FloatArray,
+    label: IndexArray | None = None,
 ) -> None:
     """Turn log joint densities into posterior probabilities, in place.
 
@@ -151,7 +152,7 @@ def normalise(
 
 
 @row_loop
-def _write_largest(joint: NDArray[Any], largest: NDArray[np.float64]) -> None:
+def _write_largest(joint: NDArray[Any], largest: FloatArray) -> None:
     """Write the largest entry of every row, in half the time that its place takes."""
     lanes = np.empty(_LANES, joint.dtype)
     for row in range(joint.shape[0]):
@@ -171,18 +172,14 @@ def _write_largest(joint: NDArray[Any], largest: NDArray[np.float64]) -> None:
 
 
 @row_loop
-def _write_labelled(
-    joint: NDArray[Any], label: NDArray[np.intp], labelled: NDArray[np.float64]
-) -> None:
+def _write_labelled(joint: NDArray[Any], label: IndexArray, labelled: FloatArray) -> None:
     """Write the entry at the label of every row."""
     for row in range(joint.shape[0]):
         labelled[row] = joint[row, label[row]]
 
 
 @row_loop
-def _subtract_largest(
-    log_joint: NDArray[Any], largest: NDArray[np.float64], lowest: np.floating
-) -> None:
+def _subtract_largest(log_joint: NDArray[Any], largest: FloatArray, lowest: np.floating) -> None:
     """Subtract its largest entry from every row, down to a lowest difference."""
     for row in range(log_joint.shape[0]):
         of_row = log_joint[row]
@@ -193,7 +190,7 @@ def _subtract_largest(
 
 
 @reducing_row_loop
-def _divide_by_total(joint: NDArray[Any], log_density: NDArray[np.float64]) -> None:
+def _divide_by_total(joint: NDArray[Any], log_density: FloatArray) -> None:
     """Scale every row to a sum of one, and add the logarithm of its sum before."""
     for row in range(joint.shape[0]):
         of_row = joint[row]

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import (
@@ -60,8 +61,8 @@ class EmbeddedDensities:
 
     view: str
     feature_map: FeatureMap
-    coefficients: NDArray[np.float64]
-    floor: NDArray[np.float64]
+    coefficients: FloatArray
+    floor: FloatArray
     factor: NDArray[Any] = field(init=False, repr=False)
     smallest: NDArray[Any] = field(init=False, repr=False)
 
@@ -120,7 +121,7 @@ class MixtureDensities:
         When a weight is not positive, there is no view, or the numbers of components differ.
     """
 
-    weights: NDArray[np.float64]
+    weights: FloatArray
     tables: TabulatedDensities | CodeTables | None = None
     embedded: tuple[EmbeddedDensities, ...] = ()
 

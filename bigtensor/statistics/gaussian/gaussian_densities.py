@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
@@ -67,11 +68,11 @@ class GaussianDensities:
         finite, or the dtype is another one.
     """
 
-    weights: NDArray[np.float64]
-    means: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    weights: FloatArray
+    means: FloatArray
+    covariance: FloatArray
     precision: str = "float32"
-    reference: NDArray[np.float64] = field(init=False, repr=False)
+    reference: FloatArray = field(init=False, repr=False)
     whitening: NDArray[Any] = field(init=False, repr=False)
     factor: NDArray[Any] = field(init=False, repr=False)
 
@@ -174,7 +175,7 @@ class GaussianDensities:
             "gaussian.log_common": ((rows,), "float64"),
         }
 
-    def unwhitened(self, vectors: NDArray[np.float64]) -> NDArray[np.float64]:
+    def unwhitened(self, vectors: FloatArray) -> FloatArray:
         """Return whitened vectors in the units of the data.
 
         Parameters
@@ -193,7 +194,7 @@ class GaussianDensities:
         # upper triangular
         return np.asarray(solve_triangular(whitening, vectors.T, trans="T").T)
 
-    def _exact_whitening(self) -> NDArray[np.float64]:
+    def _exact_whitening(self) -> FloatArray:
         """Return the whitening in float64: the inverse of the Cholesky factor, transposed."""
         if self.covariance.ndim == 1:
             return np.asarray(1.0 / np.sqrt(self.covariance))
@@ -256,7 +257,7 @@ class GaussianTile:
         self.mixture = mixture
         self._centred: NDArray[Any]
         self.whitened: NDArray[Any]
-        self.log_common: NDArray[np.float64]
+        self.log_common: FloatArray
         self._centred, self.whitened, self.log_common = (
             work.take(name, shape, dtype)
             for name, (shape, dtype) in mixture.tile_arrays(rows).items()
@@ -288,7 +289,7 @@ def _write_scaled(
 
 
 @reducing_row_loop
-def _write_log_common(whitened: NDArray[Any], log_common: NDArray[np.float64]) -> None:
+def _write_log_common(whitened: NDArray[Any], log_common: FloatArray) -> None:
     """Write minus half the squared length of every row, and a one after its last entry."""
     for row in range(whitened.shape[0]):
         of_row = whitened[row]

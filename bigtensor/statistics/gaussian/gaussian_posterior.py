@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
@@ -42,9 +42,9 @@ class GaussianPosteriorSumsResult:
         Number of rows.
     """
 
-    counts: NDArray[np.float64]
-    sums: NDArray[np.float64]
-    reference: NDArray[np.float64]
+    counts: FloatArray
+    sums: FloatArray
+    reference: FloatArray
     log_likelihood: float
     weight: float
     rows: int

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
@@ -26,8 +27,8 @@ class LabelMeansResult:
         NaN for a label without weight.
     """
 
-    weights: NDArray[np.float64]
-    means: NDArray[np.float64]
+    weights: FloatArray
+    means: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class LabelMeans(SumStatistic[LabelMeansResult]):
     """
 
     n_labels: int
-    point: NDArray[np.float64]
+    point: FloatArray
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
@@ -77,10 +78,10 @@ class LabelMeans(SumStatistic[LabelMeansResult]):
 def _add_rows(
     rows: NDArray[Any],
     labels: NDArray[Any],
-    weight: NDArray[np.float64],
-    point: NDArray[np.float64],
-    sums: NDArray[np.float64],
-    weights: NDArray[np.float64],
+    weight: FloatArray,
+    point: FloatArray,
+    sums: FloatArray,
+    weights: FloatArray,
 ) -> None:
     """Add labelled rows to the sums of their labels."""
     for row in range(rows.shape[0]):

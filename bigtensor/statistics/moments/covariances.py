@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
@@ -32,8 +32,8 @@ class CovariancesResult:
         Sum of the weights of the rows.
     """
 
-    mean: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    mean: FloatArray
+    covariance: FloatArray
     weight: float
 
 
@@ -54,9 +54,9 @@ class Covariances(SumStatistic[CovariancesResult]):
     """
 
     columns: Columns
-    point: NDArray[np.float64]
+    point: FloatArray
     dtype: str = "float64"
-    scales: NDArray[np.float64] | None = None
+    scales: FloatArray | None = None
 
     def __post_init__(self) -> None:
         assert all(before[1] == after[0] for before, after in pairwise(self.columns))

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes, padded_width
@@ -31,7 +31,7 @@ class ProjectedMomentResult:
         The sum of the sample weights.
     """
 
-    moment: NDArray[np.float64]
+    moment: FloatArray
     weight: float
 
 
@@ -62,9 +62,9 @@ class ProjectedMoment(SumStatistic[ProjectedMomentResult]):
     """
 
     columns: Columns
-    references: tuple[NDArray[np.float64], ...]
-    factors: tuple[NDArray[np.float64], ...]
-    offsets: tuple[NDArray[np.float64], ...]
+    references: tuple[FloatArray, ...]
+    factors: tuple[FloatArray, ...]
+    offsets: tuple[FloatArray, ...]
     dtype: str = "float32"
 
     block_rows: ClassVar[int] = 2048

@@ -10,14 +10,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, FloatingArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.moments.covariances import Columns
-
-Floats = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -37,8 +36,8 @@ class Contractions:
         The number of rows.
     """
 
-    moments: tuple[NDArray[np.float64], ...]
-    constants: NDArray[np.float64]
+    moments: tuple[FloatArray, ...]
+    constants: FloatArray
     weight: float
     rows: int
 
@@ -78,9 +77,9 @@ class TensorContractions(SumStatistic[Contractions]):
 
     columns: Columns
     orders: tuple[int, ...]
-    references: tuple[NDArray[np.float64], ...]
-    factors: tuple[NDArray[np.float64], ...]
-    constants: NDArray[np.float64] | None = None
+    references: tuple[FloatArray, ...]
+    factors: tuple[FloatArray, ...]
+    constants: FloatArray | None = None
     dtype: str = "float32"
 
     block_rows: ClassVar[int] = 2048
@@ -214,7 +213,7 @@ class TensorContractions(SumStatistic[Contractions]):
     def _add_dense(self, state: State, block: Block, buffers: Mapping[str, NDArray[Any]]) -> None:
         """Add a block of dense rows."""
         rows, start = block.rows, 0
-        centred: list[Floats] = []
+        centred: list[FloatingArray] = []
         for v, (first, last) in enumerate(self.columns):
             size = len(self.references[v])
             view = buffers["centred"][start : start + rows * size].reshape(rows, size)
@@ -250,9 +249,7 @@ class TensorContractions(SumStatistic[Contractions]):
 
 
 @row_loop
-def subtract_reference(
-    values: NDArray[Any], reference: NDArray[np.float64], centred: Floats
-) -> None:
+def subtract_reference(values: NDArray[Any], reference: FloatArray, centred: FloatingArray) -> None:
     """Subtract a reference from rows in float64, then round.
 
     Parameters
@@ -272,12 +269,12 @@ def subtract_reference(
 
 @row_loop
 def multiply_projections(
-    projected: Floats,
-    shifts: Floats,
-    orders: NDArray[np.int64],
-    weight: Floats,
-    factors: Floats,
-    totals: NDArray[np.float64],
+    projected: FloatingArray,
+    shifts: FloatingArray,
+    orders: IntArray,
+    weight: FloatingArray,
+    factors: FloatingArray,
+    totals: FloatArray,
 ) -> None:
     """Multiply the projections of a row over all modes but one, for every view.
 
@@ -316,10 +313,10 @@ def multiply_projections(
 
 @row_loop
 def multiply_three_projections(
-    projected: Floats,
-    shifts: Floats,
-    weight: Floats,
-    totals: NDArray[np.float64],
+    projected: FloatingArray,
+    shifts: FloatingArray,
+    weight: FloatingArray,
+    totals: FloatArray,
 ) -> None:
     """Multiply the projections of a row on pairs of three views with one mode each.
 
@@ -357,8 +354,8 @@ def project_counts(
     indices: NDArray[Any],
     counts: NDArray[Any],
     first: int,
-    factor: NDArray[np.float64],
-    projected: Floats,
+    factor: FloatArray,
+    projected: FloatingArray,
 ) -> None:
     """Multiply the columns of one view of sparse rows with a factor.
 
@@ -391,8 +388,8 @@ def add_counts(
     indices: NDArray[Any],
     counts: NDArray[Any],
     first: int,
-    products: Floats,
-    total: NDArray[np.float64],
+    products: FloatingArray,
+    total: FloatArray,
 ) -> None:
     """Add the products of the columns of one view of sparse rows with ``products``.
 

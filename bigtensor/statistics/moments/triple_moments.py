@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers, padded_width
@@ -20,8 +19,6 @@ from bigtensor.statistics.moments.triple_products import (
     add_triple_products,
     products_shape,
 )
-
-Floats = NDArray[np.floating[Any]]
 
 _FEATURE_BYTES = 700_000
 """Largest buffer of features: the longer a block, the less its calls cost, while it stays near the
@@ -48,8 +45,8 @@ class TripleMomentsResult:
         The number of rows.
     """
 
-    triple: NDArray[np.float64]
-    seconds: tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+    triple: FloatArray
+    seconds: tuple[FloatArray, FloatArray, FloatArray]
     weight: float
     rows: int
 

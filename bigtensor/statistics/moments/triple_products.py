@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from bigtensor.array_types import FloatArray, FloatingArray
 from bigtensor.features.buffers import padded_width
 
-Floats = NDArray[np.floating[Any]]
-
-_SMALL_AREA = 1_200
-_SMALL_PRODUCT = 1_000_000
+_SMALL_AREA, _SMALL_PRODUCT = 1_200, 1_000_000
 """Entries of a result, and multiplications, up to which OpenBLAS copies no operand of ``A B'``."""
 
 _PRODUCT_BYTES = 1 << 20
@@ -46,13 +42,13 @@ def products_shape(
 
 
 def add_triple_products(
-    total: NDArray[np.float64],
-    first: Floats,
-    second: Floats,
-    third: Floats,
-    products: Floats,
-    sums: Floats,
-    exact: NDArray[np.float64],
+    total: FloatArray,
+    first: FloatingArray,
+    second: FloatingArray,
+    third: FloatingArray,
+    products: FloatingArray,
+    sums: FloatingArray,
+    exact: FloatArray,
 ) -> None:
     """Add the triple moment of one block: products of two groups against the third.
 
@@ -86,7 +82,7 @@ def add_triple_products(
         add_in_float64(total, block, exact)
 
 
-def add_in_float64(total: NDArray[np.float64], block: Floats, exact: NDArray[np.float64]) -> None:
+def add_in_float64(total: FloatArray, block: FloatingArray, exact: FloatArray) -> None:
     """Add the sums of one block, without the buffers that NumPy takes to add two dtypes.
 
     Parameters

@@ -80,7 +80,7 @@ class SequenceAnswers(SequenceFunction):
             parts["paths"] = PathOperators(self.chain, blocks)
         return Together.named(**parts)
 
-    def between(self, messages: Any) -> SequenceAnswers:
+    def between(self, messages: Mapping[str, Any]) -> SequenceAnswers:
         """Return the function of blocks with their messages."""
         return replace(self, **messages)
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import State, Workspace
 from bigtensor.statistics.sequences.entries import position_of
@@ -31,9 +32,9 @@ class PathBoundaries:
         State of the last row; -1 where its sequence ends with the block.
     """
 
-    start: NDArray[np.int64]
-    entering: NDArray[np.int64]
-    leaving: NDArray[np.int64]
+    start: IntArray
+    entering: IntArray
+    leaving: IntArray
 
     def around(self, block: Block) -> tuple[int, int]:
         """Return the states of the rows before and at the end of a block; -1 for none."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.row_loops import row_loop
@@ -27,6 +27,7 @@ rows before and the rows after speak for different ones.
 """
 
 _SUM_TOLERANCE = 1e-9
+"""Deviation of the sum of a distribution from one that counts as rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,10 +49,10 @@ class HiddenChain:
         When the shapes do not belong together, or probabilities do not sum to one.
     """
 
-    initial: NDArray[np.float64]
-    transition: NDArray[np.float64]
+    initial: FloatArray
+    transition: FloatArray
     emissions: MixtureDensities
-    positive_transition: NDArray[np.float64] = field(init=False, repr=False)
+    positive_transition: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         initial = np.ascontiguousarray(self.initial, np.float64)
@@ -78,9 +79,7 @@ class HiddenChain:
         """Number of states k."""
         return len(self.initial)
 
-    def write_emissions(
-        self, block: Block, work: Workspace
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def write_emissions(self, block: Block, work: Workspace) -> tuple[FloatArray, FloatArray]:
         """Return the emissions of a block, relative to the largest of every row.
 
         Parameters
@@ -103,11 +102,11 @@ class HiddenChain:
 
     def write_relative_log_emissions(
         self, block: Block, work: Workspace
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    ) -> tuple[FloatArray, FloatArray]:
         """Return logarithms of the emissions of a block; see `write_emissions`."""
         shape = block.rows, self.n_states
-        log_emission: NDArray[np.float64] = work.take("chain.emission", shape, "float64")
-        log_largest: NDArray[np.float64] = work.take("chain.largest", shape[:1], "float64")
+        log_emission: FloatArray = work.take("chain.emission", shape, "float64")
+        log_largest: FloatArray = work.take("chain.largest", shape[:1], "float64")
         self.emissions.log_joint(block, log_emission, work)
         subtract_largest(log_emission, LOWEST_LOG, log_largest)
         return log_emission, log_largest
@@ -118,9 +117,7 @@ class HiddenChain:
 
 
 @row_loop
-def subtract_largest(
-    values: NDArray[np.float64], lowest: float, largest: NDArray[np.float64]
-) -> None:
+def subtract_largest(values: FloatArray, lowest: float, largest: FloatArray) -> None:
     """Subtract the largest entry from every row, down to a lowest difference, and keep it."""
     for row in range(values.shape[0]):
         of_row = values[row]

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.sequences.answers import SequenceAnswers
@@ -35,13 +36,13 @@ class DecodedSummary:
         True for the first row of a sequence.
     """
 
-    counts: NDArray[np.int64]
-    ended: NDArray[np.int64]
-    cut: NDArray[np.int64]
-    first_states: NDArray[np.int64]
+    counts: IntArray
+    ended: IntArray
+    cut: IntArray
+    first_states: IntArray
     first_begins: NDArray[np.bool_]
 
-    def survival(self) -> NDArray[np.float64]:
+    def survival(self) -> FloatArray:
         """Return the probability that a run has at least 1, 2, ... rows: ``(k, n)``.
 
         The product-limit estimate (Kaplan and Meier 1958): a run that is cut counts up to its last
@@ -55,7 +56,7 @@ class DecodedSummary:
         survival[lasting == 0] = np.nan
         return np.asarray(survival)
 
-    def mean_run(self) -> NDArray[np.float64]:
+    def mean_run(self) -> FloatArray:
         """Return the mean number of rows of a run: ``(k,)``, not a number for no run.
 
         The maximum likelihood estimate if every row ends a run with the same probability, as in a

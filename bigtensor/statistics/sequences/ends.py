@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import ArraySpec, State, Workspace
 from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
@@ -37,12 +37,12 @@ class SequenceEndsResult:
         Probabilities of the last state, given all rows of the sequence.
     """
 
-    sequence: NDArray[np.int64]
-    rows: NDArray[np.int64]
-    log_likelihood: NDArray[np.float64]
-    weight: NDArray[np.float64]
-    weighted_log_likelihood: NDArray[np.float64]
-    last: NDArray[np.float64]
+    sequence: IntArray
+    rows: IntArray
+    log_likelihood: FloatArray
+    weight: FloatArray
+    weighted_log_likelihood: FloatArray
+    last: FloatArray
 
 
 @dataclass(frozen=True, eq=False)

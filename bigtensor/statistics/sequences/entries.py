@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import IntArray
 from bigtensor.errors import BigtensorError
 from bigtensor.statistics.base import ArraySpec, Result, State, Statistic
 from bigtensor.statistics.sequences.chain import BLOCK_ROWS
@@ -55,7 +55,7 @@ class EntryStatistic(Statistic[Result]):
         )
 
 
-def position_of(start: NDArray[np.int64], block_start: int) -> int:
+def position_of(start: IntArray, block_start: int) -> int:
     """Return the position of a block in the messages of an earlier pass.
 
     Raises

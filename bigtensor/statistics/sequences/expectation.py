@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import padded_width
 from bigtensor.features.maps import FeatureMap
@@ -35,8 +35,8 @@ class SequencePosteriorSumsResult:
         rows of the weight times the log density given the earlier rows.
     """
 
-    initial: NDArray[np.float64]
-    transition: NDArray[np.float64]
+    initial: FloatArray
+    transition: FloatArray
     emissions: PosteriorSumsResult
 
 
@@ -137,7 +137,7 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
         return filter_nbytes(self.chain, rows) + 8 * rows * (k + 1) + features + casts
 
     def _add_emissions(
-        self, state: State, block: Block, posterior: NDArray[np.float64], work: Workspace
+        self, state: State, block: Block, posterior: FloatArray, work: Workspace
     ) -> None:
         """Add what the weighted posterior probabilities say of the emission of every state."""
         for window, tile in self.chain.emissions.tiles(block, work):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.sequences.chain import HiddenChain
@@ -33,12 +34,12 @@ class Filtered:
         Of every row, given the earlier rows of its sequence.
     """
 
-    emission: NDArray[np.float64]
+    emission: FloatArray
     starts: NDArray[np.bool_]
-    entering: NDArray[np.float64]
-    leaving: NDArray[np.float64]
-    filtered: NDArray[np.float64]
-    log_density: NDArray[np.float64]
+    entering: FloatArray
+    leaving: FloatArray
+    filtered: FloatArray
+    log_density: FloatArray
 
 
 def filtered_block(

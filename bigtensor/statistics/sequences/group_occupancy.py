@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.row_loops import row_loop
@@ -33,8 +33,8 @@ class GroupOccupancyResult:
         Rows without a group.
     """
 
-    mass: NDArray[np.float64]
-    rows: NDArray[np.int64]
+    mass: FloatArray
+    rows: IntArray
     rows_without: int
 
 
@@ -103,11 +103,11 @@ class GroupOccupancy(SumStatistic[GroupOccupancyResult]):
 
 @row_loop
 def add_occupancy(
-    groups: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    probability: NDArray[np.float64],
-    mass: NDArray[np.float64],
-    rows: NDArray[np.int64],
+    groups: IntArray,
+    weight: FloatArray,
+    probability: FloatArray,
+    mass: FloatArray,
+    rows: IntArray,
 ) -> None:
     """Add every row to the sums of its group; the last group is for rows without one.
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import Workspace
@@ -38,14 +38,14 @@ class PathScores:
     """
 
     chain: HiddenChain
-    initial: NDArray[np.int64] = field(init=False, repr=False)
-    transition: NDArray[np.int64] = field(init=False, repr=False)
+    initial: IntArray = field(init=False, repr=False)
+    transition: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "initial", _scores(self.chain.initial))
         object.__setattr__(self, "transition", _scores(self.chain.transition))
 
-    def write_emissions(self, block: Block, work: Workspace) -> NDArray[np.int64]:
+    def write_emissions(self, block: Block, work: Workspace) -> IntArray:
         """Return the scores of the emissions of a block, in a buffer of the workspace.
 
         Parameters
@@ -61,7 +61,7 @@ class PathScores:
             Relative to the largest of every row.
         """
         log_emission, _ = self.chain.write_relative_log_emissions(block, work)
-        score: NDArray[np.int64] = work.take("path.score", log_emission.shape, "int64")
+        score: IntArray = work.take("path.score", log_emission.shape, "int64")
         write_scores(log_emission, block.row_index(), SCALE, np.uint64(TIE_UNITS), score)
         return score
 
@@ -70,7 +70,7 @@ class PathScores:
         return self.chain.work_nbytes(rows) + 8 * rows * self.chain.n_states
 
 
-def _scores(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
+def _scores(probabilities: FloatArray) -> IntArray:
     """Return the scores of probabilities."""
     with np.errstate(divide="ignore"):
         scores = np.rint(np.log(probabilities) * SCALE)
@@ -79,11 +79,11 @@ def _scores(probabilities: NDArray[np.float64]) -> NDArray[np.int64]:
 
 @row_loop
 def write_scores(
-    log_emission: NDArray[np.float64],
-    index: NDArray[np.int64],
+    log_emission: FloatArray,
+    index: IntArray,
     scale: float,
     tie_units: np.uint64,
-    score: NDArray[np.int64],
+    score: IntArray,
 ) -> None:
     """Write the scores of emissions, with a few units that depend on the row and the state.
 

@@ -15,6 +15,7 @@ from bigtensor.statistics.codes.triple_counts import first_rows
 MOST_IDS = 2048
 """Ids that are kept: 48 KiB."""
 
+# constants of SplitMix64 (Steele, Lea and Flood 2014)
 _MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 _SHIFTS = (30, 27, 31)
 _GOLDEN = 0x9E3779B97F4A7C15

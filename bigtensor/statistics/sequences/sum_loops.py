@@ -5,19 +5,18 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.row_loops import row_loop
-
-Array = NDArray[np.float64]
 
 
 @row_loop
 def write_transfer(
-    emission: Array,
-    initial: Array,
-    transition: Array,
-    operator: Array,
-    log_scale: Array,
-    buffer: Array,
+    emission: FloatArray,
+    initial: FloatArray,
+    transition: FloatArray,
+    operator: FloatArray,
+    log_scale: FloatArray,
+    buffer: FloatArray,
     first: int,
 ) -> None:
     """Write the operator that takes a state before the rows to the states of the last row.
@@ -79,14 +78,14 @@ def write_transfer(
 
 @row_loop
 def write_filtered(
-    emission: Array,
-    log_largest: Array,
+    emission: FloatArray,
+    log_largest: FloatArray,
     starts: NDArray[np.bool_],
-    initial: Array,
-    transition: Array,
-    entering: Array,
-    filtered: Array,
-    log_density: Array,
+    initial: FloatArray,
+    transition: FloatArray,
+    entering: FloatArray,
+    filtered: FloatArray,
+    log_density: FloatArray,
 ) -> None:
     """Write the probabilities of the states given the rows so far, and the density of every row.
 
@@ -132,12 +131,12 @@ def write_filtered(
 
 @row_loop
 def write_smoothed(
-    emission: Array,
+    emission: FloatArray,
     starts: NDArray[np.bool_],
-    transition: Array,
-    leaving: Array,
-    filtered: Array,
-    buffer: Array,
+    transition: FloatArray,
+    leaving: FloatArray,
+    filtered: FloatArray,
+    buffer: FloatArray,
 ) -> None:
     """Turn probabilities given the rows so far into those given all rows, from the last row back.
 
@@ -185,16 +184,16 @@ def write_smoothed(
 
 @row_loop
 def add_transitions(
-    emission: Array,
+    emission: FloatArray,
     starts: NDArray[np.bool_],
-    weight: Array,
-    transition: Array,
-    entering: Array,
-    leaving: Array,
-    filtered: Array,
-    posterior: Array,
-    sums: Array,
-    buffer: Array,
+    weight: FloatArray,
+    transition: FloatArray,
+    entering: FloatArray,
+    leaving: FloatArray,
+    filtered: FloatArray,
+    posterior: FloatArray,
+    sums: FloatArray,
+    buffer: FloatArray,
 ) -> None:
     """Write posterior probabilities of the states, and add posterior probabilities of pairs.
 

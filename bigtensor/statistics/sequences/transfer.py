@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import ArraySpec, State, Workspace
 from bigtensor.statistics.sequences.entries import position_of
@@ -36,13 +37,13 @@ class Boundaries:
         Number of sequences.
     """
 
-    start: NDArray[np.int64]
+    start: IntArray
     begins: NDArray[np.bool_]
-    entering: NDArray[np.float64]
-    leaving: NDArray[np.float64]
+    entering: FloatArray
+    leaving: FloatArray
     sequences: int
 
-    def around(self, block: Block) -> tuple[bool, NDArray[np.float64], NDArray[np.float64]]:
+    def around(self, block: Block) -> tuple[bool, FloatArray, FloatArray]:
         """Return whether a sequence begins with a block, and what enters and leaves it."""
         at = position_of(self.start, block.start)
         return bool(self.begins[at]), self.entering[at], self.leaving[at]

@@ -5,18 +5,17 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IntArray
 from bigtensor.features.row_loops import row_loop
-
-Scores = NDArray[np.int64]
 
 
 @row_loop
 def write_path_transfer(
-    emission: Scores,
-    initial: Scores,
-    transition: Scores,
-    operator: Scores,
-    buffer: Scores,
+    emission: IntArray,
+    initial: IntArray,
+    transition: IntArray,
+    operator: IntArray,
+    buffer: IntArray,
     first: int,
     lowest: int,
 ) -> None:
@@ -62,14 +61,14 @@ def write_path_transfer(
 
 @row_loop
 def write_best_path(
-    emission: Scores,
+    emission: IntArray,
     starts: NDArray[np.bool_],
-    initial: Scores,
-    transition: Scores,
+    initial: IntArray,
+    transition: IntArray,
     entering: int,
     leaving: int,
     origin: NDArray[np.int32],
-    score: Scores,
+    score: IntArray,
     path: NDArray[np.int32],
     lowest: int,
 ) -> None:

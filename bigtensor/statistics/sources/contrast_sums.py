@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
@@ -33,19 +34,19 @@ class ContrastSumsResult:
         Sum of the weights of the rows.
     """
 
-    rows_by_tanh: NDArray[np.float64]
-    tanh: NDArray[np.float64]
-    slope: NDArray[np.float64]
-    second: NDArray[np.float64]
-    fourth: NDArray[np.float64]
+    rows_by_tanh: FloatArray
+    tanh: FloatArray
+    slope: FloatArray
+    second: FloatArray
+    fourth: FloatArray
     weight: float
 
     @property
-    def kurtosis(self) -> NDArray[np.float64]:
+    def kurtosis(self) -> FloatArray:
         """Excess kurtosis of the sources, if the point of the rows is their mean."""
         return np.asarray(self.fourth / np.square(self.second) - 3)
 
-    def about(self, shift: NDArray[np.float64]) -> ContrastSumsResult:
+    def about(self, shift: FloatArray) -> ContrastSumsResult:
         """Return the sums with rows about a shifted point, and sources as they are.
 
         Parameters
@@ -73,8 +74,8 @@ class ContrastSums(SumStatistic[ContrastSumsResult]):
         Of the products of one block. Their sums are float64.
     """
 
-    unmixing: NDArray[np.float64]
-    point: NDArray[np.float64]
+    unmixing: FloatArray
+    point: FloatArray
     dtype: str = "float32"
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
@@ -150,11 +151,11 @@ class ContrastSums(SumStatistic[ContrastSumsResult]):
 def _add_moments(
     sources: NDArray[np.floating],
     tanh: NDArray[np.floating],
-    weight: NDArray[np.float64],
-    first: NDArray[np.float64],
-    slope: NDArray[np.float64],
-    second: NDArray[np.float64],
-    fourth: NDArray[np.float64],
+    weight: FloatArray,
+    first: FloatArray,
+    slope: FloatArray,
+    second: FloatArray,
+    fourth: FloatArray,
 ) -> None:
     """Add the moments of every source, and multiply the tangents by the weights."""
     for row in range(sources.shape[0]):

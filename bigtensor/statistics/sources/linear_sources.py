@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
@@ -31,8 +32,8 @@ class LinearSources(RowFunction):
         Of the sources.
     """
 
-    unmixing: NDArray[np.float64]
-    mean: NDArray[np.float64]
+    unmixing: FloatArray
+    mean: FloatArray
     dtype: str
 
     @property

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers
 from bigtensor.features.group_map import GroupMap
@@ -83,7 +84,7 @@ class MappedSources(RowFunction):
     """
 
     features: GroupMap
-    offset: NDArray[np.float64]
+    offset: FloatArray
     dtype: str
 
     @property

@@ -9,6 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
@@ -39,23 +40,23 @@ class SparseCodeSumsResult:
         Sum of the weights of the rows.
     """
 
-    rows_by_codes: NDArray[np.float64]
-    products: NDArray[np.float64]
-    row_mean: NDArray[np.float64]
-    means: NDArray[np.float64]
-    third: NDArray[np.float64]
-    fourth: NDArray[np.float64]
-    active: NDArray[np.float64]
+    rows_by_codes: FloatArray
+    products: FloatArray
+    row_mean: FloatArray
+    means: FloatArray
+    third: FloatArray
+    fourth: FloatArray
+    active: FloatArray
     residual: float
     weight: float
 
     @property
-    def variances(self) -> NDArray[np.float64]:
+    def variances(self) -> FloatArray:
         """Variance of every code, (k,)."""
         return np.asarray(np.diag(self.products) - np.square(self.means))
 
     @property
-    def kurtosis(self) -> NDArray[np.float64]:
+    def kurtosis(self) -> FloatArray:
         """Excess kurtosis of every code, (k,); zero for a code that is always zero."""
         m, second = self.means, np.diag(self.products)
         fourth = self.fourth - 4 * m * self.third + 6 * np.square(m) * second - 3 * m**4
@@ -64,7 +65,7 @@ class SparseCodeSumsResult:
         return np.where(varying, fourth / np.where(varying, squares, 1.0) - 3, 0.0)
 
     @property
-    def amplitudes(self) -> NDArray[np.float64]:
+    def amplitudes(self) -> FloatArray:
         """Root mean square of every code where it is not zero, (k,); zero if it always is."""
         used = self.active > 0
         squares = np.diag(self.products) / np.where(used, self.active, 1.0)
@@ -168,12 +169,12 @@ class SparseCodeSums(SumStatistic[SparseCodeSumsResult]):
 def _add_moments(
     left: NDArray[np.floating],
     codes: NDArray[np.floating],
-    weight: NDArray[np.float64],
-    residual: NDArray[np.float64],
-    first: NDArray[np.float64],
-    third: NDArray[np.float64],
-    fourth: NDArray[np.float64],
-    active: NDArray[np.float64],
+    weight: FloatArray,
+    residual: FloatArray,
+    first: FloatArray,
+    third: FloatArray,
+    fourth: FloatArray,
+    active: FloatArray,
 ) -> None:
     """Add the squares of what codes leave of the rows, and the moments of every code."""
     for row in range(codes.shape[0]):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
@@ -16,6 +17,7 @@ from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.sources.linear_sources import SOURCE
 
 BLOCK_ROWS = 4096
+"""Rows that are coded at once."""
 
 _TOLERANCE = 1e-3
 """Change of a code, relative to the threshold, that is not worth an update."""
@@ -48,9 +50,9 @@ class SparseCoder:
         Of products and codes.
     """
 
-    dictionary: NDArray[np.float64]
-    origin: NDArray[np.float64]
-    scales: NDArray[np.float64]
+    dictionary: FloatArray
+    origin: FloatArray
+    scales: FloatArray
     threshold: float
     dtype: str
     columns: NDArray[Any] = field(init=False, repr=False)
@@ -123,7 +125,7 @@ class SparseSources(RowFunction):
     """
 
     coder: SparseCoder
-    units: NDArray[np.float64]
+    units: FloatArray
 
     block_rows: ClassVar[int] = BLOCK_ROWS
 

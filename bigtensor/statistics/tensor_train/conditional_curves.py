@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import softmax
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.buffers import Buffers
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import TAIL_MOMENTS, Mode, Nodes
@@ -17,8 +17,6 @@ from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.log_densities import TrainTables
 from bigtensor.statistics.tensor_train.messages import TrainMessages
-
-Floats = NDArray[np.float64]
 
 _CELL_POINTS = 8
 """Points of a Gauss-Legendre rule between two nodes."""
@@ -48,13 +46,13 @@ class ConditionalCurves:
         return self.trains.rows.coordinates.select(np.array([self.variable]))
 
     @cached_property
-    def moments(self) -> Floats:
+    def moments(self) -> FloatArray:
         """Integrals of the variable times the functions that are one at a point alone."""
         if not isinstance(self.mode, Nodes):
             raise TypeError("a categorical variable has no mean")
         return _moments(self.mode, self.coordinates)
 
-    def write(self, messages: Sequence[TrainMessages], work: Workspace) -> Floats:
+    def write(self, messages: Sequence[TrainMessages], work: Workspace) -> FloatArray:
         """Return the density at the points, (n, points), a buffer of the workspace.
 
         Parameters
@@ -83,11 +81,11 @@ class ConditionalCurves:
         np.einsum("kn,knt->nt", softmax(weights, axis=0), curves, out=density)
         return density[:, :-1]
 
-    def means(self, curves: Floats) -> Floats:
+    def means(self, curves: FloatArray) -> FloatArray:
         """Return the mean of a measured variable, (n,)."""
         return np.asarray(curves @ self.moments)
 
-    def quantiles(self, curves: Floats, levels: Floats) -> Floats:
+    def quantiles(self, curves: FloatArray, levels: FloatArray) -> FloatArray:
         """Return quantiles of the variable, (n,).
 
         Parameters
@@ -106,7 +104,7 @@ class ConditionalCurves:
         places = np.minimum(reached.sum(axis=1), len(self.mode.values) - 1)
         return np.asarray(self.mode.values[places])
 
-    def most_probable(self, curves: Floats) -> Floats:
+    def most_probable(self, curves: FloatArray) -> FloatArray:
         """Return the most probable symbol of a categorical variable, (n,)."""
         assert not isinstance(self.mode, Nodes)
         places = np.argmax(curves[:, : len(self.mode.values)], axis=1)
@@ -124,7 +122,7 @@ class ConditionalCurves:
         }
 
 
-def _moments(nodes: Nodes, coordinates: Coordinates) -> Floats:
+def _moments(nodes: Nodes, coordinates: Coordinates) -> FloatArray:
     """Return the integrals of a variable times the functions of its nodes, (points,)."""
     points, weights = np.polynomial.legendre.leggauss(_CELL_POINTS)
     parts, weights = (points + 1) / 2, weights / 2 * nodes.step
@@ -145,7 +143,12 @@ def _moments(nodes: Nodes, coordinates: Coordinates) -> Floats:
 
 @row_loop
 def _write_quantiles(
-    curves: Floats, levels: Floats, start: float, step: float, tail: float, quantiles: Floats
+    curves: FloatArray,
+    levels: FloatArray,
+    start: float,
+    step: float,
+    tail: float,
+    quantiles: FloatArray,
 ) -> None:
     """Write where the integral of a piecewise linear density has a level."""
     last = curves.shape[1] - 1

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.tensor_train.log_densities import TrainTables
@@ -30,7 +31,7 @@ class Contributions(RowFunction):
     """
 
     trains: TrainTables
-    order: NDArray[np.int64]
+    order: IntArray
 
     block_rows: ClassVar[int] = 1024
 

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.features.modes import Mode, Nodes
@@ -94,8 +95,8 @@ class ImputedRows(RowFunction):
         return curves + messages + copies + buffers_nbytes(self.trains.buffers(rows))
 
     def _values(
-        self, of_variable: ConditionalCurves, curves: NDArray[np.float64], rows: Block
-    ) -> NDArray[np.float64]:
+        self, of_variable: ConditionalCurves, curves: FloatArray, rows: Block
+    ) -> FloatArray:
         """Return the entries that stand for missing ones of one variable."""
         if self.method == "sample":
             keys = block_keys(self.random_state, f"impute{of_variable.variable}", rows)

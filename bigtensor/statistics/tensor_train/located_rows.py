@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers
 from bigtensor.features.coordinates import Coordinates
@@ -30,9 +31,9 @@ class LocatedRows:
     """
 
     point: NDArray[np.int32]
-    left: NDArray[np.float64]
-    right: NDArray[np.float64]
-    log_slope: NDArray[np.float64]
+    left: FloatArray
+    right: FloatArray
+    log_slope: FloatArray
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_] | slice) -> LocatedRows:
         """Return some rows."""

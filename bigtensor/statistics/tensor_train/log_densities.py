@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
@@ -35,11 +36,9 @@ class TrainTables:
 
     rows: RowLocator
     trains: tuple[TabulatedTrain, ...]
-    shares: NDArray[np.float64]
+    shares: FloatArray
 
-    def write_log_densities(
-        self, located: LocatedRows, out: NDArray[np.float64], work: Workspace
-    ) -> None:
+    def write_log_densities(self, located: LocatedRows, out: FloatArray, work: Workspace) -> None:
         """Write the log-density of located rows, in the units of the data."""
         (n,) = out.shape
         of_train = work.take("densities.of_train", (n,), "float64")
@@ -51,7 +50,7 @@ class TrainTables:
         out += located.log_slope
 
     def write_log_densities_of(
-        self, block: Block, variables: NDArray[np.bool_], out: NDArray[np.float64], work: Workspace
+        self, block: Block, variables: NDArray[np.bool_], out: FloatArray, work: Workspace
     ) -> None:
         """Write the log-density of some variables of the rows of a block.
 

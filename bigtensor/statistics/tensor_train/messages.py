@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.features.buffers import Buffers
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 from bigtensor.statistics.tensor_train.log_densities import TrainTables
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +34,11 @@ class TrainMessages:
 
     train: TabulatedTrain
     log_share: float
-    below: Floats
-    above: Floats
-    logs: Floats
+    below: FloatArray
+    above: FloatArray
+    logs: FloatArray
 
-    def around(self, node: int, out: Floats) -> Floats:
+    def around(self, node: int, out: FloatArray) -> FloatArray:
         """Write the density of the other entries of a row, by the states at a variable.
 
         Parameters

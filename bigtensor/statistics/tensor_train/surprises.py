@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.features.modes import Mode, Nodes
@@ -69,8 +70,8 @@ class Surprises(RowFunction):
         return 3 * curves + messages + buffers_nbytes(self.trains.buffers(rows)) + 16 * 8 * rows
 
     def _probability(
-        self, j: int, mode: Mode, located: LocatedRows, curves: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
+        self, j: int, mode: Mode, located: LocatedRows, curves: FloatArray
+    ) -> FloatArray:
         """Return the probability of an entry at least as far out. NaN if the entry is missing."""
         first = int(self.trains.rows.locator.first[j])
         point = located.point[:, j] - first

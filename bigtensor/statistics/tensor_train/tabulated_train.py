@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.features.buffers import Buffers
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 from bigtensor.statistics.tensor_train.train_loops import add_counts, write_above, write_below
-
-Floats = NDArray[np.float64]
 
 _ROWS = 512
 """Rows that are taken from leaf to root at once, which fit into the cache."""
@@ -34,11 +32,13 @@ class TabulatedTrain:
         From state to the states of both children.
     """
 
-    nodes: NDArray[np.int64]
-    points: Floats
-    branches: Floats
+    nodes: IntArray
+    points: FloatArray
+    branches: FloatArray
 
-    def write_log_densities(self, rows: LocatedRows, log_density: Floats, work: Workspace) -> None:
+    def write_log_densities(
+        self, rows: LocatedRows, log_density: FloatArray, work: Workspace
+    ) -> None:
         """Write the logarithm of the density of every row, by its coordinates.
 
         Parameters
@@ -56,9 +56,9 @@ class TabulatedTrain:
     def add_counts(
         self,
         rows: LocatedRows,
-        weight: Floats,
-        sums: tuple[Floats, Floats],
-        log_density: Floats,
+        weight: FloatArray,
+        sums: tuple[FloatArray, FloatArray],
+        log_density: FloatArray,
         work: Workspace,
     ) -> None:
         """Add the expected moves between states, and write logarithms of densities.
@@ -95,7 +95,12 @@ class TabulatedTrain:
             )
 
     def write_above(
-        self, rows: LocatedRows, below: Floats, above: Floats, logs: Floats, work: Workspace
+        self,
+        rows: LocatedRows,
+        below: FloatArray,
+        above: FloatArray,
+        logs: FloatArray,
+        work: Workspace,
     ) -> None:
         """Write the densities below and above every node, by the state that enters it.
 
@@ -150,8 +155,8 @@ class TabulatedTrain:
             yield slice(start, min(start + _ROWS, n))
 
     def _below(
-        self, rows: LocatedRows, log_density: Floats, work: Workspace
-    ) -> tuple[Floats, Floats]:
+        self, rows: LocatedRows, log_density: FloatArray, work: Workspace
+    ) -> tuple[FloatArray, FloatArray]:
         """Write log-densities; return what is below every node, with its scales."""
         n = len(rows.point)
         below, scales = (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
@@ -35,7 +35,7 @@ class TrainCountsResult:
         Of the rows that count.
     """
 
-    sums: tuple[tuple[NDArray[np.float64], NDArray[np.float64]], ...]
+    sums: tuple[tuple[FloatArray, FloatArray], ...]
     fitted: float
     held_out: float
     weight: float
@@ -61,7 +61,7 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
 
     rows: RowLocator
     trains: tuple[TabulatedTrain, ...]
-    shares: NDArray[np.float64]
+    shares: FloatArray
     hold_out: int = 0
     random_state: int = 0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.features.row_loops import RowLoop
 
 
@@ -16,12 +17,12 @@ def _write_below(
     point: NDArray[np.int32],
     left: NDArray[np.floating],
     right: NDArray[np.floating],
-    nodes: NDArray[np.int64],
+    nodes: IntArray,
     tables: NDArray[np.floating],
     branches: NDArray[np.floating],
     below: NDArray[np.floating],
     scales: NDArray[np.floating],
-    log_density: NDArray[np.float64],
+    log_density: FloatArray,
 ) -> None:
     """Write what is below every node, times the scale that makes its sum one, and log-densities.
 
@@ -70,14 +71,14 @@ def _add_counts(
     point: NDArray[np.int32],
     left: NDArray[np.floating],
     right: NDArray[np.floating],
-    weight: NDArray[np.float64],
-    nodes: NDArray[np.int64],
+    weight: FloatArray,
+    nodes: IntArray,
     tables: NDArray[np.floating],
     branches: NDArray[np.floating],
     below: NDArray[np.floating],
     scales: NDArray[np.floating],
-    counts: NDArray[np.float64],
-    branchings: NDArray[np.float64],
+    counts: FloatArray,
+    branchings: FloatArray,
 ) -> None:
     """Add, over the density of a row, what is above and below every point and branching."""
     m, r = nodes.shape[0], tables.shape[1]
@@ -128,13 +129,13 @@ def _write_above(
     point: NDArray[np.int32],
     left: NDArray[np.floating],
     right: NDArray[np.floating],
-    nodes: NDArray[np.int64],
+    nodes: IntArray,
     tables: NDArray[np.floating],
     branches: NDArray[np.floating],
     below: NDArray[np.floating],
     scales: NDArray[np.floating],
     above: NDArray[np.floating],
-    logs: NDArray[np.float64],
+    logs: FloatArray,
 ) -> None:
     """Write what is above every node with a sum of one, and logarithms of all divisors.
 

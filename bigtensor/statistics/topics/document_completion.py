@@ -9,13 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents, document_keys
 from bigtensor.statistics.topics.topic_shares import infer_shares
-
-Floats = NDArray[np.float64]
 
 _MOST_DRAWS = 10_000
 """Largest count of a word whose occurrences are drawn one by one.
@@ -64,8 +63,8 @@ class DocumentCompletion(SumStatistic[DocumentCompletionResult]):
         Seed of the choice of the held-out words.
     """
 
-    topics: Floats
-    prior: Floats
+    topics: FloatArray
+    prior: FloatArray
     random_state: int = 0
 
     block_rows: ClassVar[int] = BLOCK_ROWS
@@ -106,7 +105,7 @@ def _split(
     starts: NDArray[np.integer[Any]],
     counts: NDArray[Any],
     keys: NDArray[np.uint64],
-    shown: Floats,
+    shown: FloatArray,
 ) -> None:
     """Write how many of every word are shown; SplitMix64 (Steele, Lea and Flood 2014) draws."""
     uniform = np.empty(2)
@@ -143,11 +142,11 @@ def _score(
     starts: NDArray[np.integer[Any]],
     words: NDArray[np.integer[Any]],
     counts: NDArray[Any],
-    shown: Floats,
-    shares: Floats,
-    topics: Floats,
-    weight: Floats,
-    sums: Floats,
+    shown: FloatArray,
+    shares: FloatArray,
+    topics: FloatArray,
+    weight: FloatArray,
+    sums: FloatArray,
 ) -> None:
     """Add the log-probability of the words that are not shown, and their number."""
     for row in range(len(starts) - 1):

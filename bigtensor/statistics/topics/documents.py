@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import fused_row_loop, row_loop
-
-Floats = NDArray[np.float64]
+from bigtensor.purpose_seeds import purpose_sequence
 
 BLOCK_ROWS = 512
 """Documents that are read at once: cells have thousands of genes."""
@@ -48,12 +48,12 @@ class Documents:
     starts: NDArray[np.integer[Any]]
     words: NDArray[np.integer[Any]]
     counts: NDArray[Any]
-    of_word: Floats
-    of_pair: Floats
-    of_triple: Floats
+    of_word: FloatArray
+    of_pair: FloatArray
+    of_triple: FloatArray
     weight: float
     length: float
-    faults: Floats
+    faults: FloatArray
 
     @classmethod
     def of_block(cls, block: Block) -> Documents:
@@ -91,8 +91,8 @@ def _project(
     starts: NDArray[np.integer[Any]],
     words: NDArray[np.integer[Any]],
     counts: NDArray[Any],
-    columns: Floats,
-    projected: Floats,
+    columns: FloatArray,
+    projected: FloatArray,
 ) -> None:
     """Write the sums of the rows of columns over the words of every document, (n, r)."""
     for row in range(len(starts) - 1):
@@ -106,9 +106,9 @@ def _add_outer(
     starts: NDArray[np.integer[Any]],
     words: NDArray[np.integer[Any]],
     counts: NDArray[Any],
-    weight: Floats,
-    projected: Floats,
-    total: Floats,
+    weight: FloatArray,
+    projected: FloatArray,
+    total: FloatArray,
 ) -> None:
     """Add the projected documents to their words, each with its count and a weight, (V, r)."""
     for row in range(len(starts) - 1):
@@ -124,8 +124,8 @@ def _add_words(
     starts: NDArray[np.integer[Any]],
     words: NDArray[np.integer[Any]],
     counts: NDArray[Any],
-    weight: Floats,
-    total: Floats,
+    weight: FloatArray,
+    total: FloatArray,
 ) -> None:
     """Add the weighted counts of every word, (V,)."""
     for row in range(len(starts) - 1):
@@ -149,8 +149,8 @@ def document_keys(documents: Documents, random_state: int, purpose: str) -> NDAr
         Different purposes have independent keys.
     """
     keys = np.empty(len(documents.starts) - 1, np.uint64)
-    entropy = np.random.SeedSequence(random_state, spawn_key=tuple(purpose.encode()))
-    seed = np.asarray(entropy.generate_state(1, np.uint64), np.uint64)
+    sequence = purpose_sequence(random_state, purpose)
+    seed = np.asarray(sequence.generate_state(1, np.uint64), np.uint64)
     _write_keys(documents.starts, documents.words, documents.counts, seed, keys)
     return keys
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.topics.documents import (
@@ -18,8 +18,6 @@ from bigtensor.statistics.topics.documents import (
     document_keys,
     project,
 )
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,8 +32,8 @@ class PairsOfGroupsResult:
         E2 contracted with the columns twice.
     """
 
-    mean: Floats
-    pair: Floats
+    mean: FloatArray
+    pair: FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +52,7 @@ class PairsOfGroups(SumStatistic[PairsOfGroupsResult]):
         Seed of the choice of groups.
     """
 
-    columns: Floats
+    columns: FloatArray
     groups: int
     random_state: int = 0
 

@@ -9,14 +9,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import reducing_row_loop, row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.stop_requests import stoppable_pieces
 from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents, document_keys
-
-Floats = NDArray[np.float64]
-
 
 LONGEST = 10_000
 """Words of a document that are drawn one by one; of a longer one, each stands for several."""
@@ -43,9 +41,9 @@ class TopicCountsResult:
         Number of words, with the weights of their documents.
     """
 
-    counts: Floats
-    slope: Floats
-    curvature: Floats
+    counts: FloatArray
+    slope: FloatArray
+    curvature: FloatArray
     common_slope: float
     common_curvature: float
     words: float
@@ -74,8 +72,8 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         Sweeps before, and sweeps whose probabilities count.
     """
 
-    topics: Floats
-    prior: Floats
+    topics: FloatArray
+    prior: FloatArray
     step: int = 0
     random_state: int = 0
     burn_in: int = 4
@@ -146,7 +144,7 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         return rows * 8 * (16 + len(self.prior)) + 8 * 1000 * rows
 
 
-def _thinned(documents: Documents) -> tuple[NDArray[np.int64], Floats]:
+def _thinned(documents: Documents) -> tuple[IntArray, FloatArray]:
     """Return counts of documents of bounded length, and how many words every drawn one stands for.
 
     The shares of a very long document are nearly certain, and hardly depend on every single word.
@@ -167,16 +165,16 @@ def _add(
     starts: NDArray[np.integer[Any]],
     words: NDArray[np.integer[Any]],
     stored: NDArray[Any],
-    counts: NDArray[np.int64],
-    scale: Floats,
-    weight: Floats,
+    counts: IntArray,
+    scale: FloatArray,
+    weight: FloatArray,
     keys: NDArray[np.uint64],
-    topics: Floats,
-    prior: Floats,
-    sweeps: NDArray[np.int64],
-    topic_of: NDArray[np.int64],
-    total: Floats,
-    drawn_words: Floats,
+    topics: FloatArray,
+    prior: FloatArray,
+    sweeps: IntArray,
+    topic_of: IntArray,
+    total: FloatArray,
+    drawn_words: FloatArray,
 ) -> None:
     """Add the averaged conditional probabilities of the topics of all words."""
     k = len(prior)
@@ -223,7 +221,7 @@ def _add(
 
 @row_loop
 def _add_derivatives(
-    drawn_words: Floats, prior: Floats, weight: Floats, derivatives: Floats
+    drawn_words: FloatArray, prior: FloatArray, weight: FloatArray, derivatives: FloatArray
 ) -> None:
     """Add differences of the digamma function and of minus its derivative, by the last draw.
 

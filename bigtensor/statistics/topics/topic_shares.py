@@ -9,18 +9,19 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import reducing_row_loop
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.stop_requests import stoppable_pieces
 from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents
 
-Floats = NDArray[np.float64]
-
 TOPIC_SHARE = "topic_share"
 """Name of the output."""
 
 _MOST_ITERATIONS = 200
+"""Bound of the iterations of one document."""
+
 _STILL = 1e-5
 """Change of the expected counts of the topics, as a share of all words, that ends iterations.
 
@@ -52,8 +53,8 @@ class TopicShares(RowFunction):
         Parameters of the Dirichlet prior.
     """
 
-    topics: Floats
-    prior: Floats
+    topics: FloatArray
+    prior: FloatArray
 
     block_rows: ClassVar[int] = BLOCK_ROWS
 
@@ -77,9 +78,9 @@ class TopicShares(RowFunction):
 def infer_shares(
     documents: Documents,
     counts: NDArray[Any],
-    topics: Floats,
-    prior: Floats,
-    shares: Floats,
+    topics: FloatArray,
+    prior: FloatArray,
+    shares: FloatArray,
     work: Workspace,
 ) -> None:
     """Write the expected shares of the topics of documents.
@@ -112,11 +113,11 @@ def _infer(
     starts: NDArray[np.integer[Any]],
     words: NDArray[np.integer[Any]],
     counts: NDArray[Any],
-    topics: Floats,
-    prior: Floats,
-    rule: Floats,
-    of_word: Floats,
-    shares: Floats,
+    topics: FloatArray,
+    prior: FloatArray,
+    rule: FloatArray,
+    of_word: FloatArray,
+    shares: FloatArray,
 ) -> None:
     """Write the shares of every document; ``rule`` is most iterations, change and relaxation."""
     k, concentration = len(prior), prior.sum()

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +28,7 @@ class WordCooccurrenceResult:
         Weight of all documents.
     """
 
-    together: Floats
+    together: FloatArray
     documents: float
 
 
@@ -84,9 +83,9 @@ def _add(
     starts: NDArray[np.integer[Any]],
     words: NDArray[np.integer[Any]],
     counts: NDArray[Any],
-    place: NDArray[np.int64],
-    weight: Floats,
-    total: Floats,
+    place: IntArray,
+    weight: FloatArray,
+    total: FloatArray,
 ) -> None:
     """Add the weight of every document to the pairs of its chosen words; columns ascend."""
     for row in range(len(starts) - 1):

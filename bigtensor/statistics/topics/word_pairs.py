@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
-
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.topics.documents import (
@@ -18,8 +16,6 @@ from bigtensor.statistics.topics.documents import (
     add_words,
     project,
 )
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,8 +36,8 @@ class WordPairsResult:
         Number of documents of fewer than three words.
     """
 
-    mean: Floats
-    contracted: Floats
+    mean: FloatArray
+    contracted: FloatArray
     documents: float
     negative: int
     broken: int
@@ -61,7 +57,7 @@ class WordPairs(SumStatistic[WordPairsResult]):
         Columns that the moment is contracted with.
     """
 
-    columns: Floats
+    columns: FloatArray
 
     block_rows: ClassVar[int] = BLOCK_ROWS
 

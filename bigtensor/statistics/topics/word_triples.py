@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.topics.documents import (
@@ -18,8 +18,6 @@ from bigtensor.statistics.topics.documents import (
     add_words,
     project,
 )
-
-Floats = NDArray[np.float64]
 
 _PRODUCT_ENTRIES = 2**20
 """Products of two projections that are made at once: 8 MiB."""
@@ -43,9 +41,9 @@ class WordTriplesResult:
         Number of their words, with the weights of the documents.
     """
 
-    mean: Floats
-    pair: Floats
-    triple: Floats
+    mean: FloatArray
+    pair: FloatArray
+    triple: FloatArray
     documents: float
     words: float
 
@@ -63,7 +61,7 @@ class WordTriples(SumStatistic[WordTriplesResult]):
         Columns that the moments are contracted with.
     """
 
-    columns: Floats
+    columns: FloatArray
 
     block_rows: ClassVar[int] = BLOCK_ROWS
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from bigtensor.data.importers.counts.document_blocks import CountBlock
 from bigtensor.data.importers.counts.triplet_files import TripletFile
 from bigtensor.data.stores.count_stores import CountStoreWriter
 from bigtensor.data.values.checked_casts import checked_cast
+from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, ParameterError, Setting
 
@@ -52,7 +53,7 @@ def import_counts(
     vocabulary: str | os.PathLike[str] | None = None,
     documents: str = "rows",
     overwrite: bool = False,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: RowProgress | None = None,
 ) -> CountSummary:
     """Write counts of words in documents to AnnData in Zarr, which models read in place.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +134,7 @@ class TripletFile(CountFile):
             )
 
 
-def _line(file: Any, path: Path) -> str:
+def _line(file: BufferedIOBase, path: Path) -> str:
     """Return the next line of a header."""
     return read_line(file, path).decode("utf-8", "replace")
 

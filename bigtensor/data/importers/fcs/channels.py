@@ -7,8 +7,13 @@ from bigtensor.data.importers.fcs.keywords import Keywords, finite_number, whole
 from bigtensor.errors import FileFormatError
 
 _INTEGER_WIDTHS = (8, 16, 32)
+"""Bits of the integers that are read."""
+
 _WORD_BYTES = (2, 4, 8)
+"""Bytes of the numbers that have a byte order."""
+
 _MOST_DECADES = 100
+"""Decades of a logarithmic channel: a float64 holds numbers of about 300 decades."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.importers.fcs.header import FcsHeader, Offsets, read_fcs_header
 from bigtensor.data.importers.fcs.keywords import finite_number, whole_number
 from bigtensor.data.importers.source import ImportBlock, ImportSource
@@ -39,11 +40,9 @@ class Compensation:
     """
 
     channels: tuple[str, ...]
-    matrix: NDArray[np.float64]
+    matrix: FloatArray
 
-    def __call__(
-        self, values: NDArray[np.float64], channels: tuple[str, ...]
-    ) -> NDArray[np.float64]:
+    def __call__(self, values: FloatArray, channels: tuple[str, ...]) -> FloatArray:
         """Return compensated values.
 
         Parameters
@@ -101,7 +100,7 @@ def read_compensation(header: FcsHeader) -> Compensation:
     return Compensation(names, matrix)
 
 
-def _parse_spillover(text: str) -> tuple[tuple[str, ...], NDArray[np.float64]]:
+def _parse_spillover(text: str) -> tuple[tuple[str, ...], FloatArray]:
     """Return the channels and the matrix of a spillover keyword."""
     items = [item.strip() for item in text.split(",")]
     size = whole_number(items[0])
@@ -121,9 +120,7 @@ def _parse_spillover(text: str) -> tuple[tuple[str, ...], NDArray[np.float64]]:
     return tuple(names), np.array(values, dtype=np.float64).reshape(size, size)
 
 
-def _check_spillover(
-    header: FcsHeader, names: tuple[str, ...], matrix: NDArray[np.float64]
-) -> None:
+def _check_spillover(header: FcsHeader, names: tuple[str, ...], matrix: FloatArray) -> None:
     """Raise a ValueError unless the matrix names channels of the file and has an inverse."""
     stored = [header.keywords[f"p{n}n"].strip() for n in range(1, len(header.channels) + 1)]
     unknown = [name for name in names if name not in header.channels]
@@ -213,7 +210,7 @@ def iterate_fcs(
     rows_per_block: int = 65_536,
     *,
     compensate: bool = False,
-) -> Iterator[NDArray[np.float64]]:
+) -> Iterator[FloatArray]:
     """Read the events of an FCS file block by block.
 
     Parameters
@@ -265,7 +262,7 @@ def _record(header: FcsHeader) -> np.dtype[Any]:
     return np.dtype([(f"c{j}", dtype) for j, dtype in enumerate(header.dtypes)])
 
 
-def _linearise(header: FcsHeader, stored: NDArray[Any]) -> NDArray[np.float64]:
+def _linearise(header: FcsHeader, stored: NDArray[Any]) -> FloatArray:
     """Turn stored numbers into values of the linear scale."""
     values = np.empty((len(stored), len(header.channels)))
     for j, name in enumerate(header.channels):

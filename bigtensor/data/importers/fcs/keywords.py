@@ -9,6 +9,8 @@ from pathlib import Path
 from bigtensor.errors import FileFormatError
 
 _MOST_SHOWN = 60
+"""Characters of a value that a message shows."""
+
 _REMEDY = "correct the keyword, or export the file again from the instrument's software"
 
 

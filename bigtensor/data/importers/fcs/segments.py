@@ -9,7 +9,10 @@ from bigtensor.data.importers.fcs.text import Encoding, TextSegment, listed, spl
 from bigtensor.errors import FileFormatError
 
 HEADER_BYTES = 58
+"""Bytes of the header: the version, four spaces, and six offsets of eight digits."""
+
 _NOWHERE = (0, 0)
+"""Offsets of a segment that the file does not have."""
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,8 @@ from bigtensor.errors import DataError
 Encoding = Literal["utf-8", "latin-1"]
 
 _MOST_LISTED = 6
+"""Names that a message lists."""
+
 _PADDING = " \t\r\n\0"
 # Characters first that no name and no comment holds.
 _DELIMITERS = "\x0c\x1e\x1f|/!\\*~" + string.punctuation.replace("$", "")

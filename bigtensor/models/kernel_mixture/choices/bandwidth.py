@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.contract.script import Step
 from bigtensor.models.kernel_mixture.groups import Groups, SampleFeatures, projected_views
@@ -21,8 +21,6 @@ from bigtensor.statistics.densities.log_likelihood import LogLikelihood
 from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.folds import OfFold, fold_of_rows
 from bigtensor.statistics.moments.triple_moments import TripleMoments, TripleMomentsResult
-
-FloatArray = NDArray[np.float64]
 
 FACTORS = (0.25, 0.5, 1.0, 2.0)
 """Bandwidths to choose from, relative to the rule's: half the rule of thumb to four times it."""

@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.component_count import count_components
 from bigtensor.errors import Setting
 from bigtensor.models.kernel_mixture.groups import SampleFeatures
 from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_from, sample_clusters
-from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
+from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import responsibilities_of
 from bigtensor.models.kernel_mixture.solve import clustered_start, refined
+from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.row_sample import Sample
-
-FloatArray = NDArray[np.float64]
 
 WIDENING = 1.5
 """Bandwidth of the features that are counted with, relative to the rule's for the sample.

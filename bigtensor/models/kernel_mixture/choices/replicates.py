@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.component_merging import SEPARATION, merge_components
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.features.clustering import kmeans
 from bigtensor.models.contract.driver_threads import map_on_threads
 from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
-from bigtensor.models.kernel_mixture.settings import Settings, purpose_seed
+from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import labels_of
 from bigtensor.models.kernel_mixture.solve import clustered_start, refined
+from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.row_sample import Sample
-
-FloatArray = NDArray[np.float64]
 
 SPLITS = 4
 """Random splits of the pilot sample into two halves.
@@ -103,7 +103,7 @@ def grow_replicates(
     positions = sample_positions(np.asarray(sample.values, np.float64), settings)
     halves: list[tuple[NDArray[np.intp], int]] = []
     for split in range(SPLITS):
-        seed = purpose_seed(settings.random_state, "replicates", str(split))
+        seed = purpose_seed(settings.random_state, f"replicates/{split}")
         shuffled = np.random.default_rng(seed).permutation(len(positions))
         halves += [(np.sort(shuffled[half::2]), seed + half) for half in (0, 1)]
     replicates = map_on_threads(

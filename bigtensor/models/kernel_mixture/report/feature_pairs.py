@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
+from bigtensor.descending_order import largest_in_place
 from bigtensor.models.kernel_mixture.report.feature_profiles import FeatureProfile
-
-FloatArray = NDArray[np.float64]
 
 CANDIDATES = 32
 """Features that pairs are made of: with more, those that separate least by themselves are left."""
@@ -44,7 +43,7 @@ def choose_pairs(
     importance = np.sqrt(weights[a] * weights[b])
     squares = np.stack([_squared_distances(profile)[a, b] for profile in profiles])
     alone = -np.expm1(-squares / 8) @ importance
-    ranked = np.sort(np.argsort(-alone, kind="stable")[:CANDIDATES])
+    ranked = largest_in_place(alone, CANDIDATES)
     pairs = [(int(i), int(j)) for i, j in combinations(ranked, 2)]
     if not pairs:
         return []

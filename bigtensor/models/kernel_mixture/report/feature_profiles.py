@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from bigtensor.array_types import FloatArray
 
 FINE_POINTS = 1024
 """Points between the farthest values of the components, on which tails are looked for."""

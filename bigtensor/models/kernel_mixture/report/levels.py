@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.models.kernel_mixture.report.feature_profiles import (
     FeatureProfile,
@@ -18,8 +19,6 @@ from bigtensor.models.kernel_mixture.report.feature_profiles import (
 )
 from bigtensor.models.words.label_level import LabelLevel, level_of
 from bigtensor.models.words.sampled_rows import row_answers
-
-FloatArray = NDArray[np.float64]
 
 DRAWN_ROWS = 10_000
 """Rows drawn from the model to see how much its populations overlap."""

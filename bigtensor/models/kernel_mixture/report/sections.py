@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.consensus_tree import CONSENSUS
 from bigtensor.models.kernel_mixture.report.diagnostics import agreement_of_cuts
 from bigtensor.models.kernel_mixture.report.feature_pairs import choose_pairs
@@ -16,8 +16,6 @@ from bigtensor.models.words.report_blocks import Block, Cell, Column, Group, Sec
 from bigtensor.models.words.report_figures import DensityPlot, Heatmap, Scatter, TreePlot
 from bigtensor.models.words.sampled_rows import LabelledRows
 from bigtensor.models.words.wording import percent
-
-FloatArray = NDArray[np.float64]
 
 LARGEST_DRAWING = 400
 """Densities of all features together up to which they are drawings. More are smaller bitmaps."""

@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
+from bigtensor.descending_order import descending_order
 from bigtensor.models.words.label_level import population_of_component
 from bigtensor.models.words.wording import counted, independence_sentence, words_of
-
-FloatArray = NDArray[np.float64]
 
 NOTABLE_TEMPERATURE = 1.005
 """Temperature of probabilities from which on a report tells of it."""
@@ -71,7 +70,7 @@ def component_description(standardised: FloatArray, features: Sequence[str]) -> 
         Such as ``"CD19 very high, CD3 low"``: from 0.75 and 1.75 deviations on, the features that
         differ most first.
     """
-    order = np.argsort(-np.abs(standardised), kind="stable")
+    order = descending_order(np.abs(standardised))
     words = []
     for index in order[:MOST_NAMED_FEATURES]:
         value = standardised[index]

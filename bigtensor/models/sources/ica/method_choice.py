@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.gauss_newton import objective
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.models.sources.whitened_sample import (
     WhitenedSample,
     embedded,

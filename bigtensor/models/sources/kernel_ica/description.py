@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.models.sources.description import (
     SourceDescription,
     largest_kurtosis,

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.decomposition.solution import FloatArray
 from bigtensor.decomposition.sources.independent_components import unscaled_axes
 from bigtensor.errors import DataError
 from bigtensor.features.group_map import GroupMap

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes, unscaled_axes
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels.kernel import GaussianKernel, LaplaceKernel

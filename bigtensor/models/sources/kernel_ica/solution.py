@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.models.contract.data_shape import NamedViews

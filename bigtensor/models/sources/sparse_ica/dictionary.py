@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sources.dictionary_update import updated_dictionary
 from bigtensor.decomposition.sources.independent_components import mean_turn
 from bigtensor.models.sources.components import IndependentComponents

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bigtensor.decomposition.solution import FloatArray
+from bigtensor.array_types import FloatArray
 from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.models.sources.components import IndependentComponents, order_and_signs
 from bigtensor.models.sources.sparse_ica.dictionary import (
