@@ -73,6 +73,7 @@ class Origin:
 
     centre: np.ndarray
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    rows: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,7 @@ from bigtensor.data.opening import open_samples
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.script import PlannedPass, Solved
 from bigtensor.statistics.base import Pass
+from bigtensor.statistics.row_sample import RowSample
 from bigtensor.testing import (
     MODEL_LAWS,
     ROW_FUNCTION_LAWS,
@@ -26,6 +27,7 @@ from bigtensor.testing import (
 )
 from tests.laws.small_model import (
     Moments,
+    Origin,
     PowerSums,
     Standardised,
     Standardiser,
@@ -463,6 +465,15 @@ def refine_with_outliers(preparation):
     return Solved(solved.fitted, {**solved.diagnostics, **told})
 
 
+def prepare_with_rows(shape):
+    rows = yield Pass("pilot", RowSample(90, len(shape.features), shape.dtype, 0))
+    return Origin(rows.values.mean(axis=0), {}, rows.values)
+
+
+class SendsItsRows(Standardiser):
+    steps = replace(Standardiser.steps, prepare=prepare_with_rows)
+
+
 class CountsOutliers(Standardiser):
     """It counts an outlier, and its mean follows it."""
 
@@ -496,6 +507,7 @@ BROKEN_MODELS = [
     ("a_saved_model_is_the_same", ForgetsWhenSaved, "diagnostics_ is {}, expected"),
     ("missing_rows_are_refused_or_left_out", FillsMissing, "raised nothing; .*MissingValueError"),
     ("rounds_are_equal_for_any_split_of_the_rows", SolvesByParts, "merged statistics are of 87"),
+    ("a_preparation_is_no_copy_of_the_rows", SendsItsRows, "holds 90 of 90 rows"),
     ("batches_add_up", KeepsLastBatch, "statistics_ are of 45 rows of 90"),
     ("answers_have_one_entry_for_every_row", MissingAnswers, "transform has 360 missing entries"),
     ("answers_move_with_their_rows", AnswersByPlace, "answers for permuted rows"),

@@ -34,4 +34,5 @@ def test_passes__of_one_name_are_one_entry():
         "posterior 1 to 2 (2,000 rows each)",
         "posterior 1 (900 rows)",
     ]
+    assert passes_in_words([{"name": "turns", "rows": 9}] * 3) == "turns 1 to 3 (9 rows each)"
     assert passes_in_words([]) == ""

@@ -62,7 +62,8 @@ def prepare(
     """Prepare a model from pilot data, for statistics that are merged.
 
     Bandwidths, landmarks, directions and grids are chosen from a sample of CELLS.zarr, which should
-    be like the rows to come. PREPARED.zarr holds no row: send a copy of it to every site.
+    be like the rows to come. Send a copy of PREPARED.zarr to every site. It holds no rows, except
+    that landmarks of kernels are means of clusters, and a cluster may be one outlying row.
     """
     refuse_inputs(out, cells)
     when_interrupted([out])

@@ -200,7 +200,7 @@ def _channel_lines(channels: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 def _spillover(header: FcsHeader) -> tuple[list[str], str | None]:
     """Return the channels of the spillover matrix, or why there is none to use."""
-    from bigtensor.data.importers.fcs.events import read_compensation
+    from bigtensor.data.importers.fcs.compensation import read_compensation
 
     try:
         return list(read_compensation(header).channels), None

@@ -209,9 +209,10 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         rows: int | None = None,
         **options: Unpack[RunOptions],
     ) -> Self:
-        """Fix everything that a fit chooses from pilot data, and keep no row.
+        """Fix everything that a fit chooses from pilot data, and keep no table of rows.
 
-        The prepared model can be saved and sent. The result of an earlier fit is removed.
+        The prepared model can be saved and sent. Landmarks of kernels in it are means of clusters,
+        and a cluster may be one outlying row. The result of an earlier fit is removed.
 
         Parameters
         ----------
@@ -350,6 +351,13 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         self.solve(total)
         self.statistics_ = total
         return self
+
+    @property
+    def next_pass(self) -> str | None:
+        """Name of the pass that `accumulate` sums next, None unless the model is prepared."""
+        if self._rounds is None or self._rounds.next_pass is None:
+            return None
+        return self._rounds.next_pass.name
 
     def check_parameters(self) -> None:
         """Raise a ParameterError for a parameter out of range, or one that contradicts others."""

@@ -47,7 +47,8 @@ from bigtensor.models.contract.script import (
     single_pass,
 )
 from bigtensor.models.contract.statistics_file import Part, Statistics
-from bigtensor.models.words.description import ModelDescription, summary_html
+from bigtensor.models.words.description import ModelDescription
+from bigtensor.models.words.notebook_summary import summary_html
 from bigtensor.statistics.base import Pass, RowFunction, Statistic
 from bigtensor.store import Contents, write_group
 

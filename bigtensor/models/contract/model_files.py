@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import is_dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -68,6 +69,12 @@ def model_contents(model: SavedModel, rounds: Rounds | None, classes: tuple[type
         "statistics": getattr(model, "statistics_", None),
     }
     packed = pack(state, classes)
+    unlisted = next((entry for entry in packed.objects if is_dataclass(entry)), None)
+    if unlisted is not None:
+        raise ParameterError(
+            f"a {type(model).__name__} cannot be saved, because its stored_classes lack "
+            f"{type(unlisted).__name__}: add the class"
+        )
     if packed.objects:
         raise ParameterError(
             f"a model with {packed.objects[0]!r} cannot be saved, because no file holds a "
@@ -162,7 +169,8 @@ def from_contents(contents: Contents, where: str | os.PathLike[str]) -> Any:
     if contents.kind not in MODELS:
         raise ModelFileError(
             f"{where} holds a {contents.kind!r}, which this version does not know; it knows "
-            f"{', '.join([*MODELS, KIND])}"
+            f"{', '.join([*MODELS, KIND])}. Load a model of your own with its class: "
+            f"{contents.kind}.from_contents(bigtensor.store.read_group({os.fspath(where)!r}))"
         )
     return model_class(contents.kind).from_contents(contents)
 

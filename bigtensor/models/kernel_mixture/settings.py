@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-
 from bigtensor.decomposition.merging.component_merging import CRITERIA_OF_PRODUCTS
 from bigtensor.decomposition.multiview.mixture_candidates import Method
 from bigtensor.errors import (

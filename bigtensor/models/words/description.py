@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from html import escape
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.words.report_blocks import ReportParts
 from bigtensor.models.words.sampled_rows import SampledRows
-from bigtensor.models.words.wording import names_in_words, passes_in_words, sentence_of
+from bigtensor.models.words.wording import sentence_of
 
 Facts = dict[str, Any]
 Line = tuple[str, str]
@@ -17,13 +16,6 @@ Line = tuple[str, str]
 
 SummaryTable = tuple[tuple[str, ...], list[list[str]]]
 """Head and rows."""
-
-_STYLE = (
-    ".bigtensor-summary{font-family:sans-serif;font-size:13px;margin:6px 0}"
-    ".bigtensor-summary table{border-collapse:collapse;margin:4px 0}"
-    ".bigtensor-summary th,.bigtensor-summary td{border:1px solid #bbb;padding:2px 8px;"
-    "text-align:left;vertical-align:top}"
-)
 
 
 class ModelDescription:
@@ -170,46 +162,3 @@ def outcome_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     """
     for name, words in facts["outcome"].items():
         yield f"{name:<10} {words}"
-
-
-def summary_html(model: Any) -> str:
-    """Return tables of the data, the passes and the components or populations of a fitted model.
-
-    Parameters
-    ----------
-    model : Estimator
-        Fitted.
-
-    Returns
-    -------
-    str
-        Complete in itself: no script, no link, everything that came from the data escaped.
-    """
-    diagnostics = model.diagnostics_
-    views = model.views_.as_mapping()
-    facts = [
-        ("data", diagnostics["data"]),
-        ("rows", f"{diagnostics['rows']:,} ({diagnostics['rows_left_out']:,} left out)"),
-        ("features", f"{model.n_features_in_} ({len(model.views_.feature_names)} used)"),
-        ("views", "; ".join(f"{name}: {names_in_words(own)}" for name, own in views.items())),
-        ("passes", f"{len(diagnostics['passes'])}: {passes_in_words(diagnostics['passes'])}"),
-        *((name, text) for name, text in model.description.outcome(model)),
-    ]
-    return (
-        f'<style>{_STYLE}</style><div class="bigtensor-summary">'
-        f"<strong>Fitted {escape(type(model).__name__)}</strong>"
-        f"{_table((), facts)}{_table(*model.description.summary_table(model))}</div>"
-    )
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table of escaped text; nothing without rows."""
-    if not rows:
-        return ""
-    body = "".join(_row("td", row) for row in rows)
-    return f"<table>{_row('th', head) if head else ''}{body}</table>"
-
-
-def _row(tag: str, cells: Iterable[str]) -> str:
-    """Return one row of a table."""
-    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"

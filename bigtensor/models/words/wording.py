@@ -56,7 +56,7 @@ def passes_in_words(passes: Iterable[Mapping[str, Any]]) -> str:
         name, number = (stem, number) if number.isdecimal() else (entry["name"], "")
         entries.setdefault((name, entry["rows"]), []).append(number)
     return ", ".join(
-        f"{name} {numbers[0] or 1} to {numbers[-1]} ({counted(rows, 'row')} each)"
+        f"{name} {numbers[0] or 1} to {numbers[-1] or len(numbers)} ({counted(rows, 'row')} each)"
         if len(numbers) > 1
         else f"{f'{name} {numbers[0]}'.strip()} ({counted(rows, 'row')})"
         for (name, rows), numbers in entries.items()

@@ -8,12 +8,8 @@ import flowio
 import numpy as np
 import pytest
 
-from bigtensor.data.importers.fcs.events import (
-    iterate_fcs,
-    open_fcs,
-    read_compensation,
-    read_fcs_header,
-)
+from bigtensor.data.importers.fcs.compensation import read_compensation
+from bigtensor.data.importers.fcs.events import iterate_fcs, open_fcs, read_fcs_header
 from bigtensor.errors import DataError, FileFormatError, FileFormatWarning, ParameterError
 
 FcsWriter = Callable[..., Path]
