@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, SupportsIndex
 
 MOST_CHARACTERS = 3000
@@ -84,6 +85,9 @@ class Setting(Message):
         Of the parameter in Python.
     *values : object
         One value, or several to choose from. Without a value the parameter alone is named.
+    within : str, optional
+        Keyword argument that takes the parameter as a field, such as
+        ``"spectral=SpectralOptions"``.
 
     Examples
     --------
@@ -92,16 +96,22 @@ class Setting(Message):
     "row 5 is NaN; use missing='omit' to leave it out"
     >>> error.message.written(lambda setting: f"--{setting.name} {setting.values[0]}")
     'row 5 is NaN; use --missing omit to leave it out'
+    >>> str(Setting("bins", 64, within="spectral=SpectralOptions"))
+    'spectral=SpectralOptions(bins=64)'
     """
 
     name: str
     values: tuple[Any, ...]
+    within: str | None
 
-    def __new__(cls, name: str, *values: Any) -> Setting:
+    def __new__(cls, name: str, *values: Any, within: str | None = None) -> Setting:
         """Write the parameter for Python."""
         choices = f"={' or '.join(map(_for_python, values))}" if values else ""
-        setting = str.__new__(cls, f"{name}{choices}")
-        setting.name, setting.values = name, values
+        text = f"{name}{choices}"
+        if within is not None:
+            text = f"{within}({text})" if values else f"{name} in {within}(...)"
+        setting = str.__new__(cls, text)
+        setting.name, setting.values, setting.within = name, values, within
         return setting
 
     @property
@@ -110,7 +120,7 @@ class Setting(Message):
         return (self,)
 
     def __reduce_ex__(self, _protocol: SupportsIndex) -> tuple[Any, ...]:
-        return Setting, (self.name, *self.values)
+        return partial(Setting, within=self.within), (self.name, *self.values)
 
 
 def shortened(text: str) -> str:

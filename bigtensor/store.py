@@ -29,7 +29,7 @@ from bigtensor.data.stores.stored_arrays import create_array, create_root
 from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.errors import ModelFileError, ParameterError, StoreReadError
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 """Version of the layout of a group; others are refused."""
 
 _MARK = "bigtensor_format"

@@ -8,10 +8,14 @@ import pytest
 import xarray as xr
 
 import bigtensor.accessor
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.errors import PlanError
 
-SMALL = {"n_landmarks": 40, "bins": 512, "pilot_rows": 2000, "random_state": 0}
+SMALL = {
+    "spectral": SpectralOptions(n_landmarks=40, bins=512),
+    "pilot_rows": 2000,
+    "random_state": 0,
+}
 
 
 @pytest.fixture(scope="module")

@@ -10,10 +10,14 @@ import pytest
 import scipy.sparse as sp
 
 import bigtensor
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.errors import ModelFileError, OutputError, ViewError
 
-SMALL = {"n_landmarks": 40, "bins": 512, "pilot_rows": 2000, "random_state": 0}
+SMALL = {
+    "spectral": SpectralOptions(n_landmarks=40, bins=512),
+    "pilot_rows": 2000,
+    "random_state": 0,
+}
 
 
 @pytest.fixture(scope="module")

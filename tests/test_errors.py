@@ -74,16 +74,18 @@ def test_error__is_the_same_on_another_process(kind, with_traceback, arguments, 
 
 
 SETTINGS = st.builds(
-    lambda name, values: Setting(name, *values),
+    lambda name, values, within: Setting(name, *values, within=within),
     st.text(),
     st.lists(st.one_of(st.text(), st.integers(), st.booleans(), st.none()), max_size=3),
+    st.one_of(st.none(), st.text()),
 )
 MESSAGES = st.lists(st.one_of(st.text(), SETTINGS), max_size=5).map(lambda parts: Message(*parts))
 
 
 def named(message: Message) -> list[Any]:
-    """Return the names and values of the settings of a message."""
-    return [(part.name, part.values) for part in message.parts if isinstance(part, Setting)]
+    """Return the names, values and places of the settings of a message."""
+    settings = [part for part in message.parts if isinstance(part, Setting)]
+    return [(setting.name, setting.values, setting.within) for setting in settings]
 
 
 @pytest.mark.parametrize("with_traceback", [False, True])
@@ -123,6 +125,8 @@ def test_setting__is_written_for_python() -> None:
     written = [Setting("k"), Setting("k", "a"), Setting("k", "a", "b"), Setting("k", np.int64(3))]
     assert [str(setting) for setting in written] == ["k", "k='a'", "k='a' or 'b'", "k=3"]
     assert Setting("k", np.str_("a"), None, True) == "k='a' or None or True"
+    assert Setting("k", 2, within="o=Options") == "o=Options(k=2)"
+    assert Setting("k", within="o=Options") == "k in o=Options(...)"
 
 
 def test_message__takes_braces_and_percent_signs_of_names_as_they_are() -> None:

@@ -11,7 +11,14 @@ import click
 
 from bigtensor.cli.command import Command, FactsCommand, written_for
 from bigtensor.cli.options import PATH, names_in, read_by_view, read_views
-from bigtensor.models.contract.declarations import Choice, Flag, Parameter, option_type
+from bigtensor.models.contract.declarations import (
+    Choice,
+    Flag,
+    Parameter,
+    gathered_values,
+    option_type,
+    options_classes,
+)
 from bigtensor.models.contract.registry import (
     MODELS,
     command_name,
@@ -132,7 +139,7 @@ def model_parameters(
             if by_view:
                 others = dict.fromkeys(named or (), values[parameter.name])
                 parameters[parameter.name] = {**others, **by_view}
-    return {**parameters, "views": named}
+    return gathered_values({**parameters, "views": named}, options_classes(declared))
 
 
 def unfitted_model(
@@ -208,7 +215,7 @@ def _refuse_contradictions(name: str, parameters: dict[str, Any]) -> None:
         model.check_parameters()
     except ParameterError as error:
         raise click.UsageError(written_for(command, error.message)) from error
-    unused = model.steps.without_effect(model)
+    unused = model.steps.without_effect(model.parameter_values())
     if unused is not None:
         raise click.UsageError(written_for(command, unused))
 

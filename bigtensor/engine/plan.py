@@ -131,7 +131,7 @@ class Plan:
         The memory limit of a process, where one is known.
     alternatives : tuple of Alternative
         Ways to fit the model and their costs, where it has several.
-    smaller : mapping of str to tuple of str
+    smaller : mapping of str to tuple of Setting
         Parameters of which a smaller value makes ``"states"``, ``"workspaces"`` or what the
         ``"driver"`` holds smaller.
     """
@@ -152,7 +152,7 @@ class Plan:
     projected_nbytes: int
     allowed_nbytes: int | None
     alternatives: tuple[Alternative, ...] = ()
-    smaller: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    smaller: Mapping[str, tuple[Setting, ...]] = field(default_factory=dict)
 
     @property
     def fits(self) -> bool:
@@ -211,13 +211,10 @@ class Plan:
 
     def _smaller_values(self, part: str) -> Message:
         """Return the parameters whose smaller values make a part smaller, if there are any."""
-        names = self.smaller.get(part, ())
-        if not names:
+        settings = self.smaller.get(part, ())
+        if not settings:
             return Message("")
-        words = "use a smaller " + Setting(names[0])
-        for name in names[1:]:
-            words = words + " or " + Setting(name)
-        return words + ", or "
+        return "use a smaller " + Message(" or ").join(settings) + ", or "
 
     def _smaller_alternative(self) -> Message:
         """Return the value of a parameter with states of half the size at most, if there is one."""
@@ -321,7 +318,7 @@ def make_plan(
     passes: Sequence[PassSize],
     runtime: Processes,
     alternatives: Sequence[Alternative] = (),
-    smaller: Mapping[str, tuple[str, ...]] | None = None,
+    smaller: Mapping[str, tuple[Setting, ...]] | None = None,
     *,
     checkpoint: bool = False,
 ) -> Plan:
@@ -337,7 +334,7 @@ def make_plan(
         Processes, threads and memory limits.
     alternatives : sequence of Alternative
         Ways to fit the model.
-    smaller : mapping of str to tuple of str, optional
+    smaller : mapping of str to tuple of Setting, optional
         Parameters that make parts of the memory smaller; see `Plan`.
     checkpoint : bool, default False
         True if the parts of the passes are stored.

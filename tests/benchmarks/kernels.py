@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor import KernelMixture
+from bigtensor import KernelMixture, SpectralOptions
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.simulate import write_cytometry, write_kernel_mixture
@@ -74,7 +74,9 @@ def _floor_row(shape: Shape, folder: Path, rows: int, repeats: int) -> Row:
     store = shape.write(folder, rows)
     stored = open_samples(store, shape.views)
     held = in_memory(stored, rows)
-    model = KernelMixture(shape.n_components, n_landmarks=shape.n_landmarks)
+    model = KernelMixture(
+        shape.n_components, spectral=SpectralOptions(n_landmarks=shape.n_landmarks)
+    )
     moments = statistic_of(model, stored, "moments")
     assert isinstance(moments, TripleMoments)
     groups, statistic = moments.groups, Checked(moments)

@@ -197,6 +197,6 @@ def test_errors__name_every_declared_parameter_by_its_option(name, model):
             continue
         with pytest.raises(ParameterError) as caught:
             parameter.check("never")
-        assert str(caught.value).startswith(f"{parameter.name} is 'never'; expected")
+        assert str(caught.value).startswith(f"{parameter.setting()} is 'never'; expected")
         written = written_for(command, caught.value.message)
         assert written.startswith(f"{option} is 'never'; expected"), written

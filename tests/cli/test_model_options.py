@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bigtensor import KernelMixture
+from bigtensor import KernelMixture, SpectralOptions
 from bigtensor.cli.model_options import ModelCommand, model_parameters
 from bigtensor.errors import ViewError
 from bigtensor.models.contract.registry import declared_parameters
@@ -89,11 +89,11 @@ def test_options__are_handed_on_as_one(tmp_path):
         "init": "spectral",
         "merging": "overlap",
         "units": "auto",
-        "posterior_width": None,
         "bandwidth": 0.5,
-        "moments_rows": 2_000_000,
         "kernel": {"t": "laplace", "b": "laplace", "batch": "delta"},
-        "landmarks": "cholesky",
+        "spectral": SpectralOptions(
+            moments_rows=2_000_000, landmarks="cholesky", posterior_width=None
+        ),
         "views_share_components": True,
         "max_iter": 7,
         "pilot_rows": 50_000,

@@ -18,6 +18,7 @@ from bigtensor import (
     KernelMixture,
     LinearMixture,
     SparseICA,
+    SpectralOptions,
     TensorTrainDensity,
     TopicModel,
 )
@@ -29,7 +30,11 @@ def model(name: str) -> Any:
     """Return the unfitted model of a name, for stores of its simulator."""
     if name == "kernel":
         return KernelMixture(
-            3, pilot_rows=2000, n_landmarks=20, bins=128, max_iter=3, random_state=4
+            3,
+            pilot_rows=2000,
+            spectral=SpectralOptions(n_landmarks=20, bins=128),
+            max_iter=3,
+            random_state=4,
         )
     if name == "linear":
         views = {view: [f"{view}{i}" for i in range(6)] for view in "abc"}

@@ -10,7 +10,7 @@ import pytest
 import zarr
 from distributed import Client
 
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.data.opening import open_samples
 from bigtensor.data.stores.layout import SampleStoreWriter
 from bigtensor.engine.events import Event
@@ -31,7 +31,11 @@ NAMES = ["CD3", "CD4", "CD19"]
 
 
 def model(**options: Any) -> KernelMixture:
-    small = {"pilot_rows": 1000, "n_landmarks": 15, "bins": 64, "max_iter": 1}
+    small = {
+        "spectral": SpectralOptions(n_landmarks=15, bins=64),
+        "pilot_rows": 1000,
+        "max_iter": 1,
+    }
     return KernelMixture(3, **small | options)
 
 

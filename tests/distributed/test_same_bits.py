@@ -12,7 +12,7 @@ import xarray as xr
 import zarr
 from distributed import Client, LocalCluster
 
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.data.opening import open_samples
 from bigtensor.engine.answers_in_memory import evaluate_in_memory
 from bigtensor.engine.answers_to_store import evaluate_to_store
@@ -23,6 +23,7 @@ from bigtensor.engine.runtime import open_runtime
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.statistics.base import Pass
 from tests.engine.sums import ColumnSums, LaggedProducts, RowTotals, write_store
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
 ROWS = 200_000
 DATA = simulate.kernel_mixture(ROWS, 3, random_state=6)
@@ -30,8 +31,12 @@ VALUES = DATA["X"].to_numpy()
 
 
 def model(start: str, **options: Any) -> KernelMixture:
-    small = {"pilot_rows": 3000, "n_landmarks": 25, "bins": 128, "max_iter": 2}
-    return KernelMixture(3, init=start, random_state=1, **small | options)
+    small = {
+        "spectral": SpectralOptions(n_landmarks=25, bins=128),
+        "pilot_rows": 3000,
+        "max_iter": 2,
+    }
+    return KernelMixture(3, init=start, random_state=1, **mixture_parameters(small, **options))
 
 
 def arrays(fitted: KernelMixture, folder: Path) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ from bigtensor.engine.clusters.in_flight import IN_FLIGHT_NBYTES, TASKS_A_THREAD
 from bigtensor.engine.plan import USABLE, PassSize, Plan, PlannedProcesses, make_plan
 from bigtensor.engine.runtime import parse_memory_limit
 from bigtensor.engine.threads import ThreadedRuntime
-from bigtensor.errors import ParameterError, PlanError
+from bigtensor.errors import ParameterError, PlanError, Setting
 
 MiB = 2**20
 PASSES = [
@@ -24,7 +24,10 @@ PASSES = [
 TASKS = 192
 """Tasks of a pass over the rows of these plans."""
 
-SMALLER = {"states": ("bins", "n_components"), "driver": ("pilot_rows",)}
+SMALLER = {
+    "states": (Setting("bins"), Setting("n_components")),
+    "driver": (Setting("pilot_rows"),),
+}
 
 
 def plan_of(

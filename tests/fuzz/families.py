@@ -8,7 +8,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from bigtensor import KernelMixture
+from bigtensor import KernelMixture, SpectralOptions
 from bigtensor.engine.checkpoint import PassCheckpoint
 from bigtensor.models.contract.model_files import load_model
 from bigtensor.models.contract.statistics_file import read_statistics
@@ -31,7 +31,14 @@ MULTIVARIATE = "KernelMixture-multivariate"
 def case_of(name: str) -> ModelCase:
     """Return a small model and its data."""
     if name == MULTIVARIATE:
-        make = partial(KernelMixture, 2, views=PAIRS, merging=None, n_landmarks=30, random_state=0)
+        make = partial(
+            KernelMixture,
+            2,
+            views=PAIRS,
+            merging=None,
+            spectral=SpectralOptions(n_landmarks=30),
+            random_state=0,
+        )
         return ModelCase(make, small_data("measured"))
     return test_every_model.small_case(*NAMES[name])
 

@@ -5,7 +5,8 @@ import pytest
 import xarray as xr
 from sklearn.base import clone
 
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
 
 @pytest.fixture(scope="module")
@@ -26,8 +27,12 @@ def parameters_of(model: KernelMixture) -> np.ndarray:
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-8), ("float32", 1e-5)])
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 def test_parameters__do_not_depend_on_the_chunks(rows, dtype, tolerance, start):
-    settings = {"n_landmarks": 30, "bins": 256, "pilot_rows": 1000, "max_iter": 3}
-    model = KernelMixture(3, init=start, feature_dtype=dtype, **settings)
+    settings = {
+        "spectral": SpectralOptions(n_landmarks=30, bins=256),
+        "pilot_rows": 1000,
+        "max_iter": 3,
+    }
+    model = KernelMixture(3, init=start, **mixture_parameters(settings, feature_dtype=dtype))
     expected = parameters_of(clone(model).fit(rows))
     for chunks in (33_333, 7_919):
         found = parameters_of(clone(model).fit(rows.chunk(sample=chunks)))

@@ -1,16 +1,19 @@
 """The laws of parameters: signature, docstring and declaration of every model agree.
 
+Options objects follow the same laws, with their fields in place of a signature.
 The signature with its docstring is the text, and the declaration holds what a value may be and
 which option sets it. Nothing else describes a parameter.
 """
 
 import inspect
 import re
+from dataclasses import FrozenInstanceError
 
 import pytest
 
+import bigtensor
 from bigtensor.errors import ParameterError
-from bigtensor.models.contract.declarations import Flag, option_type
+from bigtensor.models.contract.declarations import Flag, Options, option_type, options_classes
 from bigtensor.models.contract.registry import (
     MODELS,
     declared_parameters,
@@ -33,26 +36,38 @@ MOST_CHARACTERS = 240
 """Of the help of an option."""
 
 
-def defaults(name):
-    """Return the defaults in the signature of a model, `inspect.Parameter.empty` without one."""
-    signature = inspect.signature(model_class(name))
+OPTIONS = sorted(
+    {options for name in MODELS for options in options_classes(declared_parameters(name))},
+    key=lambda options: options.__name__,
+)
+"""Classes of options objects."""
+
+
+def defaults(described):
+    """Return the defaults in the signature of a class, `inspect.Parameter.empty` without one."""
+    signature = inspect.signature(described)
     return {parameter.name: parameter.default for parameter in signature.parameters.values()}
 
 
-def types(name):
-    """Return the types in the docstring of a model: the line of every entry after the colon."""
-    docstring = inspect.getdoc(model_class(name))
-    section = docstring.partition("Parameters\n-")[2].partition("Attributes\n-")[0]
+def types(described):
+    """Return the types in the docstring of a class: the line of every entry after the colon."""
+    docstring = inspect.getdoc(described)
+    section = re.split(r"\n\n(?=\S)", docstring.partition("Parameters\n-")[2])[0]
     return dict(re.findall(r"^(\w+) : (.*)$", section, re.MULTILINE))
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_signature__has_the_declared_and_the_shared_parameters(name):
-    signature = defaults(name)
+    signature = defaults(model_class(name))
+    declared = {parameter.name: parameter for parameter in declared_parameters(name)}
+    for options in options_classes(declared.values()):
+        assert signature.pop(options.parameter) is None
+        fields = [key for key in declared if declared[key].within is options]
+        assert sorted(fields) == sorted(defaults(options))
+        signature.update(defaults(options))
     assert {key: signature.pop(key) for key in SHARED} == {
         key: OTHER_DEFAULTS.get((name, key), value) for key, value in SHARED.items()
     }
-    declared = {parameter.name: parameter for parameter in declared_parameters(name)}
     assert set(signature) == set(declared)
     for key, parameter in declared.items():
         if parameter.required:
@@ -66,10 +81,28 @@ def test_signature__has_the_declared_and_the_shared_parameters(name):
             parameter.check(parameter.default)
 
 
+@pytest.mark.parametrize("options", OPTIONS)
+def test_options__are_frozen_public_and_given_by_keyword(options):
+    assert issubclass(options, Options)
+    assert getattr(bigtensor, options.__name__) is options
+    kinds = {parameter.kind for parameter in inspect.signature(options).parameters.values()}
+    assert kinds == {inspect.Parameter.KEYWORD_ONLY}
+    with pytest.raises(FrozenInstanceError):
+        setattr(options(), next(iter(defaults(options))), None)
+
+
 @pytest.mark.parametrize("name", MODELS)
-def test_docstring__has_an_entry_of_every_parameter_with_its_default(name):
-    signature, entries = defaults(name), types(name)
-    assert list(entries) == list(signature) == list(parameter_texts(name))
+def test_texts__are_of_the_signature_and_of_the_fields_of_options(name):
+    fields = [
+        field for options in options_classes(declared_parameters(name)) for field in types(options)
+    ]
+    assert list(parameter_texts(name)) == [*types(model_class(name)), *fields]
+
+
+@pytest.mark.parametrize("described", [*map(model_class, MODELS), *OPTIONS])
+def test_docstring__has_an_entry_of_every_parameter_with_its_default(described):
+    signature, entries = defaults(described), types(described)
+    assert list(entries) == list(signature)
     for key, default in signature.items():
         shown = f'"{default}"' if isinstance(default, str) else str(default)
         if default is None:
@@ -82,8 +115,8 @@ def test_docstring__has_an_entry_of_every_parameter_with_its_default(name):
 
 @pytest.mark.parametrize("name", MODELS)
 def test_docstring__names_every_word_that_a_parameter_may_be(name):
-    docstring = inspect.getdoc(model_class(name))
     for parameter in declared_parameters(name):
+        docstring = inspect.getdoc(parameter.within or model_class(name))
         for word in getattr(parameter.kind, "words", ()):
             assert f'"{word}"' in docstring, (parameter.name, word)
 
@@ -107,5 +140,5 @@ def test_option__reads_the_default_and_has_a_text_that_a_terminal_shows(name):
 
 @pytest.mark.parametrize("parameter", ["weights", "sample_dim"])
 def test_shared_parameters__have_one_text(parameter):
-    assert len({types(name)[parameter] for name in MODELS}) == 1
+    assert len({types(model_class(name))[parameter] for name in MODELS}) == 1
     assert len({parameter_texts(name)[parameter] for name in MODELS}) == 1

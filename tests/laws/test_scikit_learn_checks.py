@@ -25,7 +25,9 @@ from bigtensor import (
     KernelMixture,
     LinearMixture,
     SparseICA,
+    SpectralOptions,
     TensorTrainDensity,
+    TensorTrainOptions,
     TopicModel,
     TripleHistogramClassifier,
 )
@@ -166,7 +168,7 @@ SHORT_SEQUENCES = {
 
 def small_kernel_mixture(n_components: int, **parameters: Any) -> KernelMixture:
     """Return a kernel mixture that is fitted quickly."""
-    small = {"n_landmarks": 20, "bins": 64, "pilot_rows": 200, "max_iter": 2}
+    small = {"spectral": SpectralOptions(n_landmarks=20, bins=64), "pilot_rows": 200, "max_iter": 2}
     return KernelMixture(n_components, **small, **parameters)
 
 
@@ -197,7 +199,7 @@ CASES: list[tuple[BaseEstimator, dict[str, str]]] = [
     (SparseICA(1, random_state=0), SPARSE | ONE_ROW),
     (KernelICA(1, random_state=0), OBJECTS | ONE_ROW),
     (TopicModel(2, random_state=0), OBJECTS | SHORT_DOCUMENTS | ONE_TOPIC),
-    (TensorTrainDensity(rank=2, n_trains=1, random_state=0), {}),
+    (TensorTrainDensity(rank=2, trains=TensorTrainOptions(n_trains=1), random_state=0), {}),
     (
         TripleHistogramClassifier(
             HiddenMarkovModel(1, missing="marginalise", random_state=0), rule="sequence_likelihood"

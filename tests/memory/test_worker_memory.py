@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bigtensor import KernelMixture
+from bigtensor import KernelMixture, SpectralOptions
 from bigtensor.data.opening import open_samples
 from bigtensor.data.simulate import write_kernel_mixture
 from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
@@ -47,7 +47,7 @@ def cells(path: Path, rows: int) -> str:
 
 def fit_peak(store: str) -> tuple[int, int]:
     """Fit with two workers of 1 GiB; return the largest measured peak and the plan's figure."""
-    model = KernelMixture(3, n_landmarks=30, max_iter=1, random_state=0)
+    model = KernelMixture(3, spectral=SpectralOptions(n_landmarks=30), max_iter=1, random_state=0)
     with local_cluster(2, 1024 * MiB) as client:
         plan = model.plan(store, client=client)
         assert plan.allowed_nbytes == 1024 * MiB

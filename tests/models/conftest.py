@@ -4,9 +4,13 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 
-SMALL = {"n_landmarks": 40, "bins": 512, "pilot_rows": 2000, "random_state": 0}
+SMALL = {
+    "spectral": SpectralOptions(n_landmarks=40, bins=512),
+    "pilot_rows": 2000,
+    "random_state": 0,
+}
 
 
 @pytest.fixture(scope="session")

@@ -15,6 +15,7 @@ from bigtensor import (
     GaussianMixture,
     HiddenMarkovModel,
     TensorTrainDensity,
+    TensorTrainOptions,
     TripleHistogramClassifier,
     simulate,
 )
@@ -62,7 +63,9 @@ def test_measured_model__reads_integers_of_every_container(tmp_path: Path) -> No
 def test_booleans__are_zero_and_one() -> None:
     flags, numbers = MEASURED > 20, (MEASURED > 20).astype(int)
     densities = [
-        TensorTrainDensity(2, coordinates="z", n_trains=1, random_state=0)
+        TensorTrainDensity(
+            2, coordinates="z", trains=TensorTrainOptions(n_trains=1), random_state=0
+        )
         .fit(rows)
         .score_samples(rows)
         for rows in (flags, numbers)

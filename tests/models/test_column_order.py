@@ -16,6 +16,7 @@ from bigtensor import (
     KernelMixture,
     SparseICA,
     TensorTrainDensity,
+    TensorTrainOptions,
 )
 from bigtensor.errors import BigtensorWarning
 from bigtensor.features.column_order import content_order
@@ -129,7 +130,11 @@ def test_hidden_markov_model():
 def test_density():
     require_equal_answers(
         lambda: TensorTrainDensity(
-            2, coordinates="z", widths=[0.5, 1.2], n_trains=1, random_state=0
+            2,
+            coordinates="z",
+            widths=[0.5, 1.2],
+            trains=TensorTrainOptions(n_trains=1),
+            random_state=0,
         ),
         *(SETS["six"](), 1e-8, ("score_samples",)),
     )

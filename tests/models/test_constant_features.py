@@ -10,12 +10,16 @@ import xarray as xr
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_digits
 
-from bigtensor import KernelMixture, load
+from bigtensor import KernelMixture, SpectralOptions, load
 from bigtensor.engine.events import Event
 from bigtensor.errors import ConstantFeatureWarning, ViewError
 from bigtensor.features.kernels.custom_kernel import CustomKernel
 
-SMALL = {"n_landmarks": 20, "bins": 128, "pilot_rows": 500, "random_state": 0}
+SMALL = {
+    "spectral": SpectralOptions(n_landmarks=20, bins=128),
+    "pilot_rows": 500,
+    "random_state": 0,
+}
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bigtensor import KernelMixture
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +214,7 @@ def test_several_stores__are_one(data, tmp_path, small, chunked):
     for path, rows in zip(paths, parts, strict=True):
         part = data.isel(sample=rows)
         write_store(part.chunk(sample=300) if chunked else part, path)
-    settings = {**small, "feature_dtype": "float64"}
+    settings = mixture_parameters(small, feature_dtype="float64")
     several = KernelMixture(3, **settings).fit(paths)
     whole = KernelMixture(3, **settings).fit(data)
     assert_allclose(several.weights_, whole.weights_, rtol=1e-8)

@@ -8,6 +8,7 @@ from scipy.stats import norm
 
 from bigtensor import KernelMixture, simulate
 from bigtensor.errors import MissingValueError, ParameterError, ViewError
+from tests.models.kernel_mixture.parameters import mixture_parameters
 from tests.models.kernel_mixture.test_queries import (
     VIEWS,
     Mixed,
@@ -107,7 +108,9 @@ def test_predict_view__of_plain_arrays_may_hold_anything_in_the_view(mixed):
 
 def test_predict_view__of_two_views_uses_the_other_one(small):
     data = simulate.kernel_mixture(3000, 2, views=2, random_state=4)
-    model = KernelMixture(2, init="kmeans", posterior_width=None, **small).fit(data)
+    model = KernelMixture(2, init="kmeans", **mixture_parameters(small, posterior_width=None)).fit(
+        data
+    )
     found = model.predict_view(data["X"].isel(feature=[0]), "view2")
     rows, means = data["X"].to_numpy(), data["true_means"].to_numpy()
     sds, weights = data["true_sds"].to_numpy()[:, 0], data["true_weights"].to_numpy()

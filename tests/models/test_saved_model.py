@@ -15,6 +15,7 @@ from bigtensor import KernelMixture
 from bigtensor.errors import ModelFileError, OutputError
 from bigtensor.models.contract.registry import MODELS, model_class
 from bigtensor.store import Contents, write_group
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
 ANSWERS = ("predict", "predict_proba", "score_samples")
 
@@ -109,7 +110,7 @@ def test_feature_names__survive(model, path, data):
 
 
 def test_numpy_parameters__are_saved_as_plain_numbers(data, small, tmp_path):
-    settings = {**small, "random_state": np.int64(3), "bins": np.int32(128)}
+    settings = mixture_parameters(small, random_state=np.int64(3), bins=np.int32(128))
     fitted = KernelMixture(np.int64(3), **settings).fit(data)
     loaded = bigtensor.load(fitted.save(tmp_path / "model.zarr"))
     assert loaded.get_params() == fitted.get_params()

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 import bigtensor
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.errors import (
     MissingValueError,
@@ -23,13 +23,12 @@ from bigtensor.errors import (
 )
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.store import read_group
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
 PRECISE = {
-    "n_landmarks": 40,
-    "bins": 512,
+    "spectral": SpectralOptions(n_landmarks=40, bins=512, feature_dtype="float64"),
     "pilot_rows": 2000,
     "random_state": 0,
-    "feature_dtype": "float64",
 }
 WIDE_VIEWS = {"b": [1, 2], "a": [0], "c": [4, 3]}
 SETTINGS = {
@@ -84,8 +83,8 @@ def assert_same_sums(found, expected, tolerance=1e-8):
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_rounds__are_the_fit_in_parts(rows, name):
-    model = KernelMixture(3, max_iter=2, **PRECISE, **SETTINGS[name])
-    fitted = KernelMixture(3, max_iter=2, **PRECISE, **SETTINGS[name]).fit(rows)
+    model = KernelMixture(3, max_iter=2, **mixture_parameters(PRECISE, **SETTINGS[name]))
+    fitted = KernelMixture(3, max_iter=2, **mixture_parameters(PRECISE, **SETTINGS[name])).fit(rows)
     model.prepare(rows)
     moments_first = model.accumulate(rows[:10]).pass_name == "moments"
     for _ in range(3 if moments_first else 2):
@@ -163,7 +162,9 @@ def test_moments__alone_find_the_components(wide_rows):
 @pytest.mark.parametrize("posterior_rounds", [0, 1])
 def test_wide_views__answer_from_landmarks_without_rows(wide_rows, posterior_rounds):
     values, label, means = wide_rows
-    model = KernelMixture(3, views=WIDE_VIEWS, **PRECISE | {"n_landmarks": 100}).prepare(values)
+    model = KernelMixture(
+        3, views=WIDE_VIEWS, **mixture_parameters(PRECISE, n_landmarks=100)
+    ).prepare(values)
     for _ in range(1 + posterior_rounds):
         round_of(model, values, (0, 3000, 5000))
     inside = [values[label == h] for h in range(3)]
@@ -204,7 +205,7 @@ def test_rows__are_in_no_file(rows, tmp_path):
 
 @pytest.mark.parametrize("name", SETTINGS)
 def test_prepared_model__accumulates_the_same_bits_after_loading(rows, tmp_path, name):
-    model = KernelMixture(3, **PRECISE, **SETTINGS[name]).prepare(rows)
+    model = KernelMixture(3, **mixture_parameters(PRECISE, **SETTINGS[name])).prepare(rows)
     loaded = bigtensor.load(model.save(tmp_path / "prepared.zarr"))
     assert loaded.get_params() == model.get_params()
     assert loaded.diagnostics_ == model.diagnostics_
@@ -444,7 +445,9 @@ def test_engine_options__are_those_of_a_fit(tmp_path):
 
 
 def test_prepare__runs_the_passes_that_choose_the_bandwidth(rows):
-    model = KernelMixture(3, bandwidth="cross-validation", **PRECISE | {"n_landmarks": 20})
+    model = KernelMixture(
+        3, bandwidth="cross-validation", **mixture_parameters(PRECISE, n_landmarks=20)
+    )
     model.prepare(rows[:2000])
     names = [entry["name"] for entry in model.diagnostics_["passes"]]
     assert names == ["pilot", "cross-validation moments", "cross-validation scores"]

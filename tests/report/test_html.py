@@ -9,7 +9,7 @@ import xarray as xr
 from sklearn.exceptions import NotFittedError
 
 import bigtensor
-from bigtensor import KernelMixture
+from bigtensor import KernelMixture, SpectralOptions
 from bigtensor.errors import MissingDependencyError, OutputError, ParameterError
 from bigtensor.models.words.wording import percent
 from bigtensor.report.html import render_report, write_report
@@ -277,7 +277,9 @@ def test_render_report__shows_how_components_were_counted(mixture_data):
 
 @pytest.mark.slow
 def test_render_report__shows_how_the_bandwidth_was_chosen(mixture_data):
-    model = KernelMixture(3, bandwidth="gap", landmarks="cholesky", random_state=0)
+    model = KernelMixture(
+        3, bandwidth="gap", spectral=SpectralOptions(landmarks="cholesky"), random_state=0
+    )
     page = Page(render_report(model.fit(mixture_data)))
     assert "Bandwidth of the moments" in page.said
     assert "incomplete Cholesky decomposition" in page.said

@@ -22,11 +22,13 @@ def model_facts(path: str) -> dict[str, Any]:
     dict
         After ``views`` those that the model itself tells.
     """
+    from bigtensor.models.contract.declarations import flat_values, options_classes
     from bigtensor.models.contract.model_files import load_model
 
     model = load_model(path, fitted=False)
     diagnostics = model.diagnostics_
-    parameters = {name: value for name, value in model.get_params().items() if name != "views"}
+    parameters = flat_values(model.get_params(), options_classes(model.declares))
+    del parameters["views"]
     return {
         "kind": "model",
         "model": type(model).__name__,

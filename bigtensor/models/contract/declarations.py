@@ -1,4 +1,4 @@
-"""Declarations of model parameters: their values, and the options that set them.
+"""Declarations of model parameters: their values, their options objects, and command-line options.
 
 Nothing heavy is imported here: the command line reads declarations to answer ``--help``.
 """
@@ -6,10 +6,10 @@ Nothing heavy is imported here: the command line reads declarations to answer ``
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
 from numbers import Integral, Real
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from bigtensor.errors import ParameterError, Setting
 
@@ -164,6 +164,44 @@ class Option:
     by_view: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Options:
+    """Base of the options objects of models.
+
+    A subclass is a frozen dataclass of keyword-only fields with defaults. The declarations of the
+    model hold the values that a field may have.
+    """
+
+    parameter: ClassVar[str]
+    """Parameter of the model that takes the object."""
+
+    @classmethod
+    def setting(cls, name: str, *values: object) -> Setting:
+        """Return a field as a message names it.
+
+        Parameters
+        ----------
+        name : str
+            Name of the field.
+        *values : object
+            As for `Setting`.
+        """
+        return Setting(name, *values, within=f"{cls.parameter}={cls.__name__}")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the values of all fields by their names."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __repr__(self) -> str:
+        """Name the fields that differ from their defaults, as scikit-learn does for models."""
+        changed = [
+            f"{field.name}={value!r}"
+            for field in fields(self)
+            if (value := getattr(self, field.name)) != field.default or field.default is MISSING
+        ]
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One parameter of a model.
@@ -171,7 +209,7 @@ class Parameter:
     Attributes
     ----------
     name : str
-        Name in the signature of the model.
+        Name in the signature of the model or of the options object.
     default : object
         None may always be given where it is the default or `optional`.
     kind : Kind, optional
@@ -185,6 +223,9 @@ class Parameter:
     memory : tuple of str
         Parts of the memory of a fit that a smaller value makes smaller: ``"states"`` and
         ``"workspaces"`` of tasks, and ``"driver"``.
+    within : type, optional
+        Class of the options object that has the parameter as a field. None for a parameter in the
+        signature of the model.
     """
 
     name: str
@@ -194,17 +235,28 @@ class Parameter:
     optional: bool = False
     required: bool = False
     memory: tuple[str, ...] = ()
+    within: type[Options] | None = None
+
+    def setting(self, *values: object) -> Setting:
+        """Return the parameter as a message names it.
+
+        Parameters
+        ----------
+        *values : object
+            As for `Setting`.
+        """
+        if self.within is None:
+            return Setting(self.name, *values)
+        return self.within.setting(self.name, *values)
 
     def check(self, value: Any) -> None:
         """Raise a ParameterError for a value that the parameter may not have."""
         if value is None and not self.required and (self.default is None or self.optional):
             return
         if value is None and self.required and self.kind is not None:
-            raise ParameterError(Setting(self.name) + f" is needed: {self.kind.expected}")
+            raise ParameterError(self.setting() + f" is needed: {self.kind.expected}")
         if self.kind is not None and not self.kind.accepts(value):
-            raise ParameterError(
-                Setting(self.name) + f" is {value!r}; expected {self.kind.expected}"
-            )
+            raise ParameterError(self.setting() + f" is {value!r}; expected {self.kind.expected}")
 
 
 def check_declared(values: Any, parameters: Iterable[Parameter]) -> None:
@@ -213,11 +265,81 @@ def check_declared(values: Any, parameters: Iterable[Parameter]) -> None:
         parameter.check(getattr(values, parameter.name))
 
 
-def memory_parameters(parameters: Iterable[Parameter]) -> dict[str, tuple[str, ...]]:
-    """Return the names of parameters of which smaller values need less memory, by its part."""
+def options_classes(parameters: Iterable[Parameter]) -> tuple[type[Options], ...]:
+    """Return the classes of the options objects that parameters are fields of."""
+    return tuple(dict.fromkeys(p.within for p in parameters if p.within is not None))
+
+
+def flat_values(values: Mapping[str, Any], classes: Iterable[type[Options]]) -> dict[str, Any]:
+    """Return parameters of a model with the fields of options objects in place of the objects.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        Parameters by their names. None stands for the defaults of an options object.
+    classes : iterable of type
+        Classes of the options objects.
+
+    Raises
+    ------
+    ParameterError
+        When a value is no options object.
+    """
+    flat = dict(values)
+    for options_class in classes:
+        value = flat.pop(options_class.parameter)
+        options = options_class() if value is None else value
+        if not isinstance(options, options_class):
+            raise ParameterError(
+                Setting(options_class.parameter)
+                + f" is {value!r}; expected bigtensor.{options_class.__name__}(...) or None"
+            )
+        flat.update(options.as_dict())
+    return flat
+
+
+def gathered_values(values: Mapping[str, Any], classes: Iterable[type[Options]]) -> dict[str, Any]:
+    """Return parameters of a model with options objects in place of the fields of these.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        Values of parameters and fields by their names. Fields may be left out.
+    classes : iterable of type
+        Classes of the options objects. If all fields have their defaults, None stands for an
+        object.
+    """
+    gathered = dict(values)
+    for options_class in classes:
+        names = [field.name for field in fields(options_class) if field.name in gathered]
+        options = options_class(**{name: gathered.pop(name) for name in names})
+        gathered[options_class.parameter] = None if options == options_class() else options
+    return gathered
+
+
+def restored_values(values: Mapping[str, Any], classes: Iterable[type[Options]]) -> dict[str, Any]:
+    """Return parameters of a saved model with options objects in place of mappings of JSON.
+
+    Parameters
+    ----------
+    values : mapping of str to object
+        Parameters by their names.
+    classes : iterable of type
+        Classes of the options objects.
+    """
+    restored = dict(values)
+    for options_class in classes:
+        saved = restored[options_class.parameter]
+        if saved is not None:
+            restored[options_class.parameter] = options_class(**saved)
+    return restored
+
+
+def memory_parameters(parameters: Iterable[Parameter]) -> dict[str, tuple[Setting, ...]]:
+    """Return the parameters of which smaller values need less memory, by its part."""
     declared = tuple(parameters)
     parts = sorted({part for parameter in declared for part in parameter.memory})
-    return {part: tuple(p.name for p in declared if part in p.memory) for part in parts}
+    return {part: tuple(p.setting() for p in declared if part in p.memory) for part in parts}
 
 
 def option_type(parameter: Parameter) -> Callable[[str], Any]:

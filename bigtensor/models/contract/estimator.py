@@ -27,7 +27,12 @@ from bigtensor.models.contract.callbacks import (
 )
 from bigtensor.models.contract.containers import is_by_view, is_plain, side_by_side
 from bigtensor.models.contract.data_kinds import labels_of_some_rows
-from bigtensor.models.contract.declarations import check_declared, memory_parameters
+from bigtensor.models.contract.declarations import (
+    check_declared,
+    flat_values,
+    memory_parameters,
+    options_classes,
+)
 from bigtensor.models.contract.fitted_model import FittedModel
 from bigtensor.models.contract.model_files import (
     in_stored_layout,
@@ -378,7 +383,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
 
     def _values(self) -> ParameterValues:
         """Return the parameters as they were given. A model may have no parameter `weights`."""
-        return ParameterValues(**{"weights": self.weights, **self.get_params(deep=False)})
+        values = flat_values(self.get_params(deep=False), options_classes(self.declares))
+        return ParameterValues(**{"weights": self.weights, **values})
 
     def _opened(
         self,

@@ -28,7 +28,12 @@ from bigtensor.engine.runtime import Processes
 from bigtensor.models.contract.containers import is_named, is_plain
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.data_shape import DataShape, NamedViews
-from bigtensor.models.contract.declarations import Parameter, memory_parameters
+from bigtensor.models.contract.declarations import (
+    Parameter,
+    memory_parameters,
+    options_classes,
+    restored_values,
+)
 from bigtensor.models.contract.model_files import (
     model_contents,
     restore_model,
@@ -306,7 +311,8 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     @classmethod
     def from_contents(cls, contents: Contents) -> Self:
         """Return the model of these contents; see `to_contents`."""
-        model = cls(**contents.attrs["parameters"])
+        saved = contents.attrs["parameters"]
+        model = cls(**restored_values(saved, options_classes(cls.declares)))
         model._rounds, solution = restore_model(model, contents, cls._stored_classes())
         if solution is not None:
             model.set_solution(solution)

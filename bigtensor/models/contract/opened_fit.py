@@ -9,6 +9,7 @@ from typing import Any
 from bigtensor.data.rows.samples import Samples
 from bigtensor.engine.plan import Plan, make_plan
 from bigtensor.engine.runtime import Processes
+from bigtensor.errors import Setting
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import PlannedMethod, PlannedPass
 
@@ -35,7 +36,7 @@ class OpenedFit:
         Upper bounds of the passes.
     methods : tuple of PlannedMethod
         Methods of the fit, where there are several to choose from.
-    smaller : mapping of str to tuple of str
+    smaller : mapping of str to tuple of Setting
         Parameters that make parts of the memory smaller, for advice.
     plan : Plan, optional
         Bytes to read and memory to hold. None until the workers are chosen.
@@ -48,7 +49,7 @@ class OpenedFit:
     seed: int
     passes: tuple[PlannedPass, ...]
     methods: tuple[PlannedMethod, ...]
-    smaller: Mapping[str, tuple[str, ...]]
+    smaller: Mapping[str, tuple[Setting, ...]]
     plan: Plan | None = None
 
     def plan_on(self, processes: Processes, *, checkpoint: bool) -> Plan:

@@ -15,10 +15,14 @@ from bigtensor.data.values.random_states import check_random_state
 from bigtensor.data.values.weight_meanings import MEANINGS
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.features.kernels.custom_kernel import CustomKernel
+from bigtensor.models.contract.declarations import Options
 
 
 class ParameterValues(SimpleNamespace):
-    """Values of the parameters of a model by their names, with an integer as `random_state`."""
+    """Values of the parameters of a model by their names, with an integer as `random_state`.
+
+    Fields of options objects are values as well, in place of the objects.
+    """
 
     def changed(self, **values: Any) -> ParameterValues:
         """Return these values with others in place of some."""
@@ -41,7 +45,8 @@ def check_integer(name: str, value: Any, least: int, most: int | None = None) ->
     if whole and value >= least and (most is None or value <= most):
         return
     bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
-    raise ParameterError(Setting(name) + f" is {value!r}; expected an integer {bounds}")
+    setting = name if isinstance(name, Setting) else Setting(name)
+    raise ParameterError(setting + f" is {value!r}; expected an integer {bounds}")
 
 
 MOST_WORKERS = 1024
@@ -128,6 +133,8 @@ def plain(value: Any) -> Any:
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
         return [plain(entry) for entry in value]
+    if isinstance(value, Options):
+        return plain(value.as_dict())
     if isinstance(value, CustomKernel):
         return repr(value)
     return value

@@ -9,7 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from bigtensor.models.contract.declarations import Parameter
+from bigtensor.models.contract.declarations import Parameter, options_classes
 
 MODELS = {
     "KernelMixture": "bigtensor.models.kernel_mixture.estimator",
@@ -58,7 +58,8 @@ def declared_parameters(name: str) -> tuple[Parameter, ...]:
 def parameter_texts(name: str) -> dict[str, str]:
     """Return the first sentence of the docstring's entry of every parameter of a model.
 
-    The docstring is read from the source, because importing a model takes a second.
+    Fields of options objects follow the parameters of the signature. Docstrings are read from the
+    source, because importing a model takes a second.
 
     Parameters
     ----------
@@ -66,11 +67,20 @@ def parameter_texts(name: str) -> dict[str, str]:
         One of `MODELS`.
     """
     folder, _, module = MODELS[name].rpartition(".")
+    texts = first_sentences(_docstring(folder, module, name))
+    for options in options_classes(declared_parameters(name)):
+        home, _, module = options.__module__.rpartition(".")
+        texts.update(first_sentences(_docstring(home, module, options.__name__)))
+    return texts
+
+
+def _docstring(folder: str, module: str, name: str) -> str:
+    """Return the docstring of a class from the source of its module, without importing it."""
     source = Path(import_module(folder).__path__[0], f"{module}.py")
     assert source.is_file(), f"{source} is missing; install bigtensor with its source files"
     for node in ast.parse(source.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ClassDef) and node.name == name:
-            return first_sentences(ast.get_docstring(node) or "")
+            return ast.get_docstring(node) or ""
     raise LookupError(f"{source} has no class {name}")
 
 

@@ -112,7 +112,7 @@ def _drive(
     checkpoint: Checkpoint | None,
     listeners: tuple[Listener, ...],
     missing: str,
-    smaller: Mapping[str, tuple[str, ...]],
+    smaller: Mapping[str, tuple[Setting, ...]],
 ) -> tuple[Any, Views, int]:
     """Run the passes that the script asks for; return its result, the last views, rows left out."""
     stamp, result, left_out = samples.stamp(), None, 0

@@ -1,6 +1,7 @@
 """Parameters of a kernel mixture, as users and the command line may set them."""
 
 from bigtensor.models.contract.declarations import Choice, Flag, Option, Parameter, Positive, Whole
+from bigtensor.models.kernel_mixture.options import SpectralOptions
 
 STARTS = ("auto", "spectral", "kmeans")
 BANDWIDTHS = ("auto", "gap", "cross-validation")
@@ -31,6 +32,7 @@ PARAMETERS = (
         Positive(words=("auto",)),
         Option(("--posterior-width",), none="none"),
         optional=True,
+        within=SpectralOptions,
     ),
     Parameter("bandwidth", "auto", Positive(words=BANDWIDTHS), Option(("--bandwidth",))),
     Parameter(
@@ -38,6 +40,7 @@ PARAMETERS = (
         "auto",
         Whole(least=1000, words=("auto", "all")),
         Option(("--moments-rows",)),
+        within=SpectralOptions,
     ),
     Parameter(
         "kernel",
@@ -49,19 +52,27 @@ PARAMETERS = (
             by_view=("gaussian", "laplace", "delta"),
         ),
     ),
-    Parameter("landmarks", "kmeans", Choice(LANDMARKS), Option(("--landmarks",))),
+    Parameter(
+        "landmarks", "kmeans", Choice(LANDMARKS), Option(("--landmarks",)), within=SpectralOptions
+    ),
     Parameter("views_share_components", False, Flag(), Option(("--shared-components",))),
     Parameter("view_groups", None, None),
     Parameter("max_iter", None, Whole(most=MOST_PASSES), Option(("--max-iter",))),
-    Parameter("decomposition", "jacobi", Choice(("jacobi", "power"))),
-    Parameter("landmark_tolerance", None, Positive(below=1)),
+    Parameter("decomposition", "jacobi", Choice(("jacobi", "power")), within=SpectralOptions),
+    Parameter("landmark_tolerance", None, Positive(below=1), within=SpectralOptions),
     Parameter(
-        "n_landmarks", 100, Whole(least=2, most=MOST_LANDMARKS), memory=("workspaces", "driver")
+        "n_landmarks",
+        100,
+        Whole(least=2, most=MOST_LANDMARKS),
+        memory=("workspaces", "driver"),
+        within=SpectralOptions,
     ),
-    Parameter("n_directions", None, Whole(), memory=("states",)),
-    Parameter("bins", None, Whole(least=16, most=MOST_BINS), memory=("states",)),
+    Parameter("n_directions", None, Whole(), memory=("states",), within=SpectralOptions),
+    Parameter(
+        "bins", None, Whole(least=16, most=MOST_BINS), memory=("states",), within=SpectralOptions
+    ),
     Parameter("pilot_rows", None, Whole(least=100), Option(("--pilot-rows",)), memory=("driver",)),
-    Parameter("feature_dtype", "float32", Choice(("float32", "float64"))),
+    Parameter("feature_dtype", "float32", Choice(("float32", "float64")), within=SpectralOptions),
 )
 """Parameters of this model alone.
 

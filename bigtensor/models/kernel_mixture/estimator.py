@@ -21,6 +21,7 @@ from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.kernel_mixture.description import (
     KernelMixtureDescription,
 )
+from bigtensor.models.kernel_mixture.options import SpectralOptions
 from bigtensor.models.kernel_mixture.parameter_checks import check_parameters, without_effect
 from bigtensor.models.kernel_mixture.planned_passes import planned_preparation, planned_refinement
 from bigtensor.models.kernel_mixture.script import (
@@ -87,13 +88,6 @@ class KernelMixture(MixtureAnswers):
         Initialisation of the EM iterations: ``"auto"`` is ``"kmeans"`` if components are merged
         into populations, and ``"spectral"`` otherwise. ``"kmeans"`` takes clusters of the pilot
         sample.
-    posterior_width : float or None, default "auto"
-        Smallest width of the densities behind labels and posterior probabilities, in multiples of
-        the scale of a feature inside the clusters of the pilot sample. It applies to views of one
-        measured feature. None uses the reported densities, which have a width of each component's
-        own. ``"auto"`` is None after a spectral initialisation, 1.25 after k-means, and 1 if
-        components are merged. Broad densities keep labels steady if components are no products of
-        views, as in cytometry.
     max_iter : int, optional
         Largest number of EM iterations over all rows, by default between 2 and 20. It is at least
         one. The default is 2 after a spectral initialisation (4 from half a million rows on), and 2
@@ -102,12 +96,6 @@ class KernelMixture(MixtureAnswers):
         million rows on, these iterations read a million rows spread over the data (4 iterations
         after an initialisation that is not doubtful), and 2 iterations over all rows follow. If
         components are merged, no iteration over all rows follows.
-    moments_rows : int or {"auto", "all"}, default "auto"
-        Rows of the moments of the spectral initialisation: ``"auto"`` is all rows of fewer than
-        four million, and a million rows spread over larger data. EM iterations over the same
-        million and over all rows follow. A doubtful initialisation is then compared with two others
-        by the likelihood. A number is the least number of rows. ``"all"`` sums all rows, and 4 EM
-        iterations over all rows follow. Rounds (`prepare`, `accumulate`, `solve`) use all rows.
     n_populations : int or "auto", optional
         Number of populations that many components are merged into and that labels stand for:
         ``"auto"`` is the most informative number on which two halves of the pilot sample agree.
@@ -124,29 +112,13 @@ class KernelMixture(MixtureAnswers):
         ``"mean_misclassification"`` takes the mean of the two, ``"quadratic_entropy"`` the fall of
         the quadratic entropy, and ``"overlap"`` the cosine of the posterior probabilities. With
         None components are never merged.
-    decomposition : {"jacobi", "power"}, default "jacobi"
-        Joint diagonalisation, or the robust tensor power method with deflation. Their results
-        differ little.
-    landmarks : {"kmeans", "kmeans++", "uniform", "cholesky"}, default "kmeans"
-        Landmarks of the kernel features: centres of clusters of the pilot sample, rows that seed
-        clusters, rows at random, or the pivots of a Cholesky decomposition. The decomposition is
-        incomplete and randomly pivoted (Chen, Epperly, Tropp and Webber 2023).
-    landmark_tolerance : float, optional
-        Relative trace error of the kernel matrix down to which landmarks are added.
-    n_landmarks : int, default 100
-        Number of landmarks of every view. With a tolerance it is the largest number.
-    n_directions : int, optional
-        Projected features of every group of views, between k and 3 k; 3 k, or 2 k from k = 20.
-    bins : int, optional
-        Bins of the histograms of views of one feature. By default 2048, and 512 from 50 components
-        on or below 2,000 rows.
     pilot_rows : int, optional
         Rows of the pilot sample, by default 20,000, and 50,000 with ``n_populations``. Bandwidths,
         landmarks and directions are chosen from the sample. Take more if the smallest component has
         fewer than a hundred rows in it.
-    feature_dtype : {"float32", "float64"}, default "float32"
-        Precision of kernel features, densities and posterior probabilities of rows. Sums over rows
-        are float64. With ``"float64"`` parameters agree to 1e-8 for any chunks of the data.
+    spectral : SpectralOptions, optional
+        Details of kernel features, moments and densities that seldom need a change. None stands for
+        the defaults of `SpectralOptions`.
     missing : {"raise", "omit"}, default "raise"
         Rule for rows with NaN or infinities: ``"raise"`` is an error, and ``"omit"`` leaves the
         rows out and counts them.
@@ -214,19 +186,11 @@ class KernelMixture(MixtureAnswers):
         bandwidth: float | str = "auto",
         views_share_components: bool = False,
         init: str = "auto",
-        posterior_width: float | str | None = "auto",
         max_iter: int | None = None,
-        moments_rows: int | str = "auto",
         n_populations: int | str | None = None,
         merging: str | None = "consensus",
-        decomposition: str = "jacobi",
-        landmarks: str = "kmeans",
-        landmark_tolerance: float | None = None,
-        n_landmarks: int = 100,
-        n_directions: int | None = None,
-        bins: int | None = None,
         pilot_rows: int | None = None,
-        feature_dtype: str = "float32",
+        spectral: SpectralOptions | None = None,
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",
@@ -240,19 +204,11 @@ class KernelMixture(MixtureAnswers):
         self.bandwidth = bandwidth
         self.views_share_components = views_share_components
         self.init = init
-        self.posterior_width = posterior_width
         self.max_iter = max_iter
-        self.moments_rows = moments_rows
         self.n_populations = n_populations
         self.merging = merging
-        self.decomposition = decomposition
-        self.landmarks = landmarks
-        self.landmark_tolerance = landmark_tolerance
-        self.n_landmarks = n_landmarks
-        self.n_directions = n_directions
-        self.bins = bins
         self.pilot_rows = pilot_rows
-        self.feature_dtype = feature_dtype
+        self.spectral = spectral
         self.missing = missing
         self.weights = weights
         self.sample_dim = sample_dim

@@ -8,6 +8,7 @@ from bigtensor.errors import Message, ParameterError, Setting
 from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.features.kernels.kernel import KERNELS
 from bigtensor.models.contract.parameters import ParameterValues, check_integer
+from bigtensor.models.kernel_mixture.options import SpectralOptions
 from bigtensor.models.kernel_mixture.settings import DELTA, start_of
 
 
@@ -55,7 +56,7 @@ def _check_against_components(parameters: ParameterValues, k: int) -> None:
     if parameters.pilot_rows is not None:
         check_integer("pilot_rows", parameters.pilot_rows, max(100, k))
     if parameters.n_directions is not None:
-        check_integer("n_directions", parameters.n_directions, k, 3 * k)
+        check_integer(SpectralOptions.setting("n_directions"), parameters.n_directions, k, 3 * k)
     if parameters.n_populations not in (None, "auto") and int(parameters.n_populations) > k:
         raise ParameterError(
             Setting("n_populations")

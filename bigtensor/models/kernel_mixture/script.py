@@ -24,13 +24,13 @@ from bigtensor.models.kernel_mixture.choices.components import (
     with_counted_components,
     with_populations_if_dependent,
 )
-from bigtensor.models.kernel_mixture.choices.populations import find_populations
-from bigtensor.models.kernel_mixture.constant_features import (
+from bigtensor.models.kernel_mixture.choices.constant_features import (
     LeftOut,
     described,
     varying_columns,
     without_constant_features,
 )
+from bigtensor.models.kernel_mixture.choices.populations import find_populations
 from bigtensor.models.kernel_mixture.embedded_view import EmbeddedView
 from bigtensor.models.kernel_mixture.groups import OtherView
 from bigtensor.models.kernel_mixture.held_out import score_pilot

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bigtensor.errors import Setting
 from bigtensor.models.kernel_mixture.groups import Groups
+from bigtensor.models.kernel_mixture.options import SpectralOptions
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import Stage
 from bigtensor.statistics.base import Pass
@@ -124,9 +124,10 @@ def moments_windows(settings: Settings, rows: int) -> tuple[tuple[int, int], ...
 def moments_reason(settings: Settings, *, windowed: bool) -> str:
     """Return why the moments were summed over their rows, for the diagnostics."""
     if settings.moments_rows == "all":
-        return Setting("moments_rows", "all")
+        return SpectralOptions.setting("moments_rows", "all")
     if settings.moments_rows != "auto":
-        return Setting("moments_rows", settings.moments_rows) + ", in whole windows"
+        setting = SpectralOptions.setting("moments_rows", settings.moments_rows)
+        return setting + ", in whole windows"
     if windowed:
         return "EM iterations over these rows and over all rows follow"
     return f"all rows, because there are less than {4 * SETTLING_ROWS:,}"

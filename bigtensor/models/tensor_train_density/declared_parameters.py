@@ -1,6 +1,7 @@
 """Parameters of a tensor-train density, as users and the command line may set them."""
 
 from bigtensor.models.contract.declarations import Choice, Option, Parameter, Positive, Whole
+from bigtensor.models.tensor_train_density.options import TensorTrainOptions
 
 COORDINATES = ("queries", "density", "z", "ns", "pca", "ns-pca", "zca", "ns-zca")
 
@@ -25,13 +26,20 @@ PARAMETERS = (
     Parameter("method", "likelihood", Choice(METHODS), Option(("--method",))),
     Parameter("structure", "chain", Choice(STRUCTURES), Option(("--structure",))),
     Parameter("widths", "auto", None),
-    Parameter("least_width", "auto", Positive(words=("auto",)), Option(("--least-width",))),
+    Parameter(
+        "least_width",
+        "auto",
+        Positive(words=("auto",)),
+        Option(("--least-width",)),
+        within=TensorTrainOptions,
+    ),
     Parameter(
         "n_trains",
         "auto",
         Whole(most=MOST_TRAINS, words=("auto",)),
         Option(("--trains",)),
         memory=("states", "driver"),
+        within=TensorTrainOptions,
     ),
     Parameter("max_iter", 4, Whole(1, MOST_PASSES), Option(("--max-iter",))),
     Parameter(

@@ -17,6 +17,7 @@ from bigtensor.models.contract.script import FitSteps
 from bigtensor.models.tensor_train_density.declared_parameters import PARAMETERS
 from bigtensor.models.tensor_train_density.description import TrainDescription
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
+from bigtensor.models.tensor_train_density.options import TensorTrainOptions
 from bigtensor.models.tensor_train_density.planned_passes import (
     planned_preparation,
     planned_refinement,
@@ -80,13 +81,6 @@ class TensorTrainDensity(DensityAnswers):
         leaves are the variables in the order of the chain.
     widths : sequence of float or "auto", default "auto"
         Standard deviations of the bumps, in standard deviations of the coordinates.
-    least_width : float or "auto", default "auto"
-        Smallest standard deviation of the bumps that densities are sums of, in standard deviations
-        of the variables, by default limited by ties in the data alone. Bumps are then not narrower
-        than the distance of neighbouring values.
-    n_trains : int or "auto", default "auto"
-        Number of tensor trains from different initialisations, whose average is the density, by
-        default 3 up to 20,000 rows and 1 beyond.
     views : mapping of str to feature names or columns, optional
         The features to use, in any number of views. By default every feature.
     max_iter : int, default 4
@@ -94,6 +88,9 @@ class TensorTrainDensity(DensityAnswers):
         sample. They end when rows that are held out gain no more.
     pilot_rows : int, default 20000
         Rows of the pilot sample, in which coordinates, widths, rank and steps are chosen.
+    trains : TensorTrainOptions, optional
+        Number of tensor trains and least width of their bumps. None stands for the defaults of
+        `TensorTrainOptions`.
     missing : {"marginalise", "raise", "omit"}, default "marginalise"
         Rule for missing entries: ``"marginalise"`` sums over them, ``"raise"`` is an error, and
         ``"omit"`` leaves their rows out.
@@ -164,11 +161,10 @@ class TensorTrainDensity(DensityAnswers):
         method: str = "likelihood",
         structure: str = "chain",
         widths: Any = "auto",
-        least_width: float | str = "auto",
-        n_trains: int | str = "auto",
         views: Any = None,
         max_iter: int = 4,
         pilot_rows: int = 20_000,
+        trains: TensorTrainOptions | None = None,
         missing: str = "marginalise",
         weights: str = "counts",
         sample_dim: str = "sample",
@@ -179,11 +175,10 @@ class TensorTrainDensity(DensityAnswers):
         self.method = method
         self.structure = structure
         self.widths = widths
-        self.least_width = least_width
-        self.n_trains = n_trains
         self.views = views
         self.max_iter = max_iter
         self.pilot_rows = pilot_rows
+        self.trains = trains
         self.missing = missing
         self.weights = weights
         self.sample_dim = sample_dim

@@ -8,6 +8,7 @@ from bigtensor.errors import ConditioningWarning, ConstantFeatureWarning, Messag
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.pilot.outliers import sample_outliers
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
+from bigtensor.models.tensor_train_density.options import TensorTrainOptions
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 from bigtensor.models.tensor_train_density.solution import TrainDensity
 from bigtensor.models.words.faults import Fault
@@ -81,7 +82,7 @@ def _repeated(names: list[str]) -> list[Fault]:
             ConditioningWarning,
             f"One value has more than a third of the entries of {', '.join(names)}. The density "
             "there is as large as the narrowest bump allows: it compares rows with each other, not "
-            "with other models; " + Setting("least_width") + " limits it.",
+            "with other models; " + TensorTrainOptions.setting("least_width") + " limits it.",
         )
     ]
 

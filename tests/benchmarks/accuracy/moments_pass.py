@@ -7,7 +7,7 @@ from statistics import median
 
 import numpy as np
 
-from bigtensor import KernelMixture
+from bigtensor import KernelMixture, SpectralOptions
 from bigtensor.data.opening import open_samples
 from bigtensor.data.simulate import kernel_mixture
 from bigtensor.engine.blas import single_blas_thread
@@ -66,7 +66,9 @@ def rate_row(rows: int, repeats: int = 3, bound: float = 0.15) -> Row:
     """
     values = kernel_mixture(rows, COMPONENTS, random_state=3)["X"].to_numpy().astype(np.float32)
     samples = open_samples(values)
-    model = KernelMixture(COMPONENTS, n_landmarks=LANDMARKS, n_directions=DIRECTIONS)
+    model = KernelMixture(
+        COMPONENTS, spectral=SpectralOptions(n_landmarks=LANDMARKS, n_directions=DIRECTIONS)
+    )
     statistic = Checked(statistic_of(model, samples, "moments"))
     gemm, passes = [], []
     with single_blas_thread():

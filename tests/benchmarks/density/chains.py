@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 
-from bigtensor import TensorTrainDensity, simulate
+from bigtensor import TensorTrainDensity, TensorTrainOptions, simulate
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import Workspace
 from tests.benchmarks.density.peers import gaussian_mixture, kernel_density
@@ -72,11 +72,15 @@ def orders(models: int) -> list[Row]:
     for seed in range(models):
         truth, X, test = drawn(16, 4, 0.75, 2000, seed)
         for rank in (4, 8, 12):
-            model = TensorTrainDensity(rank, coordinates="z", n_trains=1).fit(X)
+            model = TensorTrainDensity(
+                rank, coordinates="z", trains=TensorTrainOptions(n_trains=1)
+            ).fit(X)
             learned = excess(truth, test, model.score_samples(test))
             shuffled = np.random.default_rng(seed).permutation(16)
             # the same rows with their variables in another order
-            other = TensorTrainDensity(rank, coordinates="z", n_trains=1).fit(X[:, shuffled])
+            other = TensorTrainDensity(
+                rank, coordinates="z", trains=TensorTrainOptions(n_trains=1)
+            ).fit(X[:, shuffled])
             permuted = excess(truth, test, other.score_samples(test[:, shuffled]))
             in_order = [int(name[1:]) for name in model.order_] in (
                 list(range(16)),
@@ -126,7 +130,9 @@ def many_rows(models: int, rows_of: int = 1_000_000) -> list[Row]:
 def speed() -> list[Row]:
     """Return the time of a pass for a row of ten variables, rank 8, beside products of matrices."""
     _, X, _ = drawn(10, 4, 0.7, 200_000, 0)
-    model = TensorTrainDensity(8, coordinates="z", widths=(0.26,), n_trains=1).fit(X[:20_000])
+    model = TensorTrainDensity(
+        8, coordinates="z", widths=(0.26,), trains=TensorTrainOptions(n_trains=1)
+    ).fit(X[:20_000])
     sums = model.solution_.counts(0, 0)
     rows = []
     for dtype in (np.float32, np.float64):

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor import TensorTrainDensity
+from bigtensor import TensorTrainDensity, TensorTrainOptions
 from bigtensor.features.modes import FEW_SYMBOLS
 from tests.benchmarks.density.peers import FLOOR, PEERS
 from tests.benchmarks.tables import Row
@@ -21,8 +21,12 @@ SETS = ("australian", "bupa", "heart_statlog", "ionosphere", "sonar", "wpbc")
 FOLDS = 10
 
 OURS = {
-    "train": lambda: TensorTrainDensity(coordinates="density", least_width=FLOOR),
-    "train, queries": lambda: TensorTrainDensity(coordinates="queries", least_width=FLOOR),
+    "train": lambda: TensorTrainDensity(
+        coordinates="density", trains=TensorTrainOptions(least_width=FLOOR)
+    ),
+    "train, queries": lambda: TensorTrainDensity(
+        coordinates="queries", trains=TensorTrainOptions(least_width=FLOOR)
+    ),
 }
 
 

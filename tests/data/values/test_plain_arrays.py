@@ -8,11 +8,11 @@ import pytest
 import xarray as xr
 import zarr
 
-from bigtensor import KernelMixture
+from bigtensor import KernelMixture, SpectralOptions
 from bigtensor.data.opening import open_samples
 from bigtensor.errors import DataError, MissingValueError, MissingValueWarning
 
-SMALL = {"n_landmarks": 20, "bins": 64, "pilot_rows": 300, "max_iter": 1}
+SMALL = {"spectral": SpectralOptions(n_landmarks=20, bins=64), "pilot_rows": 300, "max_iter": 1}
 
 
 @pytest.fixture(scope="module")

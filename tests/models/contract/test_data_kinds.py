@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
-from bigtensor import KernelMixture
+from bigtensor import KernelMixture, SpectralOptions
 from bigtensor.data.opening import open_samples
 from bigtensor.errors import DataError
 from bigtensor.models.contract.data_kinds import Data
@@ -24,7 +24,9 @@ CODES = xr.DataArray(
 
 @pytest.fixture(scope="module")
 def model() -> KernelMixture:
-    return KernelMixture(2, n_landmarks=20, init="kmeans", random_state=0).fit(VALUES)
+    return KernelMixture(
+        2, spectral=SpectralOptions(n_landmarks=20), init="kmeans", random_state=0
+    ).fit(VALUES)
 
 
 def test_kernel_mixture__refuses_codes_in_every_call(model: KernelMixture, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import threadpoolctl
 
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.models.contract import driver_threads
 from bigtensor.models.contract.driver_threads import map_on_threads
 
@@ -66,7 +66,12 @@ def test_blas__has_one_thread_meanwhile():
 @pytest.mark.parametrize("threads", [1, 4])
 def test_populations__do_not_depend_on_the_number_of_threads(monkeypatch, threads):
     cells = simulate.correlated_cells(4000, [4, 3, 2, 1], outliers=5, random_state=4)
-    options = {"n_components": 40, "n_populations": "auto", "bins": 256, "random_state": 0}
+    options = {
+        "spectral": SpectralOptions(bins=256),
+        "n_components": 40,
+        "n_populations": "auto",
+        "random_state": 0,
+    }
     expected = KernelMixture(**options).fit(cells)
     monkeypatch.setattr(driver_threads, "_processors", lambda: threads)
     model = KernelMixture(**options).fit(cells)

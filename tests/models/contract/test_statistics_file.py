@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bigtensor
-from bigtensor import KernelMixture, Statistics
+from bigtensor import KernelMixture, SpectralOptions, Statistics
 from bigtensor.errors import ModelFileError, OutputError, StatisticsError
 from bigtensor.models.contract.statistics_file import Part, joined
 
@@ -148,7 +148,10 @@ def test_sums__of_disjoint_rows_are_those_of_a_direct_formula(tmp_path):
     rng = np.random.default_rng(5)
     rows = rng.normal(size=(500, 3)) + rng.choice(3, size=500)[:, None] * 4.0
     model = KernelMixture(
-        2, n_landmarks=12, pilot_rows=500, feature_dtype="float64", random_state=1
+        2,
+        spectral=SpectralOptions(n_landmarks=12, feature_dtype="float64"),
+        pilot_rows=500,
+        random_state=1,
     ).prepare(rows)
     cuts = (0, 37, 37, 500)
     paths = [

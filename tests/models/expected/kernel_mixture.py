@@ -7,10 +7,15 @@ from typing import Any
 import numpy as np
 
 import bigtensor
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from tests.models.expected.expected_fit import ExpectedFit
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
-SMALL = {"n_landmarks": 40, "bins": 512, "pilot_rows": 2000, "random_state": 0}
+SMALL = {
+    "spectral": SpectralOptions(n_landmarks=40, bins=512),
+    "pilot_rows": 2000,
+    "random_state": 0,
+}
 
 
 def rows(count: int = 4000) -> np.ndarray:
@@ -55,7 +60,7 @@ def weighted_rows_with_holes() -> tuple[np.ndarray, np.ndarray]:
 def in_rounds() -> KernelMixture:
     """Prepare, accumulate two parts, merge, solve; then a posterior round."""
     values = rows()
-    model = KernelMixture(3, feature_dtype="float64", **SMALL).prepare(values)
+    model = KernelMixture(3, **mixture_parameters(SMALL, feature_dtype="float64")).prepare(values)
     for _ in range(2):
         parts = [model.accumulate(part) for part in (values[:1500], values[1500:])]
         model.solve(bigtensor.merge(parts))
@@ -63,7 +68,9 @@ def in_rounds() -> KernelMixture:
 
 
 def _plain(**parameters: Any) -> Callable[[], KernelMixture]:
-    return lambda: KernelMixture(**{"n_components": 3, **SMALL, **parameters}).fit(rows())
+    return lambda: KernelMixture(
+        **mixture_parameters({"n_components": 3, **SMALL}, **parameters)
+    ).fit(rows())
 
 
 def _with_holes() -> KernelMixture:
@@ -85,11 +92,11 @@ _MODELS: dict[str, Callable[[], KernelMixture]] = {
     "groups": _plain(view_groups=[["x0"], ["x1", "x2"], ["x4"]], feature_dtype="float64"),
     "cross-validated bandwidth": _plain(bandwidth="cross-validation", feature_dtype="float64"),
     "shared components": lambda: KernelMixture(
-        3, views_share_components=True, feature_dtype="float64", **SMALL
+        3, views_share_components=True, **mixture_parameters(SMALL, feature_dtype="float64")
     ).fit(simulated(symmetric=True)),
-    "categories": lambda: KernelMixture(2, kernel="delta", feature_dtype="float64", **SMALL).fit(
-        codes()
-    ),
+    "categories": lambda: KernelMixture(
+        2, kernel="delta", **mixture_parameters(SMALL, feature_dtype="float64")
+    ).fit(codes()),
     "weights and missing values": _with_holes,
     "counted components": lambda: KernelMixture(**SMALL).fit(simulated()),
     "populations in float64": _plain(n_components="auto", n_populations=3, feature_dtype="float64"),

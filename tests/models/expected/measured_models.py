@@ -13,6 +13,7 @@ from bigtensor import (
     LinearMixture,
     SparseICA,
     TensorTrainDensity,
+    TensorTrainOptions,
     simulate,
 )
 from tests.models.expected.expected_fit import JUDGED_ROWS, ExpectedFit, numbers_of
@@ -86,7 +87,9 @@ def train(*arguments: Any, **parameters: Any) -> dict[str, Any]:
 
 
 def averaged_trains(**parameters: Any) -> ExpectedFit:
-    return ExpectedFit(partial(train, 2, widths=[0.5, 1.2], n_trains=2, **parameters))
+    return ExpectedFit(
+        partial(train, 2, widths=[0.5, 1.2], trains=TensorTrainOptions(n_trains=2), **parameters)
+    )
 
 
 VIEWS = {"a": [0, 1, 2, 3], "b": [4, 5, 6, 7], "c": [8, 9, 10, 11]}

@@ -10,6 +10,7 @@ from scipy.stats import norm
 from sklearn.metrics import adjusted_rand_score
 
 from bigtensor import KernelMixture, simulate
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
 
 def matching(fitted: np.ndarray, truth: np.ndarray) -> np.ndarray:
@@ -48,7 +49,9 @@ def test_labels__recover_the_components(start, symmetric, small):
 @pytest.mark.parametrize("decomposition", ["jacobi", "power"])
 @pytest.mark.parametrize("landmarks", ["kmeans", "uniform"])
 def test_labels__are_recovered_by_every_choice(data, small, decomposition, landmarks):
-    fitted = KernelMixture(3, decomposition=decomposition, landmarks=landmarks, **small).fit(data)
+    fitted = KernelMixture(
+        3, **mixture_parameters(small, decomposition=decomposition, landmarks=landmarks)
+    ).fit(data)
     assert adjusted_rand_score(data["label"], fitted.predict(data)) > 0.9
 
 
@@ -86,7 +89,7 @@ def test_probabilities__are_those_of_the_densities(model, data):
 
 
 def test_score_samples__is_the_log_of_the_mixture_of_products(small, data):
-    model = KernelMixture(3, feature_dtype="float64", **small).fit(data)
+    model = KernelMixture(3, **mixture_parameters(small, feature_dtype="float64")).fit(data)
     rows = data["X"].to_numpy()
     inside = within_grid(model, rows)
     assert inside.mean() > 0.995
@@ -260,7 +263,9 @@ def test_weight_variable__of_a_dataset_is_used(data, small):
 
 
 def test_posterior_passes__raise_the_likelihood(data, small):
-    model = KernelMixture(3, init="kmeans", posterior_width=None, max_iter=8, **small)
+    model = KernelMixture(
+        3, init="kmeans", max_iter=8, **mixture_parameters(small, posterior_width=None)
+    )
     fitted = model.fit(data)
     likelihoods = fitted.diagnostics_["mean_log_likelihood"]
     assert len(likelihoods) <= 8
@@ -268,7 +273,7 @@ def test_posterior_passes__raise_the_likelihood(data, small):
 
 
 def test_numpy_integers__are_integers(data, small):
-    settings = {**small, "random_state": np.int32(0), "n_landmarks": np.int16(40)}
+    settings = mixture_parameters(small, random_state=np.int32(0), n_landmarks=np.int16(40))
     fitted = KernelMixture(np.int64(3), **settings).fit(data)
     assert_array_equal(fitted.weights_, KernelMixture(3, **small).fit(data).weights_)
 

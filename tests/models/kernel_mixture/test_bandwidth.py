@@ -8,11 +8,12 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 import bigtensor
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.errors import ParameterError
 from bigtensor.models.kernel_mixture.choices import bandwidth
 from bigtensor.models.kernel_mixture.choices.bandwidth import FACTORS, FOLDS
 from bigtensor.models.kernel_mixture.groups import SampleFeatures
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
 WIDE_VIEWS = {"a": [0], "b": [1, 2], "c": [4, 3]}
 
@@ -39,7 +40,7 @@ def planned(data, small):
     """Fit with a choice, and check that the plan foresaw every pass."""
 
     def fitted(rows=data, **settings):
-        model = KernelMixture(3, **small | settings)
+        model = KernelMixture(3, **mixture_parameters(small, **settings))
         plan = model.plan(rows)
         model.fit(rows)
         found = [re.sub(r" \d+$", "", entry["name"]) for entry in model.diagnostics_["passes"]]
@@ -122,7 +123,9 @@ def test_cross_validation__chooses_the_best_held_out_likelihood(planned):
 @pytest.mark.slow
 def test_cross_validation__does_not_depend_on_the_chunks(many, small):
     fits = [
-        KernelMixture(3, bandwidth="cross-validation", **small | {"feature_dtype": "float64"})
+        KernelMixture(
+            3, bandwidth="cross-validation", **mixture_parameters(small, feature_dtype="float64")
+        )
         for _ in range(2)
     ]
     for model, rows in zip(fits, (many, many.chunk(sample=7_919)), strict=True):
@@ -171,7 +174,7 @@ def test_choice__is_kept_with_the_model(data, planned, tmp_path):
 
 
 def test_rounds__are_prepared_with_the_chosen_bandwidth(data, small):
-    settings = small | {"feature_dtype": "float64"}
+    settings = mixture_parameters(small, feature_dtype="float64")
     fitted = KernelMixture(3, bandwidth="cross-validation", **settings).fit(data)
     rounds = KernelMixture(3, bandwidth="cross-validation", **settings).prepare(data)
     assert choice(rounds) == choice(fitted)
@@ -197,7 +200,9 @@ def held_out(data, monkeypatch, *, leaks: bool) -> dict:
         patched.setattr(bandwidth, "FACTORS", LEAK_FACTORS)
         if leaks:
             patched.setattr(SampleFeatures, "projected", from_all_rows)
-        model = KernelMixture(4, bandwidth="cross-validation", bins=1024, random_state=0)
+        model = KernelMixture(
+            4, bandwidth="cross-validation", spectral=SpectralOptions(bins=1024), random_state=0
+        )
         return choice(model.prepare(data))
 
 
@@ -214,7 +219,9 @@ def test_cross_validation__does_not_leak_the_held_out_rows_into_the_directions(m
     for seed in (1, 2, 3):
         both = simulate.kernel_mixture(12_000, 4, random_state=1000 * seed + 4)
         data, fresh = both.isel(sample=slice(2000)), both.isel(sample=slice(2000, None))
-        narrow = KernelMixture(4, bandwidth=LEAK_FACTORS[0], bins=1024, random_state=0)
+        narrow = KernelMixture(
+            4, bandwidth=LEAK_FACTORS[0], spectral=SpectralOptions(bins=1024), random_state=0
+        )
         narrow.prepare(data)
         truth = narrow.solve(narrow.accumulate(data)).score(fresh)
         for leaks in (False, True):

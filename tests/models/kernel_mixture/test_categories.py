@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from bigtensor import KernelMixture
+from bigtensor import KernelMixture, SpectralOptions
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -18,5 +18,7 @@ def test_categories__are_as_good_as_the_truth_in_every_precision(seed, feature_d
     joint = np.log([0.4, 0.3, 0.3]) + sum(np.log(shares)[code] for code in codes)
     best = adjusted_rand_score(label, joint.argmax(axis=1))
     rows = np.column_stack(codes).astype(float)
-    model = KernelMixture(3, kernel="delta", feature_dtype=feature_dtype, random_state=0)
+    model = KernelMixture(
+        3, kernel="delta", spectral=SpectralOptions(feature_dtype=feature_dtype), random_state=0
+    )
     assert adjusted_rand_score(label, model.fit_predict(rows)) > best - 0.03

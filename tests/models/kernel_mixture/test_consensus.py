@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 import bigtensor
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.errors import NoPopulationsError
 from bigtensor.models.contract import driver_threads
 from bigtensor.models.kernel_mixture.choices import populations, replicates
@@ -141,7 +141,12 @@ def test_saved_model__can_be_cut_automatically(fresh, fitted, cells, tmp_path):
     assert again.diagnostics_["population_count"] == fitted.diagnostics_["population_count"]
 
 
-SMALL = {"n_components": 60, "n_populations": "auto", "bins": 256, "pilot_rows": 6000}
+SMALL = {
+    "spectral": SpectralOptions(bins=256),
+    "n_components": 60,
+    "n_populations": "auto",
+    "pilot_rows": 6000,
+}
 
 
 @pytest.fixture(scope="module")
@@ -183,7 +188,12 @@ def test_rows_given_twice__make_the_same_populations(few, of_few):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 def test_merging_none__never_merges(few):
-    small = {"bins": 128, "pilot_rows": 2000, "random_state": 0, "max_iter": 2}
+    small = {
+        "spectral": SpectralOptions(bins=128),
+        "pilot_rows": 2000,
+        "random_state": 0,
+        "max_iter": 2,
+    }
     for components in (8, "auto"):
         model = KernelMixture(components, merging=None, **small).fit(few)
         assert not hasattr(model, "population_weights_")

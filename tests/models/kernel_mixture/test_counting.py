@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.data.opening import open_samples
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.reduce import run_pass
@@ -15,14 +15,15 @@ from bigtensor.models.kernel_mixture.choices.components import with_counted_comp
 from bigtensor.models.kernel_mixture.settings import MOST_COUNTED
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.validity import Checked
+from tests.models.kernel_mixture.parameters import mixture_parameters
 from tests.models.scripts import settings_of, sizes_of
 
-COUNTED = {"max_iter": 1, "bins": 256, "random_state": 0}
+COUNTED = {"spectral": SpectralOptions(bins=256), "max_iter": 1, "random_state": 0}
 
 
 def settings_for(rows: np.ndarray, **parameters):
     """Return the settings of a model that counts its components, for these rows."""
-    model = KernelMixture(**{"random_state": 0, **parameters})
+    model = KernelMixture(**mixture_parameters({"random_state": 0}, **parameters))
     return settings_of(model, shape_of(open_samples(rows, model.views)))
 
 
@@ -61,7 +62,9 @@ def test_count__of_independent_views_is_one(seed):
 @pytest.mark.parametrize("n_components", [2, 3])
 def test_count__of_two_views_after_k_means(n_components):
     data = simulate.kernel_mixture(3000, n_components, views=2, random_state=7003)
-    model = KernelMixture(init="kmeans", posterior_width=None, **COUNTED).fit(data)
+    model = KernelMixture(init="kmeans", **mixture_parameters(COUNTED, posterior_width=None)).fit(
+        data
+    )
     assert len(model.weights_) == n_components
     found = model.diagnostics_["component_count"]
     assert len(found["null"]) == 2
@@ -137,7 +140,9 @@ def test_given_count__is_not_counted(model, data):
 
 @pytest.mark.parametrize("parameters", [{}, {"n_directions": 6}, {"init": "kmeans"}])
 def test_plan__bounds_what_is_read_once_the_components_are_counted(data, parameters):
-    model = KernelMixture(**{**COUNTED, "n_landmarks": 40, "pilot_rows": 2000, **parameters})
+    model = KernelMixture(
+        **mixture_parameters({**COUNTED, "n_landmarks": 40, "pilot_rows": 2000}, **parameters)
+    )
     samples = open_samples(data, None)
     shape = shape_of(samples)
     planned = {size.name.split(",")[0]: size for size in sizes_of(model, shape)}
@@ -169,7 +174,7 @@ def recorded(script, samples):
 
 def test_directions__are_as_many_as_asked_for(data, small):
     for directions in (3, 6, 9):
-        model = KernelMixture(n_directions=directions, **small).fit(data)
+        model = KernelMixture(**mixture_parameters(small, n_directions=directions)).fit(data)
         assert len(model.weights_) == 3
     with pytest.raises(IdentifiabilityError, match=r"at most 2 components, but 3 "):
-        KernelMixture(n_directions=2, **small).fit(data)
+        KernelMixture(**mixture_parameters(small, n_directions=2)).fit(data)

@@ -5,10 +5,10 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.optimize import linear_sum_assignment
 
-from bigtensor import KernelMixture
+from bigtensor import KernelMixture, SpectralOptions
 from bigtensor.statistics.row_keys import row_keys
 
-PRECISE = {"feature_dtype": "float64", "bins": 512, "random_state": 0}
+PRECISE = {"spectral": SpectralOptions(feature_dtype="float64", bins=512), "random_state": 0}
 
 
 def discrete_mixture(seed: int, rows: int, weights: np.ndarray, categories: tuple[int, ...]):

@@ -17,6 +17,7 @@ from bigtensor.errors import (
     StoreReadError,
     ViewError,
 )
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def make(small):
     """Return a function that makes a model of three components."""
 
     def made(n_components=3, **parameters):
-        return KernelMixture(n_components, **{**small, **parameters})
+        return KernelMixture(n_components, **mixture_parameters(small, **parameters))
 
     return made
 
@@ -42,23 +43,23 @@ def make(small):
         ({"n_components": True}, "n_components is True; .* integer"),
         ({"init": "random"}, "init is 'random'; .* auto, spectral"),
         ({"init": None}, "init is None; expected one of"),
-        ({"decomposition": "cp"}, "decomposition is 'cp'; .* jacobi, power"),
-        ({"landmarks": 50}, "landmarks is 50; .*, uniform, cholesky"),
-        ({"n_landmarks": 1}, "n_landmarks is 1; .* from 2 to 65536"),
-        ({"n_landmarks": 2**40}, "n_landmarks is 1099511627776; .* from 2"),
+        ({"decomposition": "cp"}, "decomposition in .* is 'cp'; .* jacobi, power"),
+        ({"landmarks": 50}, "landmarks in .* is 50; .*, uniform, cholesky"),
+        ({"n_landmarks": 1}, "n_landmarks in .* is 1; .* from 2 to 65536"),
+        ({"n_landmarks": 2**40}, "n_landmarks in .* is 1099511627776; .* from 2"),
         ({"n_components": float("nan")}, "n_components is nan; .* integer"),
         ({"n_components": "3"}, "n_components is '3'; .* integer"),
-        ({"n_directions": 2}, "n_directions is 2; .* from 3 to 9"),
-        ({"n_directions": 10}, "n_directions is 10; .* from 3 to 9"),
+        ({"n_directions": 2}, "n_directions in .* is 2; .* from 3 to 9"),
+        ({"n_directions": 10}, "n_directions in .* is 10; .* from 3 to 9"),
         ({"max_iter": 0}, "max_iter is 0; .* from 1 to"),
         (
             {"max_iter": 2**40},
             "max_iter is 1099511627776; expected",
         ),
-        ({"bins": 8}, "bins is 8; .* from 16 to 1048576"),
-        ({"bins": 2**40}, "bins is 1099511627776; .* to 1048576"),
+        ({"bins": 8}, "bins in .* is 8; .* from 16 to 1048576"),
+        ({"bins": 2**40}, "bins in .* is 1099511627776; .* to 1048576"),
         ({"pilot_rows": 50}, "pilot_rows is 50; .* at least 100"),
-        ({"feature_dtype": "float16"}, "feature_dtype is 'float16'; .* one of"),
+        ({"feature_dtype": "float16"}, "feature_dtype in .* is 'float16'; .* one of"),
         ({"missing": "drop"}, "missing is 'drop'; .* raise, omit"),
         ({"sample_dim": None}, "sample_dim is None; .* a dimension"),
         ({"random_state": -1}, "random_state is -1; .* at least 0"),

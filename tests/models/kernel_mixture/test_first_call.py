@@ -7,11 +7,11 @@ from click.testing import CliRunner
 from numpy.testing import assert_array_equal
 
 import bigtensor
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.cli import main
 from bigtensor.data.stores.layout import SampleStoreWriter
 
-QUICK = {"bins": 256, "pilot_rows": 4000, "random_state": 0}
+QUICK = {"spectral": SpectralOptions(bins=256), "pilot_rows": 4000, "random_state": 0}
 MARKERS = [f"CD{number}" for number in (3, 4, 8, 19, 45, 56, 14, 16)]
 FEATURES = ["FSC-A", *MARKERS, "Time"]
 ARCSINH = {"name": "arcsinh", "cofactor": 150, "untransformed": ["FSC-A", "Time"]}

@@ -11,7 +11,7 @@ from scipy.special import expit
 from scipy.stats import norm
 
 import bigtensor
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.multiview.regression import regress_embeddings
@@ -25,6 +25,7 @@ from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.store import pack, unpack
 from tests.benchmarks.accuracy.truth import Truth
 from tests.benchmarks.preparations import statistic_of
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
 NAMES = [f"view{place}" for place in range(1, 7)]
 SINGLE = [[name] for name in NAMES[:3]]
@@ -84,7 +85,9 @@ def test_views_left_out__are_regressed_as_well_as_those_in_groups(rows, separati
     truth = Truth.of(data)
     starts = {}
     for name, groups in (("regressed", SINGLE), ("grouped", PAIRS)):
-        model = KernelMixture(3, view_groups=groups, bins=512, random_state=0)
+        model = KernelMixture(
+            3, view_groups=groups, spectral=SpectralOptions(bins=512), random_state=0
+        )
         mixture = start_of(model, data)
         densities = densities_of(mixture, truth)
         starts[name] = (
@@ -128,7 +131,7 @@ def mixed_model(**parameters) -> KernelMixture:
         views=KINDS,
         kernel={"code": "delta"},
         view_groups=[["a"], ["b"], ["c"]],
-        **{"bins": 512, "pilot_rows": 2000, "random_state": 0, **parameters},
+        **mixture_parameters({"bins": 512, "pilot_rows": 2000, "random_state": 0}, **parameters),
     )
 
 

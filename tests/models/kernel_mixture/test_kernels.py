@@ -7,13 +7,14 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.metrics import adjusted_rand_score
 
 import bigtensor
-from bigtensor import KernelMixture
+from bigtensor import KernelMixture, SpectralOptions
 from bigtensor.errors import DataError, ParameterError, ViewError
 from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.models.kernel_mixture.view_functions import KernelExpansion
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
 PAIRS = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
-PRECISE = {"feature_dtype": "float64", "bins": 512, "random_state": 0}
+PRECISE = {"spectral": SpectralOptions(feature_dtype="float64", bins=512), "random_state": 0}
 
 
 @pytest.fixture(scope="module")
@@ -134,7 +135,7 @@ def test_mixed_views__recover_the_components(mixed, start):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_mixed_views__answer_bit_for_bit_after_loading(mixed, tmp_path, dtype):
     data = mixed[0]
-    settings = PRECISE | {"feature_dtype": dtype, "n_landmarks": 30}
+    settings = mixture_parameters(PRECISE, feature_dtype=dtype, n_landmarks=30)
     model = KernelMixture(3, views=MIXED_VIEWS, kernel=MIXED_KERNELS, **settings).fit(data)
     loaded = bigtensor.load(model.save(tmp_path / "model.zarr"))
     assert loaded.get_params() == model.get_params()
@@ -177,7 +178,8 @@ def test_laplace__density_of_wide_views_integrates_to_one(wide_rows):
 
 def fine_gaussian(rows: np.ndarray, k: int = 3, **settings) -> KernelMixture:
     """Fit wide views with one Gaussian for moments and densities, as a kernel of one's own is."""
-    model = KernelMixture(k, views=PAIRS, bandwidth=0.5, n_landmarks=200, **PRECISE, **settings)
+    parameters = mixture_parameters(PRECISE, n_landmarks=200, **settings)
+    model = KernelMixture(k, views=PAIRS, bandwidth=0.5, **parameters)
     model.fit(rows)
     widths = model.diagnostics_["bandwidths"]
     for view, width in model.diagnostics_["fine_bandwidths"].items():
@@ -200,7 +202,9 @@ def test_custom_kernel__that_is_gaussian_gives_the_answers_of_the_gaussian(pair_
         view: CustomKernel(normal(np.array(width)), 2, "one")
         for view, width in gaussian.diagnostics_["bandwidths"].items()
     }
-    own = KernelMixture(3, views=PAIRS, kernel=kernels, n_landmarks=200, **PRECISE).fit(rows)
+    own = KernelMixture(
+        3, views=PAIRS, kernel=kernels, **mixture_parameters(PRECISE, n_landmarks=200)
+    ).fit(rows)
     for entry in ("pilot_singular_values", "mean_log_likelihood"):
         assert_allclose(own.diagnostics_[entry], gaussian.diagnostics_[entry], rtol=1e-6, atol=1e-9)
     assert_allclose(own.weights_, gaussian.weights_, rtol=1e-6)
@@ -219,7 +223,7 @@ def test_custom_kernel__of_one_feature_is_near_the_gaussian(data, small):
     gaussian = KernelMixture(3, **small).fit(data)
     widths = gaussian.diagnostics_["bandwidths"]
     kernels = {view: CustomKernel(normal(np.array(width)), 1) for view, width in widths.items()}
-    settings = small | {"feature_dtype": "float64"}
+    settings = mixture_parameters(small, feature_dtype="float64")
     own = KernelMixture(3, kernel=kernels, **settings).fit(data)
     # moments with the same features; densities that are not as narrow as histograms
     reference = KernelMixture(3, **settings).fit(data).diagnostics_["spectral"]
@@ -234,7 +238,7 @@ def test_custom_kernel__of_one_feature_is_near_the_gaussian(data, small):
 def test_custom_kernel__answers_in_rounds_and_in_a_store(pair_rows, tmp_path):
     rows, _ = pair_rows
     kernel = CustomKernel(normal(np.array([1.0, 1.0])), 2, "one")
-    settings = {"kernel": kernel, "n_landmarks": 30, **PRECISE}
+    settings = mixture_parameters(PRECISE, kernel=kernel, n_landmarks=30)
     fitted = KernelMixture(3, views=PAIRS, max_iter=1, **settings).fit(rows)
     rounds = KernelMixture(3, views=PAIRS, **settings).prepare(rows)
     for _ in range(2):
@@ -251,7 +255,9 @@ def test_custom_kernel__answers_in_rounds_and_in_a_store(pair_rows, tmp_path):
 def test_custom_kernel__is_not_saved_and_the_error_says_so(pair_rows, tmp_path, kernels):
     kernel = CustomKernel(normal(np.array([1.0, 1.0])), 2, "one")
     given = kernel if kernels == "all" else {"b": kernel}
-    model = KernelMixture(3, views=PAIRS, kernel=given, n_landmarks=30, **PRECISE).fit(pair_rows[0])
+    model = KernelMixture(
+        3, views=PAIRS, kernel=given, **mixture_parameters(PRECISE, n_landmarks=30)
+    ).fit(pair_rows[0])
     with pytest.raises(ParameterError, match=r"CustomKernel.*no file holds a callable"):
         model.save(tmp_path / "model.zarr")
     assert list(tmp_path.iterdir()) == []
@@ -272,9 +278,9 @@ def test_custom_kernel__that_is_none_says_what_is_wrong(pair_rows):
 
 def test_custom_kernel__sums_of_another_kernel_are_not_sums_of_it(pair_rows):
     kernels = [CustomKernel(normal(np.array([width, 1.0])), 2, "one") for width in (1.0, 2.0)]
-    model = KernelMixture(3, views=PAIRS, kernel=kernels[0], n_landmarks=30, **PRECISE).fit(
-        pair_rows[0]
-    )
+    model = KernelMixture(
+        3, views=PAIRS, kernel=kernels[0], **mixture_parameters(PRECISE, n_landmarks=30)
+    ).fit(pair_rows[0])
     fitted = model.view_kernel("b")
     own, other = (KernelExpansion(np.zeros((1, 2)), np.ones(1), kernel) for kernel in kernels)
     assert own.has_kernel(fitted)

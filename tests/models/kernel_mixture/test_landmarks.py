@@ -6,14 +6,17 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from bigtensor import KernelMixture
+from bigtensor import KernelMixture, SpectralOptions
 from bigtensor.errors import ParameterError
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
 
 @pytest.mark.parametrize("landmarks", ["kmeans", "kmeans++", "uniform", "cholesky"])
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
 def test_landmarks__of_every_method_find_the_components(data, small, landmarks, kernel):
-    model = KernelMixture(3, landmarks=landmarks, kernel=kernel, **small).fit(data)
+    model = KernelMixture(3, kernel=kernel, **mixture_parameters(small, landmarks=landmarks)).fit(
+        data
+    )
     assert adjusted_rand_score(data["label"], model.predict(data)) > 0.9
     assert list(model.diagnostics_["landmarks"]) == ["view1", "view2", "view3"]
     for entry in model.diagnostics_["landmarks"].values():
@@ -25,7 +28,9 @@ def test_landmarks__of_every_method_find_the_components(data, small, landmarks, 
 @pytest.mark.parametrize("landmarks", ["kmeans", "kmeans++", "cholesky"])
 def test_landmark_tolerance__takes_as_few_as_it_needs(data, small, landmarks):
     few, more = (
-        KernelMixture(3, landmarks=landmarks, landmark_tolerance=tolerance, **small).fit(data)
+        KernelMixture(
+            3, **mixture_parameters(small, landmarks=landmarks, landmark_tolerance=tolerance)
+        ).fit(data)
         for tolerance in (0.05, 0.001)
     )
     for loose, tight in zip(
@@ -39,8 +44,10 @@ def test_landmark_tolerance__takes_as_few_as_it_needs(data, small, landmarks):
 
 
 def test_landmark_tolerance__that_is_not_met_is_noted(data, small):
-    settings = small | {"n_landmarks": 10}
-    model = KernelMixture(3, landmarks="uniform", landmark_tolerance=1e-6, **settings).fit(data)
+    settings = mixture_parameters(
+        small, n_landmarks=10, landmarks="uniform", landmark_tolerance=1e-6
+    )
+    model = KernelMixture(3, **settings).fit(data)
     notes = model.diagnostics_["notes"]
     assert len(notes) == 3
     assert re.match(r"view 'view1': 10 landmarks .* tolerance", notes[0])
@@ -49,12 +56,12 @@ def test_landmark_tolerance__that_is_not_met_is_noted(data, small):
 @pytest.mark.parametrize(
     ("tolerance", "message"),
     [
-        (0, "landmark_tolerance is 0; .* 0 and 1"),
-        (1.5, r"landmark_tolerance is 1\.5; .* 0 and 1"),
-        ("x", "landmark_tolerance is 'x'; .* 0 and 1"),
+        (0, "landmark_tolerance in .* is 0; .* 0 and 1"),
+        (1.5, r"landmark_tolerance in .* is 1\.5; .* 0 and 1"),
+        ("x", "landmark_tolerance in .* is 'x'; .* 0 and 1"),
     ],
 )
 def test_landmark_tolerance__out_of_range_is_named(tolerance, message):
     rows = np.random.default_rng(0).normal(size=(200, 3))
     with pytest.raises(ParameterError, match=message):
-        KernelMixture(2, landmark_tolerance=tolerance).fit(rows)
+        KernelMixture(2, spectral=SpectralOptions(landmark_tolerance=tolerance)).fit(rows)

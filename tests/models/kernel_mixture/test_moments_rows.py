@@ -5,13 +5,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.errors import ParameterError
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.kernel_mixture import stages
 from bigtensor.models.kernel_mixture.stages import LEAST_CANDIDATES
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.windows import MIN_WINDOW_ROWS
+from tests.models.kernel_mixture.parameters import mixture_parameters
 from tests.models.scripts import sizes_of
 
 ROWS = 200_000
@@ -49,7 +50,9 @@ def error(model, data):
 
 
 def test_moments__of_many_rows_read_windows_that_the_mixture_settles_on(many, rows):
-    model = KernelMixture(3, bins=512, n_landmarks=40, random_state=0).fit(rows)
+    model = KernelMixture(
+        3, spectral=SpectralOptions(bins=512, n_landmarks=40), random_state=0
+    ).fit(rows)
     done = passes(model)
     assert ("moments", WINDOW_ROWS) in done
     assert ("settling", WINDOW_ROWS) in done
@@ -61,11 +64,14 @@ def test_moments__of_many_rows_read_windows_that_the_mixture_settles_on(many, ro
 
 
 def test_moments__of_windows_end_as_near_the_truth_as_those_of_all_rows(many, rows):
-    settings = {"bins": 512, "n_landmarks": 40, "random_state": 0}
+    settings = {"spectral": SpectralOptions(bins=512, n_landmarks=40), "random_state": 0}
     some = KernelMixture(3, **settings).fit(rows)
-    every = KernelMixture(3, moments_rows="all", **settings).fit(rows)
+    every = KernelMixture(3, **mixture_parameters(settings, moments_rows="all")).fit(rows)
     assert ("moments", ROWS) in passes(every)
-    assert every.diagnostics_["moments"] == {"rows": ROWS, "reason": "moments_rows='all'"}
+    assert every.diagnostics_["moments"] == {
+        "rows": ROWS,
+        "reason": str(SpectralOptions.setting("moments_rows", "all")),
+    }
     assert error(some, rows) < 1.02 * error(every, rows)
     assert (some.predict(rows) == every.predict(rows)).mean() > 0.998
 
@@ -74,7 +80,9 @@ def test_moments__of_windows_end_as_near_the_truth_as_those_of_all_rows(many, ro
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
 def test_moments__of_windows_that_leave_a_doubtful_start_get_rivals(many):
     cells = simulate.cytometry(ROWS, 8, random_state=2)
-    model = KernelMixture(8, bins=512, n_landmarks=40, random_state=0).fit(cells)
+    model = KernelMixture(
+        8, spectral=SpectralOptions(bins=512, n_landmarks=40), random_state=0
+    ).fit(cells)
     found = model.diagnostics_
     assert found["spectral"]["outcome"] != "converged"
     assert [start["rows"] for start in found["starts"]] == [WINDOW_ROWS, ROWS, WINDOW_ROWS]
@@ -90,13 +98,17 @@ def test_moments__of_windows_that_leave_a_doubtful_start_get_rivals(many):
 
 
 def test_moments__of_few_rows_read_all(rows):
-    model = KernelMixture(3, bins=512, n_landmarks=40, max_iter=1).fit(rows)
+    model = KernelMixture(3, spectral=SpectralOptions(bins=512, n_landmarks=40), max_iter=1).fit(
+        rows
+    )
     assert passes(model)[1:] == [("moments", ROWS), ("posterior", ROWS)]
     assert model.diagnostics_["moments"]["reason"].startswith("all rows")
 
 
 def test_moments__read_at_least_as_many_rows_as_are_asked_for(rows):
-    model = KernelMixture(3, bins=512, n_landmarks=40, moments_rows=130_000).fit(rows)
+    model = KernelMixture(
+        3, spectral=SpectralOptions(bins=512, n_landmarks=40, moments_rows=130_000)
+    ).fit(rows)
     assert ("moments", WINDOW_ROWS) in passes(model)
     assert "moments_rows=130000" in model.diagnostics_["moments"]["reason"]
 
@@ -106,7 +118,9 @@ def test_moments__read_at_least_as_many_rows_as_are_asked_for(rows):
 )
 def test_plan__shows_the_rows_of_the_moments(moments_rows, planned):
     shape = DataShape(10**8, (("a", ("a",)), ("b", ("b",)), ("c", ("c",))), "float32", False, 1e8)
-    model = KernelMixture(3, moments_rows=moments_rows, bandwidth="cross-validation")
+    model = KernelMixture(
+        3, spectral=SpectralOptions(moments_rows=moments_rows), bandwidth="cross-validation"
+    )
     sizes = {size.name: size.rows for size in sizes_of(model, shape)}
     assert sizes["moments"] == planned
     assert sizes["cross-validation moments"] == planned
@@ -118,7 +132,9 @@ def test_signal_to_noise__grows_with_the_root_of_the_rows():
     ratios = {}
     for rows in (10_000, 160_000):
         data = simulate.kernel_mixture(rows, 3, random_state=5)
-        model = KernelMixture(3, bins=512, n_landmarks=40, bandwidth=1.0, random_state=0).fit(data)
+        model = KernelMixture(
+            3, spectral=SpectralOptions(bins=512, n_landmarks=40), bandwidth=1.0, random_state=0
+        ).fit(data)
         ratios[rows] = np.array(model.diagnostics_["spectral"]["signal_to_noise"])
     assert ratios[160_000] / ratios[10_000] == pytest.approx(4, rel=0.4)
     assert (ratios[10_000] > 5).all()
@@ -127,7 +143,9 @@ def test_signal_to_noise__grows_with_the_root_of_the_rows():
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
 def test_signal_to_noise__of_components_that_are_not_there_is_near_one():
     values = np.random.default_rng(0).normal(size=(20_000, 3))
-    model = KernelMixture(3, n_landmarks=40, max_iter=1, random_state=0).fit(values)
+    model = KernelMixture(
+        3, spectral=SpectralOptions(n_landmarks=40), max_iter=1, random_state=0
+    ).fit(values)
     ratios = np.array(model.diagnostics_["spectral"]["signal_to_noise"])
     assert ((ratios > 0.5) & (ratios < 3)).all(), ratios
 
@@ -135,7 +153,7 @@ def test_signal_to_noise__of_components_that_are_not_there_is_near_one():
 @pytest.mark.parametrize("wrong", ["some", 0, 999, 1e6, True])
 def test_moments_rows__that_cannot_be_are_refused(wrong):
     with pytest.raises(ParameterError, match="moments_rows"):
-        KernelMixture(3, moments_rows=wrong).fit(np.zeros((10, 3)))
+        KernelMixture(3, spectral=SpectralOptions(moments_rows=wrong)).fit(np.zeros((10, 3)))
 
 
 @pytest.mark.parametrize("size", [20_000, 50_000, 600_000])

@@ -11,10 +11,16 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
 import bigtensor
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.errors import NoPopulationsError, ParameterError
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
-SETTINGS = {"init": "kmeans", "bins": 512, "pilot_rows": 2000, "random_state": 0}
+SETTINGS = {
+    "spectral": SpectralOptions(bins=512),
+    "init": "kmeans",
+    "pilot_rows": 2000,
+    "random_state": 0,
+}
 CRITERIA = ("misclassification", "mean_misclassification", "overlap")
 
 
@@ -117,7 +123,7 @@ def test_levels__of_labels_and_probabilities(merged, striped):
 
 def test_score_samples__do_not_depend_on_the_populations(merged, striped):
     data = striped[0]
-    settings = SETTINGS | {"max_iter": 2, "posterior_width": 1.0}
+    settings = mixture_parameters(SETTINGS, max_iter=2, posterior_width=1.0)
     plain = KernelMixture(12, sample_dim="cell", **settings).fit(data)
     assert_allclose(plain.weights_, merged.weights_, rtol=1e-12)
     assert_allclose(plain.score_samples(data), merged.score_samples(data), rtol=1e-12)

@@ -9,10 +9,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 from sklearn.metrics import adjusted_rand_score
 
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.errors import ParameterError, ViewError
 from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.models.kernel_mixture.view_functions import KernelExpansion
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
 VIEWS = {"a": [0], "pair": [2, 1], "code": [3], "d": [4]}
 CODES = np.arange(4.0)
@@ -51,7 +52,7 @@ def mixed_model(seed: int, kernel: str = "gaussian", **parameters) -> Mixed:
         3,
         views=VIEWS,
         kernel={"code": "delta", "pair": kernel, "d": "laplace"},
-        **{"bins": 512, "pilot_rows": 2000, "random_state": 0, **parameters},
+        **mixture_parameters({"bins": 512, "pilot_rows": 2000, "random_state": 0}, **parameters),
     ).fit(values)
     return Mixed(values, label, model)
 
@@ -216,7 +217,11 @@ def test_kernel_expansion__is_the_mean_over_rows_up_to_sampling(seed):
 def test_kernel_expansion__of_ones_own_kernel_in_one_feature(mixed):
     kernel = CustomKernel(lambda x, z: norm.pdf(x, z.T, 0.7), 1, "one")
     model = KernelMixture(
-        3, views=VIEWS, kernel={"code": "delta", "a": kernel}, bins=512, random_state=0
+        3,
+        views=VIEWS,
+        kernel={"code": "delta", "a": kernel},
+        spectral=SpectralOptions(bins=512),
+        random_state=0,
     ).fit(mixed.values)
     f = KernelExpansion(np.array([-1.0, 3.0, 7.0]), np.array([1.0, -2.0, 0.5]), kernel)
     direct = model.expectation("a", lambda x: f(x), mixed.values)

@@ -7,12 +7,13 @@ from scipy.stats import multivariate_normal, norm
 from sklearn.metrics import adjusted_rand_score
 
 import bigtensor
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.data.simulate import labelled_kernel_density
 from bigtensor.errors import ViewError
 from tests.benchmarks.accuracy.truth import Truth
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
-ACCURATE = {"init": "spectral", "bins": 512, "random_state": 0}
+ACCURATE = {"spectral": SpectralOptions(bins=512), "init": "spectral", "random_state": 0}
 PAIRS = {"first": [0, 1], "second": [2, 3], "third": [4, 5], "fourth": [6, 7]}
 
 
@@ -128,7 +129,12 @@ def test_wide_views__share_one_density(pairs, views, start):
     rows, label, means, cov = pairs
     rows = rows[:, : 2 * len(views)]
     model = KernelMixture(
-        3, views=views, views_share_components=True, init=start, n_landmarks=60, random_state=0
+        3,
+        views=views,
+        views_share_components=True,
+        init=start,
+        spectral=SpectralOptions(n_landmarks=60),
+        random_state=0,
     ).fit(rows)
     assert adjusted_rand_score(label, model.predict(rows)) > 0.97
     assert_allclose(model.weights_, [0.5, 0.3, 0.2], atol=0.03)
@@ -151,9 +157,7 @@ def test_saved_model__answers_bit_for_bit(shared, pairs, tmp_path, dtype, wide):
         3,
         views=PAIRS if wide else None,
         views_share_components=True,
-        feature_dtype=dtype,
-        n_landmarks=30,
-        **ACCURATE,
+        **mixture_parameters(ACCURATE, feature_dtype=dtype, n_landmarks=30),
     ).fit(data)
     loaded = bigtensor.load(model.save(tmp_path / "model.zarr"))
     assert loaded.get_params() == model.get_params()

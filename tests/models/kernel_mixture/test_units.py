@@ -9,9 +9,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bigtensor import KernelMixture, load
+from bigtensor import KernelMixture, SpectralOptions, load
 from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.models.kernel_mixture.view_functions import KernelExpansion
+from tests.models.kernel_mixture.parameters import mixture_parameters
 
 # components at the edge of what a spectral start can tell are a warning, and no matter of units
 pytestmark = [
@@ -20,7 +21,11 @@ pytestmark = [
 ]
 
 ROWS = 600
-SMALL = {"n_landmarks": 20, "bins": 128, "pilot_rows": 400, "random_state": 0}
+SMALL = {
+    "spectral": SpectralOptions(n_landmarks=20, bins=128),
+    "pilot_rows": 400,
+    "random_state": 0,
+}
 WIDE = {"a": [0], "b": [1, 2], "c": [3, 4]}
 PAIRS = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
 CODES = {"a": [0], "b": [1, 2], "c": [3], "code": [6]}
@@ -53,7 +58,8 @@ class Case:
 
     def model(self, a=1.0, **changed):
         kernels = self.kernels(a) if callable(self.kernels) else self.kernels
-        return KernelMixture(**{**SMALL, "kernel": kernels, **self.parameters, **changed})
+        parameters = {**SMALL, "kernel": kernels}
+        return KernelMixture(**mixture_parameters(parameters, **self.parameters, **changed))
 
 
 SPECTRAL = {"n_components": 3}

@@ -8,7 +8,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
-from bigtensor import KernelMixture, simulate
+from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.errors import BigtensorWarning, ConditioningWarning, RefinementWarning
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
@@ -37,7 +37,9 @@ def test_verdict__a_doubtful_initialisation_that_em_recovers_is_no_warning(seeds
     doubtful = 0
     for seed in seeds:
         cells = simulate.cytometry(50_000, 8, random_state=seed)
-        model, caught = fit(KernelMixture(8, bins=512, random_state=0), cells)
+        model, caught = fit(
+            KernelMixture(8, spectral=SpectralOptions(bins=512), random_state=0), cells
+        )
         accuracy, recall = recalls(cells["label"].values, np.asarray(model.predict(cells)))
         verdict = model.diagnostics_["verdict"]
         told = " ".join(verdict["sentences"])

@@ -21,6 +21,7 @@ from bigtensor import (
     LinearMixture,
     SparseICA,
     TensorTrainDensity,
+    TensorTrainOptions,
     merge,
 )
 from bigtensor.errors import BigtensorWarning, ConditioningWarning
@@ -98,7 +99,11 @@ FAMILIES = {
     "kernel_ica": Family(lambda: KernelICA(3, n_landmarks=40, random_state=0), laplace, *SOURCES),
     "density": Family(
         lambda: TensorTrainDensity(
-            2, coordinates="z", widths=[0.5, 1.2], n_trains=1, random_state=0
+            2,
+            coordinates="z",
+            widths=[0.5, 1.2],
+            trains=TensorTrainOptions(n_trains=1),
+            random_state=0,
         ),
         *(clusters, "score_samples", densities_agree, 0.95),
     ),

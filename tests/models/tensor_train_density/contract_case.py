@@ -3,12 +3,14 @@
 import numpy as np
 import xarray as xr
 
-from bigtensor import TensorTrainDensity
+from bigtensor import TensorTrainDensity, TensorTrainOptions
 from bigtensor.testing import small_data
 
 
 def make(kind: str) -> TensorTrainDensity:
-    return TensorTrainDensity(2, coordinates="z", widths=[0.5, 1.2], n_trains=2, random_state=0)
+    return TensorTrainDensity(
+        2, coordinates="z", widths=[0.5, 1.2], trains=TensorTrainOptions(n_trains=2), random_state=0
+    )
 
 
 def data(kind: str) -> xr.DataArray:

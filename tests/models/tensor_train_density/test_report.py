@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from bigtensor import TensorTrainDensity
+from bigtensor import TensorTrainDensity, TensorTrainOptions
 from bigtensor.errors import ConstantFeatureWarning
 from bigtensor.models.tensor_train_density.conditional_section import conditional_quantiles
 from bigtensor.models.tensor_train_density.dependence_section import mutual_informations
@@ -75,7 +75,10 @@ def test_mutual_informations__agree_with_the_model(chained):
 def test_dependence__counts_the_variables_that_are_left_out():
     X = np.random.default_rng(0).normal(size=(80, 43))
     sections = sections_of(
-        TensorTrainDensity(2, coordinates="z", widths=(0.6,), n_trains=1).fit(X), None
+        TensorTrainDensity(
+            2, coordinates="z", widths=(0.6,), trains=TensorTrainOptions(n_trains=1)
+        ).fit(X),
+        None,
     )
     (arcs,) = figures_of(sections, "dependence", ArcDiagram)
     assert len(arcs.names) == 40

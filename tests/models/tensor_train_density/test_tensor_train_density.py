@@ -10,7 +10,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
 
 import bigtensor
-from bigtensor import TensorTrainDensity, simulate
+from bigtensor import TensorTrainDensity, TensorTrainOptions, simulate
 from bigtensor.errors import (
     ConditioningWarning,
     ConstantFeatureWarning,
@@ -41,7 +41,11 @@ def model(chain):
 @pytest.fixture(scope="module", params=["chain", "balanced"])
 def iris(request):
     X = load_iris().data
-    settings = {"structure": request.param, "widths": (0.3, 0.9), "n_trains": 2}
+    settings = {
+        "trains": TensorTrainOptions(n_trains=2),
+        "structure": request.param,
+        "widths": (0.3, 0.9),
+    }
     return X, TensorTrainDensity(3, coordinates="ns", **settings, random_state=0).fit(X)
 
 
@@ -215,7 +219,12 @@ def test_a_tree__is_nearer_to_rows_of_a_tree():
     rng = np.random.default_rng(0)
     tree = LatentTree.random(8, 3, 0.75, rng)
     X, test = tree.draw(2_000, rng), tree.draw(5_000, rng)
-    settings = {"rank": 3, "coordinates": "z", "widths": (0.3, 0.9), "n_trains": 1}
+    settings = {
+        "trains": TensorTrainOptions(n_trains=1),
+        "rank": 3,
+        "coordinates": "z",
+        "widths": (0.3, 0.9),
+    }
     true = tree.log_densities(test).mean()
     below = {
         structure: true - TensorTrainDensity(structure=structure, **settings).fit(X).score(test)
@@ -236,7 +245,7 @@ def test_mutual_information__is_that_of_gaussian_variables():
 def test_scales_shifts_and_order__change_nothing():
     X = load_wine().data[:, :6]
     scale, shift = np.array([1e-3, 10, 1, 5, 1e4, 2]), np.arange(6.0)
-    settings = {"rank": 3, "widths": (0.3, 0.9), "n_trains": 1}
+    settings = {"trains": TensorTrainOptions(n_trains=1), "rank": 3, "widths": (0.3, 0.9)}
     own = TensorTrainDensity(**settings).fit(X).score_samples(X)
     moved = TensorTrainDensity(**settings).fit(X * scale + shift).score_samples(X * scale + shift)
     assert moved + np.log(scale).sum() == pytest.approx(own, abs=1e-9)
@@ -375,7 +384,9 @@ def test_no_value_at_all__is_refused():
 
 def test_rounds__go_on_while_rows_beyond_the_prepared_part_gain():
     rows = np.random.default_rng(0).normal(size=(4_000, 3)) @ (np.eye(3) + 0.3)
-    model = TensorTrainDensity(2, coordinates="z", widths=[0.5, 1.2], n_trains=1, random_state=0)
+    model = TensorTrainDensity(
+        2, coordinates="z", widths=[0.5, 1.2], trains=TensorTrainOptions(n_trains=1), random_state=0
+    )
     model.prepare(rows[:500], rows=len(rows))
     for _ in range(2):
         model.solve(bigtensor.merge([model.accumulate(rows[:500]), model.accumulate(rows[500:])]))
@@ -407,7 +418,7 @@ def test_an_outlier__has_a_small_density_and_harms_nobody():
         ({"coordinates": "polar"}, "coordinates is 'polar'"),
         ({"widths": (-1,)}, "widths is"),
         ({"widths": "wide"}, "widths is"),
-        ({"least_width": 0}, "least_width is 0"),
+        ({"trains": TensorTrainOptions(least_width=0)}, "least_width in .* is 0"),
     ],
 )
 def test_parameters_out_of_range__are_named(settings, words):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.models.kernel_mixture.options import SpectralOptions
 from bigtensor.models.kernel_mixture.report.levels import Level
 from bigtensor.models.words.label_level import population_of_component
 from bigtensor.models.words.mixture_description import verdict_notice
@@ -94,7 +95,7 @@ def population_notices(model: Any) -> list[Notice]:
         text = (
             f"All components are one population: {heights}. Labels then say nothing; give a number "
             "of populations (n_populations), or narrower densities for the labels "
-            "(posterior_width)."
+            f"({SpectralOptions.setting('posterior_width')})."
         )
         return [Notice("warning", text)]
     if count == own:
@@ -118,7 +119,8 @@ def _agreement_notice(count_choice: Mapping[str, Any], count: int) -> Notice:
     if count == 1:
         text = (
             "All components are one population, and labels say nothing. Give a number of "
-            "populations (n_populations), or narrower densities for the labels (posterior_width)."
+            "populations (n_populations), or narrower densities for the labels "
+            f"({SpectralOptions.setting('posterior_width')})."
         )
         return Notice("warning", text)
     populations = counted(count, "population").capitalize()
@@ -265,7 +267,8 @@ def landmark_notices(landmarks: Mapping[str, Mapping[str, Any]]) -> list[Notice]
             "warning",
             f"The {landmarks[worst]['count']} landmarks of view {worst}{others} leave "
             f"{100 * errors[worst]:.0f} % of the trace of its kernel matrix. Allow more "
-            "(n_landmarks), use a wider bandwidth, or make views of fewer features.",
+            f"({SpectralOptions.setting('n_landmarks')}), use a wider bandwidth, or make views of "
+            "fewer features.",
         )
     ]
 

@@ -157,7 +157,7 @@ def _start_sentences(model: Any) -> list[str]:
 
 def _kernel_sentences(model: Any) -> list[str]:
     """Say which kernels and landmarks features are made of, where there is something to say."""
-    parameters, diagnostics = model.get_params(deep=False), model.diagnostics_
+    parameters, diagnostics = vars(model.parameter_values()), model.diagnostics_
     sentences = []
     kernels = parameters.get("kernel", "gaussian")
     if isinstance(kernels, Mapping):
