@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import bigtensor
-from bigtensor.models.contract.registry import MODELS
+from bigtensor.models.contract.declarations import options_classes
+from bigtensor.models.contract.registry import MODELS, declared_parameters
 
 PACKAGE = Path(bigtensor.__file__).parent
 
@@ -36,12 +37,14 @@ PARTICIPLES = {"found", "told", "wanted", "known", "given", "seen", "some", "of"
 @pytest.mark.parametrize("name", MODELS)
 def test_parameters__have_the_names_of_the_vocabulary(name):
     parameters = list(inspect.signature(getattr(bigtensor, name)).parameters.values())
-    names = {parameter.name for parameter in parameters}
+    options = options_classes(declared_parameters(name))
+    fields = [entry for one in options for entry in inspect.signature(one).parameters.values()]
+    names = {parameter.name for parameter in [*parameters, *fields]}
     assert not {old: new for old, new in REPLACED.items() if old in names}
     assert [parameter.kind for parameter in parameters[1:]] == [
         inspect.Parameter.KEYWORD_ONLY for _ in parameters[1:]
     ], "only the first parameter is positional"
-    assert "none" not in [parameter.default for parameter in parameters], "None is not used"
+    assert "none" not in [entry.default for entry in [*parameters, *fields]], "None is not used"
 
 
 def stored_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
