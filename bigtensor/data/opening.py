@@ -20,7 +20,7 @@ from bigtensor.data.rows.code_maps import code_check
 from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
 from bigtensor.data.rows.inspection import inspect_store
 from bigtensor.data.rows.row_groups import with_groups
-from bigtensor.data.rows.row_sequences import in_sequences, with_sequences
+from bigtensor.data.rows.row_sequences import Lengths, in_sequences, with_sequences
 from bigtensor.data.rows.sample_weights import check_weight_dtype, with_weight
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views, ViewsLike
@@ -74,7 +74,7 @@ def open_samples(
     sample_dim: str = SAMPLE_DIM,
     weight: RowVariableLike | None = None,
     groups: str | RowVariableLike | None = None,
-    sequence: str | RowVariableLike | None = None,
+    sequence: str | RowVariableLike | Lengths | None = None,
     lengths: npt.ArrayLike | None = None,
     layer: str | None = None,
     obsm: str | None = None,

@@ -91,7 +91,9 @@ class Lengths:
 
 
 def in_sequences(
-    data: DataLike, sequence: str | RowVariableLike | None, lengths: npt.ArrayLike | None
+    data: DataLike,
+    sequence: str | RowVariableLike | Lengths | None,
+    lengths: npt.ArrayLike | None,
 ) -> tuple[DataLike, str | RowVariableLike | Lengths | None]:
     """Return data without a column of ids, and what says where sequences end.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 
+from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.samples import Samples
 from bigtensor.errors import DataError
 from bigtensor.models.contract.estimator import Estimator
@@ -41,7 +42,7 @@ class DensityAnswers(DensityMixin, Estimator):  # type: ignore[misc]
 
     solution_: FittedDensity
 
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: DataLike) -> Any:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
 
         Parameters
@@ -51,7 +52,12 @@ class DensityAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         """
         return self.row_output(X, LOG_DENSITY)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
+    def score(
+        self,
+        X: DataLike,
+        y: str | RowVariableLike | None = None,  # noqa: ARG002
+        sample_weight: RowVariableLike | None = None,
+    ) -> float:
         """Return the mean log-density of the rows, in nats. Rows left out do not count.
 
         Parameters
@@ -116,7 +122,7 @@ class ScoresRows(KnowsFeatures, Protocol):
         """Run a script of passes over rows."""
 
 
-def mean_score(model: ScoresRows, X: Any, sample_weight: Any) -> float:
+def mean_score(model: ScoresRows, X: DataLike, sample_weight: RowVariableLike | None) -> float:
     """Return the weighted mean log-density of rows, in nats.
 
     Parameters

@@ -5,10 +5,11 @@ A mixture takes `aic` and `bic` as its methods.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
+from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.sample_weights import with_meaning
 from bigtensor.models.answers.density import ScoresRows, score_sums
 from bigtensor.models.contract.opening_for_answers import open_for_answers
@@ -24,7 +25,7 @@ class CountedMixture(ScoresRows, Protocol):
         """Return the number of free parameters."""
 
 
-def aic(self: CountedMixture, X: Any, sample_weight: Any = None) -> float:
+def aic(self: CountedMixture, X: DataLike, sample_weight: RowVariableLike | None = None) -> float:
     """Return the information criterion of Akaike for some rows; less is better.
 
     Parameters
@@ -38,7 +39,7 @@ def aic(self: CountedMixture, X: Any, sample_weight: Any = None) -> float:
     return 2.0 * self.free_parameters() - 2.0 * _log_likelihood(self, X, sample_weight).total
 
 
-def bic(self: CountedMixture, X: Any, sample_weight: Any = None) -> float:
+def bic(self: CountedMixture, X: DataLike, sample_weight: RowVariableLike | None = None) -> float:
     """Return the Bayesian information criterion for some rows; less is better.
 
     The number of rows in it is the sum of their weights.
@@ -55,7 +56,9 @@ def bic(self: CountedMixture, X: Any, sample_weight: Any = None) -> float:
     return penalty - 2.0 * likelihood.total
 
 
-def _log_likelihood(model: CountedMixture, X: Any, sample_weight: Any) -> ScoreSumsResult:
+def _log_likelihood(
+    model: CountedMixture, X: DataLike, sample_weight: RowVariableLike | None
+) -> ScoreSumsResult:
     """Return the log-likelihood of weighted rows, and the sum of the weights."""
     model.require_fitted()
     samples = open_for_answers(model, X, sample_weight=sample_weight)

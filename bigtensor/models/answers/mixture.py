@@ -11,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from sklearn.base import DensityMixin
 
+from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.errors import NoPopulationsError, Setting
 from bigtensor.models.answers.density import mean_score
@@ -101,7 +102,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         self.solution_ = replace(self._mixture(), populations=cut)  # type: ignore[type-var]
         return self
 
-    def predict(self, X: Any, level: str | None = None) -> Any:
+    def predict(self, X: DataLike, level: str | None = None) -> Any:
         """Return the most probable population, or component, of every row.
 
         Parameters
@@ -119,7 +120,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         """
         return self.row_output(X, self._output("label", "component_label", level))
 
-    def predict_proba(self, X: Any, level: str | None = None) -> Any:
+    def predict_proba(self, X: DataLike, level: str | None = None) -> Any:
         """Return the posterior probability of every population, or component.
 
         If features depend on each other within components, probabilities of populations are broader
@@ -140,7 +141,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         """
         return self.row_output(X, self._output("probability", "component_probability", level))
 
-    def score_samples(self, X: Any) -> Any:
+    def score_samples(self, X: DataLike) -> Any:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
 
         Parameters
@@ -150,7 +151,12 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         """
         return self.row_output(X, "log_density")
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
+    def score(
+        self,
+        X: DataLike,
+        y: str | RowVariableLike | None = None,  # noqa: ARG002
+        sample_weight: RowVariableLike | None = None,
+    ) -> float:
         """Return the mean log-density of the rows, in nats. Rows left out do not count.
 
         Parameters
@@ -169,14 +175,16 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         """
         return mean_score(self, X, sample_weight)
 
-    def fit_predict(self, X: Any, y: Any = None, **fit_parameters: Any) -> Any:
+    def fit_predict(
+        self, X: DataLike, y: str | RowVariableLike | None = None, **fit_parameters: Any
+    ) -> Any:
         """Fit the model and return the label of every row."""
         return self.fit(X, y, **fit_parameters).predict(X)
 
     def weights_by(
         self,
-        X: Any,
-        by: Any = "sample_id",
+        X: DataLike,
+        by: str | RowVariableLike = "sample_id",
         *,
         level: str | None = None,
         **options: Unpack[RunOptions],

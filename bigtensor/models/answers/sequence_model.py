@@ -8,9 +8,11 @@ from dataclasses import replace
 from typing import Any, Self, TypeGuard, Unpack
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from bigtensor.data.opening import open_samples
+from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.row_sequences import (
     first_ids,
     in_sequences,
@@ -37,12 +39,12 @@ class SequenceModel(Estimator):
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: DataLike,
+        y: str | RowVariableLike | None = None,
+        sample_weight: RowVariableLike | None = None,
         *,
-        sequence: Any = None,
-        lengths: Any = None,
+        sequence: str | RowVariableLike | None = None,
+        lengths: npt.ArrayLike | None = None,
         **options: Unpack[RunOptions],
     ) -> Self:
         """Fit the model in a few passes over the data.
@@ -84,31 +86,47 @@ class SequenceModel(Estimator):
         """
         check_workers(options.get("workers"))
         lengths = self._lengths_of(X, y, sequence, lengths)
-        X, sequence = in_sequences(X, sequence, lengths)
-        return self._fit_opened(self._opened(X, sample_weight, sequence=sequence), **options)
+        rows, ids = in_sequences(X, sequence, lengths)
+        return self._fit_opened(self._opened(rows, sample_weight, sequence=ids), **options)
 
-    def _lengths_of(self, X: Any, y: Any, sequence: Any, lengths: Any) -> Any:
+    def _lengths_of(
+        self,
+        X: DataLike,
+        y: Any,
+        sequence: str | RowVariableLike | None,
+        lengths: npt.ArrayLike | None,
+    ) -> Any:
         """Return the lengths of sequences, which may have been given in the place of labels."""
         if y is None or sequence is not None or lengths is not None:
             return lengths
         return lengths_in_place_of_labels(y, open_samples(X, sample_dim=self.sample_dim).rows)
 
-    def _answer(self, X: Any, output: str, sequence: Any, lengths: Any) -> Any:
+    def _answer(
+        self,
+        X: DataLike,
+        output: str,
+        sequence: str | RowVariableLike | None,
+        lengths: npt.ArrayLike | None,
+    ) -> Any:
         """Return one output for every row, in the kind of container that ``X`` is."""
-        X, sequence = in_sequences(X, sequence, lengths)
-        return self.row_output(X, output, sequence=sequence)
+        rows, ids = in_sequences(X, sequence, lengths)
+        return self.row_output(rows, output, sequence=ids)
 
     def warn_of_sequences(self, samples: Samples) -> None:
         """Warn of ids of sequences that come back."""
         _warn_of_returning_in(samples)
 
     def _open_in_order(
-        self, X: Any, sequence: Any, lengths: Any, sample_weight: Any = None
+        self,
+        X: DataLike,
+        sequence: str | RowVariableLike | None,
+        lengths: npt.ArrayLike | None,
+        sample_weight: RowVariableLike | None = None,
     ) -> Samples:
         """Return data with the views of the fit, in their sequences."""
         self.require_fitted()
-        X, sequence = in_sequences(X, sequence, lengths)
-        return open_for_answers(self, X, sample_weight=sample_weight, sequence=sequence)
+        rows, ids = in_sequences(X, sequence, lengths)
+        return open_for_answers(self, rows, sample_weight=sample_weight, sequence=ids)
 
     def script(self, settings: Any) -> Script:
         """Return the script of a fit, which also looks at the ids."""

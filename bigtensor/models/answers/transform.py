@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
+from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.views import Views
 from bigtensor.errors import DataError
 from bigtensor.models.contract.estimator import Estimator
@@ -53,7 +54,7 @@ class TransformAnswers(
 
     solution_: FittedTransform
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: DataLike) -> Any:
         """Return the sources of every row.
 
         Parameters

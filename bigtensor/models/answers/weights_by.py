@@ -11,6 +11,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.block import Block
+from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.errors import (
     DataError,
     NoPopulationsError,
@@ -42,7 +43,7 @@ _DRAWN = 20_000
 
 
 def weights_of_groups(
-    model: Any, X: Any, by: Any, level: str | None, options: RunOptions
+    model: Any, X: DataLike, by: str | RowVariableLike, level: str | None, options: RunOptions
 ) -> xr.Dataset:
     """Return the mixing weights of every group; see `MixtureAnswers.weights_by`.
 

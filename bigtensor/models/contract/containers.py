@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.anndata_source import is_anndata
 from bigtensor.data.values.matrices import is_lazy_table
@@ -19,19 +21,19 @@ COMPONENT_DIM = "component"
 """The dimension of components in labelled outputs."""
 
 
-def is_path(X: Any) -> bool:
+def is_path(X: DataLike) -> bool:
     """Return True if the data are given by address."""
     return isinstance(X, str | os.PathLike)
 
 
-def is_labelled(X: Any) -> bool:
+def is_labelled(X: DataLike) -> bool:
     """Return True if answers are labelled as the data are."""
     if isinstance(X, list | tuple):
         return bool(X) and all(is_labelled(part) for part in X)
     return is_path(X) or isinstance(X, xr.DataArray | xr.Dataset) or is_anndata(X)
 
 
-def is_lazy(X: Any) -> bool:
+def is_lazy(X: DataLike) -> bool:
     """Return True if the answer should be lazy."""
     if isinstance(X, xr.Dataset):
         # X.chunks raises where variables have other chunks than each other
@@ -41,18 +43,18 @@ def is_lazy(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") or is_path(X)
 
 
-def is_named(X: Any) -> bool:
+def is_named(X: DataLike) -> bool:
     """Return True if features are found by name."""
     return is_labelled(X) or isinstance(X, Samples) or is_lazy_table(X)
 
 
-def is_plain(X: Any) -> bool:
+def is_plain(X: DataLike) -> bool:
     """Return True if scikit-learn's own rules for arrays and data frames hold."""
     return not (is_named(X) or is_lazy(X) or isinstance(X, list | tuple))
 
 
 def labelled_answer(
-    X: Any, array: Any, dims: tuple[Hashable, ...], name: str, attrs: Mapping[str, Any]
+    X: DataLike, array: Any, dims: tuple[Hashable, ...], name: str, attrs: Mapping[str, Any]
 ) -> xr.DataArray:
     """Label an answer with the coordinates along its rows and the attributes of the data.
 
@@ -87,16 +89,19 @@ def labelled_like(points: Any, density: NDArray[np.float64]) -> Any:
     return xr.DataArray(density, coords, (dim, COMPONENT_DIM), name="density")
 
 
-def is_by_view(X: Any) -> bool:
+def is_by_view(X: object) -> TypeGuard[Mapping[str, npt.ArrayLike] | Sequence[NDArray[Any]]]:
     """Return True for a mapping of arrays, or a list of three two-dimensional arrays."""
     if isinstance(X, Mapping):
         # a sparse matrix of keys is a mapping too
         return not isinstance(X, xr.Dataset) and not hasattr(X, "tocsr")
-    of_three = isinstance(X, list | tuple) and len(X) == 3
-    return of_three and all(isinstance(part, np.ndarray) and part.ndim == 2 for part in X)
+    if not isinstance(X, list | tuple) or len(X) != 3:
+        return False
+    return all(isinstance(part, np.ndarray) and part.ndim == 2 for part in X)
 
 
-def side_by_side(X: Any, names: Sequence[str] | None = None) -> tuple[Any, dict[str, list[int]]]:
+def side_by_side(
+    X: Mapping[str, npt.ArrayLike] | Sequence[npt.ArrayLike], names: Sequence[str] | None = None
+) -> tuple[Any, dict[str, list[int]]]:
     """Return one table of views, and the columns of every view in it.
 
     Parameters

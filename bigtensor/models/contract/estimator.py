@@ -10,6 +10,8 @@ from typing import Any, ClassVar, Self, Unpack
 from sklearn.utils.validation import validate_data
 
 from bigtensor.data.opening import open_samples
+from bigtensor.data.rows.data_like import DataLike, RowVariableLike
+from bigtensor.data.rows.row_sequences import Lengths
 from bigtensor.data.rows.sample_weights import with_meaning
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
@@ -75,9 +77,9 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
     @with_callbacks  # type: ignore[untyped-decorator]
     def fit(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: DataLike,
+        y: str | RowVariableLike | None = None,
+        sample_weight: RowVariableLike | None = None,
         *,
         client: Any = None,
         scheduler: str | Connection | None = None,
@@ -152,8 +154,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
 
     def open(
         self,
-        X: Any,
-        sample_weight: Any = None,
+        X: DataLike,
+        sample_weight: RowVariableLike | None = None,
         *,
         client: Any = None,
         scheduler: str | Connection | None = None,
@@ -181,7 +183,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
 
     def plan(
         self,
-        X: Any,
+        X: DataLike,
         *,
         client: Any = None,
         scheduler: str | Connection | None = None,
@@ -208,8 +210,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
 
     def prepare(
         self,
-        X: Any,
-        sample_weight: Any = None,
+        X: DataLike,
+        sample_weight: RowVariableLike | None = None,
         *,
         rows: int | None = None,
         **options: Unpack[RunOptions],
@@ -250,7 +252,10 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         return self
 
     def accumulate(
-        self, X: Any, sample_weight: Any = None, **options: Unpack[RunOptions]
+        self,
+        X: DataLike,
+        sample_weight: RowVariableLike | None = None,
+        **options: Unpack[RunOptions],
     ) -> Statistics:
         """Sum the statistics that the next `solve` needs, in one pass over these rows.
 
@@ -314,9 +319,9 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
 
     def partial_fit(
         self,
-        X: Any,
-        y: Any = None,  # noqa: ARG002
-        sample_weight: Any = None,
+        X: DataLike,
+        y: str | RowVariableLike | None = None,  # noqa: ARG002
+        sample_weight: RowVariableLike | None = None,
         *,
         rows: int | None = None,
         **options: Unpack[RunOptions],
@@ -388,11 +393,11 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
 
     def _opened(
         self,
-        X: Any,
-        sample_weight: Any = None,
+        X: DataLike,
+        sample_weight: RowVariableLike | None = None,
         *,
-        sequence: Any = None,
-        groups: Any = None,
+        sequence: str | RowVariableLike | Lengths | None = None,
+        groups: str | RowVariableLike | None = None,
         rows: float | None = None,
         in_rounds: bool = False,
         seed: int | None = None,
@@ -530,7 +535,11 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         return self._rounds
 
     def _accumulated(
-        self, rounds: Rounds, X: Any, sample_weight: Any, options: RunOptions
+        self,
+        rounds: Rounds,
+        X: DataLike,
+        sample_weight: RowVariableLike | None,
+        options: RunOptions,
     ) -> Statistics:
         """Return the sums of the next pass over some rows."""
         summed = rounds.next_sums(type(self).__name__)

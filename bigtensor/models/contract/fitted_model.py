@@ -15,6 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from bigtensor._version import __version__
 from bigtensor.data.addresses.store_address import Address
+from bigtensor.data.rows.data_like import DataLike, RowVariableLike
+from bigtensor.data.rows.row_sequences import Lengths
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views, ViewsLike
 from bigtensor.data.values.kinds import Kind
@@ -123,12 +125,12 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def row_output(
         self,
-        X: Any,
+        X: DataLike,
         output: str,
         function: RowFunction | None = None,
         *,
         unseen: frozenset[str] = frozenset(),
-        sequence: Any = None,
+        sequence: str | RowVariableLike | Lengths | None = None,
     ) -> Any:
         """Return one output for every row, in the kind of container that ``X`` is.
 
@@ -156,7 +158,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         return answer_as_given(self, X, samples, output, function)
 
     def sum_rows(
-        self, X: Any, name: str, statistic: Statistic[Any], **options: Unpack[RunOptions]
+        self, X: DataLike, name: str, statistic: Statistic[Any], **options: Unpack[RunOptions]
     ) -> Any:
         """Return the result of one pass of a fitted model over rows.
 
@@ -208,7 +210,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     def write(
         self,
-        X: Any,
+        X: DataLike,
         path: str | os.PathLike[str],
         *,
         outputs: Iterable[str] | None = None,
@@ -432,7 +434,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         seed = self._seed if random_state is None else integer_seed(random_state)
         return np.random.default_rng(seed)
 
-    def _remember_features(self, X: Any, samples: Samples, views: Views) -> None:
+    def _remember_features(self, X: DataLike, samples: Samples, views: Views) -> None:
         """Set the attributes that describe the features of a fit."""
         self.views_ = views
         self.n_features_in_ = len(samples.features)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.code_maps import Categories
+from bigtensor.data.rows.data_like import DataLike, RowVariableLike
+from bigtensor.data.rows.row_sequences import Lengths
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
 from bigtensor.data.values.kinds import Kind
@@ -34,11 +36,11 @@ class KnowsFeatures(Protocol):
 
 def open_for_answers(
     model: KnowsFeatures,
-    X: Any,
+    X: DataLike,
     unseen: frozenset[str] = frozenset(),
     *,
-    sample_weight: Any = None,
-    sequence: Any = None,
+    sample_weight: RowVariableLike | None = None,
+    sequence: str | RowVariableLike | Lengths | None = None,
 ) -> Samples:
     """Open data that have to have the features of the fit, under scikit-learn's rules.
 
@@ -61,11 +63,11 @@ def open_for_answers(
 
 def with_features_of_fit(
     model: KnowsFeatures,
-    X: Any,
+    X: DataLike,
     unseen: frozenset[str] = frozenset(),
     *,
-    sample_weight: Any = None,
-    sequence: Any = None,
+    sample_weight: RowVariableLike | None = None,
+    sequence: str | RowVariableLike | Lengths | None = None,
 ) -> Samples:
     """Open data that have to have the features of the fit, without a row read.
 
@@ -112,7 +114,7 @@ def with_features_of_fit(
     return _as_in_fit(model, samples, named=named)
 
 
-def open_with_groups(model: KnowsFeatures, X: Any, by: Any) -> Samples:
+def open_with_groups(model: KnowsFeatures, X: DataLike, by: str | RowVariableLike) -> Samples:
     """Open data for a fitted model, with the group of every row.
 
     Parameters
@@ -152,6 +154,6 @@ def _as_in_fit(model: KnowsFeatures, samples: Samples, *, named: bool) -> Sample
     return samples
 
 
-def _dimensions(X: Any) -> int:
+def _dimensions(X: DataLike) -> int:
     """Return the number of dimensions of an array-like."""
     return len(X.shape) if hasattr(X, "shape") else np.asarray(X).ndim

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.addresses.store_address import Address, as_address, inside
 from bigtensor.data.opening import open_samples
+from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.engine.answers_in_memory import evaluate_in_memory
@@ -43,7 +44,7 @@ class AnswersRows(Protocol):
 
 
 def answer_as_given(
-    model: AnswersRows, X: Any, samples: Samples, output: str, function: RowFunction
+    model: AnswersRows, X: DataLike, samples: Samples, output: str, function: RowFunction
 ) -> Any:
     """Return one output for every row, in the kind of container that ``X`` is.
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import xarray as xr
 
+from bigtensor.data.rows.views import ViewsLike
 from bigtensor.models.answers import information_criteria
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
@@ -132,7 +131,7 @@ class DiscreteMixture(MixtureAnswers):
         self,
         n_components: int | str = "auto",
         *,
-        views: Any = None,
+        views: ViewsLike | None = None,
         method: str = "ex",
         ridge: float | str | None = "cross-validation",
         max_iter: int | None = None,

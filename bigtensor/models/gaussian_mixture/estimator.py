@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
+from bigtensor.data.rows.views import ViewsLike
 from bigtensor.models.answers import information_criteria
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
@@ -140,7 +141,7 @@ class GaussianMixture(MixtureAnswers):
         n_components: int,
         *,
         covariance_type: str = "shared_spherical",
-        views: Any = None,
+        views: ViewsLike | None = None,
         max_iter: int = 10,
         pilot_rows: int | None = None,
         missing: str = "raise",

@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import Any, Literal, Self, Unpack
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.block import Block
+from bigtensor.data.rows.data_like import DataLike, RowVariableLike
+from bigtensor.data.rows.views import ViewsLike
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.answers.sequence_model import SequenceModel, ids_or_names
 from bigtensor.models.contract.containers import is_labelled
@@ -172,7 +175,7 @@ class HiddenMarkovModel(SequenceModel):
         self,
         n_components: int | str = 2,
         *,
-        views: Any = None,
+        views: ViewsLike | None = None,
         emissions: str = "categorical",
         refine: str = "auto",
         ridge: float | None = 2.0,
@@ -198,7 +201,13 @@ class HiddenMarkovModel(SequenceModel):
         """Kind that whole numbers are converted to."""
         return "measured" if self.emissions == KERNEL else "codes"
 
-    def predict(self, X: Any, lengths: Any = None, *, sequence: Any = None) -> Any:
+    def predict(
+        self,
+        X: DataLike,
+        lengths: npt.ArrayLike | None = None,
+        *,
+        sequence: str | RowVariableLike | None = None,
+    ) -> Any:
         """Return the state of every row on the most probable path of its sequence (Viterbi).
 
         Parameters
@@ -223,7 +232,13 @@ class HiddenMarkovModel(SequenceModel):
         """
         return self._answer(X, "label", sequence, lengths)
 
-    def predict_proba(self, X: Any, lengths: Any = None, *, sequence: Any = None) -> Any:
+    def predict_proba(
+        self,
+        X: DataLike,
+        lengths: npt.ArrayLike | None = None,
+        *,
+        sequence: str | RowVariableLike | None = None,
+    ) -> Any:
         """Return the probability of every state of every row, given all rows of its sequence.
 
         Parameters
@@ -240,7 +255,13 @@ class HiddenMarkovModel(SequenceModel):
         """
         return self._answer(X, "probability", sequence, lengths)
 
-    def score_samples(self, X: Any, lengths: Any = None, *, sequence: Any = None) -> Any:
+    def score_samples(
+        self,
+        X: DataLike,
+        lengths: npt.ArrayLike | None = None,
+        *,
+        sequence: str | RowVariableLike | None = None,
+    ) -> Any:
         """Return the log-likelihood of every sequence, in nats.
 
         Parameters
@@ -262,12 +283,12 @@ class HiddenMarkovModel(SequenceModel):
 
     def score(
         self,
-        X: Any,
-        y: Any = None,
-        sample_weight: Any = None,
+        X: DataLike,
+        y: str | RowVariableLike | None = None,
+        sample_weight: RowVariableLike | None = None,
         *,
-        sequence: Any = None,
-        lengths: Any = None,
+        sequence: str | RowVariableLike | None = None,
+        lengths: npt.ArrayLike | None = None,
     ) -> float:
         """Return the mean log-likelihood of a step, in nats. Rows left out do not count.
 
@@ -298,7 +319,13 @@ class HiddenMarkovModel(SequenceModel):
         volume = self._solution().emissions.densities().log_volume
         return float(ends.weighted_log_likelihood.sum() / weight - volume)
 
-    def predict_next(self, X: Any, lengths: Any = None, *, sequence: Any = None) -> Any:
+    def predict_next(
+        self,
+        X: DataLike,
+        lengths: npt.ArrayLike | None = None,
+        *,
+        sequence: str | RowVariableLike | None = None,
+    ) -> Any:
         """Return what follows on every sequence: probabilities of categories, or expected values.
 
         Parameters
@@ -321,7 +348,7 @@ class HiddenMarkovModel(SequenceModel):
         coords = {dim: of_states[dim].to_numpy()}
         return _by_sequence(X, ids, ends.rows, following, coords, name)
 
-    def emission_density(self, X: Any) -> NDArray[np.float64]:
+    def emission_density(self, X: DataLike) -> NDArray[np.float64]:
         """Return the density of rows in every state, in the units of the data.
 
         Parameters
@@ -343,8 +370,8 @@ class HiddenMarkovModel(SequenceModel):
 
     def weights_by(
         self,
-        X: Any,
-        by: Any = "sample_id",
+        X: DataLike,
+        by: str | RowVariableLike = "sample_id",
         *,
         level: str | None = None,
         **options: Unpack[RunOptions],
@@ -424,11 +451,11 @@ class HiddenMarkovModel(SequenceModel):
 
     def fit_predict(
         self,
-        X: Any,
-        y: Any = None,
+        X: DataLike,
+        y: str | RowVariableLike | None = None,
         *,
-        sequence: Any = None,
-        lengths: Any = None,
+        sequence: str | RowVariableLike | None = None,
+        lengths: npt.ArrayLike | None = None,
         **fit_parameters: Any,
     ) -> Any:
         """Fit the model and return the state of every row."""
@@ -478,10 +505,10 @@ class HiddenMarkovModel(SequenceModel):
 
     def _ends(
         self,
-        X: Any,
-        sequence: Any,
-        lengths: Any,
-        sample_weight: Any = None,
+        X: DataLike,
+        sequence: str | RowVariableLike | None,
+        lengths: npt.ArrayLike | None,
+        sample_weight: RowVariableLike | None = None,
         **options: Unpack[RunOptions],
     ) -> tuple[SequenceEndsResult, NDArray[Any]]:
         """Return likelihood and last state of every sequence in two passes, and ids or names."""
@@ -537,7 +564,7 @@ class HiddenMarkovModel(SequenceModel):
 
 
 def _by_sequence(
-    X: Any,
+    X: DataLike,
     ids: NDArray[Any],
     steps: NDArray[np.int64],
     values: NDArray[np.float64],

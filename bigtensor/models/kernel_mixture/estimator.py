@@ -9,6 +9,8 @@ from typing import Any, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.rows.data_like import DataLike
+from bigtensor.data.rows.views import ViewsLike
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.features.kernels.kernel import Kernel
 from bigtensor.models.answers.mixture import MixtureAnswers
@@ -179,7 +181,7 @@ class KernelMixture(MixtureAnswers):
         self,
         n_components: int | str = "auto",
         *,
-        views: Any = None,
+        views: ViewsLike | None = None,
         units: str = "auto",
         kernel: Any = "gaussian",
         view_groups: Any = None,
@@ -240,7 +242,7 @@ class KernelMixture(MixtureAnswers):
         self,
         view: str,
         f: Callable[[NDArray[Any]], NDArray[Any]],
-        X: Any = None,
+        X: DataLike | None = None,
         **options: Unpack[RunOptions],
     ) -> NDArray[np.float64]:
         """Return ``E[f(x) | h]`` of one view for every component, without smoothing.
@@ -297,7 +299,7 @@ class KernelMixture(MixtureAnswers):
         return means.reshape(-1, *example.shape[1:])
 
     def predict_view(
-        self, X: Any, view: str, f: Callable[[NDArray[Any]], NDArray[Any]] | None = None
+        self, X: DataLike, view: str, f: Callable[[NDArray[Any]], NDArray[Any]] | None = None
     ) -> Any:
         """Return the conditional mean of one view for every row, given its other views.
 

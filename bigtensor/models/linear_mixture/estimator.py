@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import xarray as xr
 
+from bigtensor.data.rows.views import ViewsLike
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState
@@ -135,7 +134,7 @@ class LinearMixture(MixtureAnswers):
         self,
         n_components: int,
         *,
-        views: Any = None,
+        views: ViewsLike | None = None,
         method: str = "auto",
         gauss_newton_steps: int = 1,
         max_iter: int = 2,

@@ -9,6 +9,8 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.data.rows.data_like import DataLike
+from bigtensor.data.rows.views import ViewsLike
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.models.answers.density import DensityAnswers
 from bigtensor.models.contract.data_kinds import Data
@@ -161,7 +163,7 @@ class TensorTrainDensity(DensityAnswers):
         method: str = "likelihood",
         structure: str = "chain",
         widths: Any = "auto",
-        views: Any = None,
+        views: ViewsLike | None = None,
         max_iter: int = 4,
         pilot_rows: int = 20_000,
         trains: TensorTrainOptions | None = None,
@@ -185,7 +187,7 @@ class TensorTrainDensity(DensityAnswers):
         self.random_state = random_state
 
     def score_samples(
-        self, X: Any, *, of: Iterable[str] | None = None, given: Iterable[str] | None = None
+        self, X: DataLike, *, of: Iterable[str] | None = None, given: Iterable[str] | None = None
     ) -> Any:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
 
@@ -263,7 +265,7 @@ class TensorTrainDensity(DensityAnswers):
                 raise ParameterError(f"{name} is given as {value!r}; expected a finite number")
         return self._of_others({int(j): float(given[features[j]]) for j in np.flatnonzero(marked)})
 
-    def impute(self, X: Any, method: str = "mean") -> Any:
+    def impute(self, X: DataLike, method: str = "mean") -> Any:
         """Return rows whose missing entries are replaced by what the others say of them.
 
         Parameters
@@ -284,7 +286,7 @@ class TensorTrainDensity(DensityAnswers):
         function = self._answering().imputed(method, self._seed)
         return self._with_names(self.row_output(X, IMPUTED, function))
 
-    def predict_variable(self, X: Any, variable: str, interval: float = 0.8) -> xr.Dataset:
+    def predict_variable(self, X: DataLike, variable: str, interval: float = 0.8) -> xr.Dataset:
         """Return one variable of every row from its other entries, with an interval.
 
         Parameters
@@ -313,7 +315,7 @@ class TensorTrainDensity(DensityAnswers):
         numbers = {name: answers.isel(number=place) for place, name in enumerate(PREDICTED)}
         return xr.Dataset(numbers, attrs={"variable": variable, "interval": interval})
 
-    def surprise(self, X: Any) -> Any:
+    def surprise(self, X: DataLike) -> Any:
         """Return how unusual every entry of a row is, given the other entries of the row.
 
         Parameters
@@ -331,7 +333,7 @@ class TensorTrainDensity(DensityAnswers):
         """
         return self._with_names(self.row_output(X, SURPRISE))
 
-    def score_contributions(self, X: Any) -> Any:
+    def score_contributions(self, X: DataLike) -> Any:
         """Return what every variable adds to the log-density of a row.
 
         Parameters
@@ -348,7 +350,7 @@ class TensorTrainDensity(DensityAnswers):
         """
         return self._with_names(self.row_output(X, CONTRIBUTION))
 
-    def latent_posterior(self, X: Any) -> Any:
+    def latent_posterior(self, X: DataLike) -> Any:
         """Return the posterior probabilities of the latent states of every row.
 
         Parameters

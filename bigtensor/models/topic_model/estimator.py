@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
+from bigtensor.data.rows.data_like import DataLike, RowVariableLike
+from bigtensor.data.rows.views import ViewsLike
 from bigtensor.errors import DataError
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.estimator import Estimator
@@ -138,7 +140,7 @@ class TopicModel(
         *,
         doc_concentration: float | str = "auto",
         topic_concentration: float = 0.1,
-        views: Any = None,
+        views: ViewsLike | None = None,
         power_passes: int = 1,
         max_iter: int | None = None,
         missing: str = "raise",
@@ -157,7 +159,7 @@ class TopicModel(
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: DataLike) -> Any:
         """Return the expected shares of the topics of every document.
 
         Parameters
@@ -173,7 +175,12 @@ class TopicModel(
         """
         return self.row_output(X, TOPIC_SHARE)
 
-    def score(self, X: Any, y: Any = None, sample_weight: Any = None) -> float:  # noqa: ARG002
+    def score(
+        self,
+        X: DataLike,
+        y: str | RowVariableLike | None = None,  # noqa: ARG002
+        sample_weight: RowVariableLike | None = None,
+    ) -> float:
         """Return the mean log-probability of a word, in nats, by document completion.
 
         Half the words of every document are drawn at random. They tell the shares of its topics,
@@ -201,7 +208,7 @@ class TopicModel(
         mean: float = ran.result.mean
         return mean
 
-    def perplexity(self, X: Any, sample_weight: Any = None) -> float:
+    def perplexity(self, X: DataLike, sample_weight: RowVariableLike | None = None) -> float:
         """Return the perplexity of held-out words: the exponential of minus `score`.
 
         Parameters
@@ -211,7 +218,7 @@ class TopicModel(
         """
         return float(np.exp(-self.score(X, sample_weight=sample_weight)))
 
-    def coherence(self, X: Any, n_words: int = 10) -> NDArray[np.float64]:
+    def coherence(self, X: DataLike, n_words: int = 10) -> NDArray[np.float64]:
         """Return how often the likely words of every topic share documents, in one pass.
 
         Parameters

@@ -13,6 +13,7 @@ from sklearn.utils import Tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.contract.containers import labelled_answer
 from bigtensor.models.contract.parameters import check_choice
@@ -105,7 +106,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         self.rule = rule
         self.class_prior = class_prior
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: DataLike, y: Any, sample_weight: RowVariableLike | None = None) -> Self:
         """Fit one model to the sequences of every class.
 
         Parameters
@@ -153,7 +154,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         ]
         return self
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: DataLike) -> Any:
         """Return the class of every sequence.
 
         Parameters
@@ -169,7 +170,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         scores = self._scores(X)
         return _labelled(X, np.asarray(self.classes_[scores.argmax(axis=1)]), "label", {})
 
-    def decision_function(self, X: Any) -> Any:
+    def decision_function(self, X: DataLike) -> Any:
         """Return the scores that classes are chosen by: negative distances, or log-probabilities.
 
         Parameters
@@ -189,7 +190,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         return _labelled(X, scores, "score", {"class": self.classes_})
 
     @available_if(_has_posterior)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: DataLike) -> Any:
         """Return the posterior probability of every class, given the whole sequence.
 
         Only with ``rule="sequence_likelihood"``. Probabilities are exact under the fitted models:
@@ -260,7 +261,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             )
         return prior
 
-    def _scores(self, X: Any) -> NDArray[np.float64]:
+    def _scores(self, X: DataLike) -> NDArray[np.float64]:
         """Return the score of every sequence and class, by the rule."""
         check_is_fitted(self)
         check_choice("rule", self.rule, RULES)
@@ -321,7 +322,7 @@ def l1_distances(
 
 
 def _labelled(
-    X: Any, answer: NDArray[Any], name: str, coords: dict[str, NDArray[Any]]
+    X: DataLike, answer: NDArray[Any], name: str, coords: dict[str, NDArray[Any]]
 ) -> NDArray[Any] | xr.DataArray:
     """Return an answer for every sequence, labelled along them if the sequences are."""
     if not isinstance(X, xr.DataArray):
@@ -351,7 +352,9 @@ def _checked_labels(y: Any, count: int) -> NDArray[Any]:
     return labels
 
 
-def _checked_weight(sample_weight: Any, count: int) -> NDArray[np.float64] | None:
+def _checked_weight(
+    sample_weight: RowVariableLike | None, count: int
+) -> NDArray[np.float64] | None:
     """Return the weights of sequences, or raise a DataError."""
     if sample_weight is None:
         return None

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.rows.data_like import DataLike
 from bigtensor.errors import DataError
 from bigtensor.features.row_loops import row_loop
 from bigtensor.models.contract.data_kinds import category_values
@@ -119,7 +120,7 @@ class TripleHistograms:
         return np.asarray(np.bincount(self.sequence, values, len(self.total)), np.float64)
 
 
-def sequences_of(X: Any) -> Sequences:
+def sequences_of(X: DataLike) -> Sequences:
     """Return the sequences of an array with one row a sequence, or of a list of sequences.
 
     Parameters

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.rows.views import ViewsLike
 from bigtensor.models.answers.transform import TransformAnswers, inverse_transform
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState
@@ -136,7 +135,7 @@ class ICA(TransformAnswers):
         n_components: int | None = None,
         *,
         method: str = "auto",
-        views: Any = None,
+        views: ViewsLike | None = None,
         max_iter: int = 3,
         gauss_newton_steps: int = 2,
         pilot_rows: int | None = None,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.rows.views import ViewsLike
 from bigtensor.models.answers.transform import TransformAnswers
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState
@@ -155,7 +154,7 @@ class KernelICA(TransformAnswers):
         kernel: str = "gaussian",
         bandwidth: float | str = "auto",
         n_landmarks: int = 500,
-        views: Any = None,
+        views: ViewsLike | None = None,
         max_iter: int = 3,
         pilot_rows: int | None = None,
         missing: str = "raise",
