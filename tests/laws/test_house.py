@@ -318,7 +318,10 @@ import os, threading, warnings
 import numpy as np
 
 # what the libraries themselves do at import is theirs
-import dask, distributed, sklearn.base, sklearn.callback, xarray, zarr
+import dask, distributed, sklearn.base, xarray, zarr
+from contextlib import suppress
+with suppress(ImportError):
+    import sklearn.callback
 import scipy.ndimage, scipy.optimize, scipy.sparse, sklearn.utils.validation
 environment, filters = dict(os.environ), list(warnings.filters)
 config, threads = dict(dask.config.config), threading.active_count()

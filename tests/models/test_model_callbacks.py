@@ -2,10 +2,11 @@
 
 import pytest
 from sklearn.base import clone
-from sklearn.callback import ProgressBar
 
 from bigtensor import DiscreteMixture, KernelMixture, simulate
 from bigtensor.errors import DataError
+
+callback = pytest.importorskip("sklearn.callback", reason="scikit-learn has callbacks from 1.9")
 
 
 class Recorder:
@@ -76,7 +77,7 @@ def test_callbacks__change_no_bit(mixture, data, model):
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 def test_progress_bar__shows_the_passes(mixture, data, capsys, start):
-    mixture.set_params(init=start).set_callbacks(ProgressBar()).fit(data)
+    mixture.set_params(init=start).set_callbacks(callback.ProgressBar()).fit(data)
     shown = capsys.readouterr().out
     assert "KernelMixture" in shown
     assert "posterior 1" in shown
