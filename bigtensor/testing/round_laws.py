@@ -74,13 +74,13 @@ def a_preparation_is_no_copy_of_the_rows(case: ModelCase) -> None:
         return
     rows = np.asarray(case.data)
     for precision in ("f4", "f8"):
-        known = {row.tobytes() for row in rows.astype(precision)}
+        entries = {row.tobytes() for row in rows.astype(precision)}
         for name, values in _prepared(case).to_contents().arrays.items():
             table = np.asarray(values)
             if table.ndim != 2 or rows.shape[1] not in table.shape:
                 continue
             table = table if table.shape[1] == rows.shape[1] else table.T
-            copies = sum(row.tobytes() in known for row in table.astype(precision, order="C"))
+            copies = sum(row.tobytes() in entries for row in table.astype(precision, order="C"))
             share = copies / len(rows)
             require(share <= MOST_COPIES, f"{name} holds {copies} of {len(rows)} rows")
 

@@ -356,7 +356,7 @@ NOT_MESSAGES = {
     "cli",
     "testing",
     # HTML
-    "models.words.description",
+    "models.words.notebook_summary",
     # reports are written for Python, whoever makes them
     "models.kernel_mixture.report.notices",
 }

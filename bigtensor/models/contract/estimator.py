@@ -218,8 +218,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
     ) -> Self:
         """Fix everything that a fit chooses from pilot data, and keep no table of rows.
 
-        The prepared model can be saved and sent. Landmarks of kernels in it are means of clusters,
-        and a cluster may be one outlying row. The result of an earlier fit is removed.
+        The prepared model can be saved and sent. It may hold means of clusters of rows, and a
+        cluster may be one outlying row. The result of an earlier fit is removed.
 
         Parameters
         ----------

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.rows.views import Views
 from bigtensor.errors import ModelFileError, ParameterError
+from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.models.contract.parameters import plain
 from bigtensor.models.contract.registry import MODELS, model_class
 from bigtensor.models.contract.rounds import Rounds
@@ -69,7 +70,7 @@ def model_contents(model: SavedModel, rounds: Rounds | None, classes: tuple[type
         "statistics": getattr(model, "statistics_", None),
     }
     packed = pack(state, classes)
-    unlisted = next((entry for entry in packed.objects if is_dataclass(entry)), None)
+    unlisted = next((entry for entry in packed.objects if _is_unlisted(entry)), None)
     if unlisted is not None:
         raise ParameterError(
             f"a {type(model).__name__} cannot be saved, because its stored_classes lack "
@@ -89,6 +90,11 @@ def model_contents(model: SavedModel, rounds: Rounds | None, classes: tuple[type
         "state": packed.tree,
     }
     return Contents(type(model).__name__, attrs, packed.arrays)
+
+
+def _is_unlisted(entry: Any) -> bool:
+    """Return True for a dataclass that could be stored. A kernel of one's own is a callable."""
+    return is_dataclass(entry) and not isinstance(entry, CustomKernel)
 
 
 def restore_model(

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.rows import views
 from bigtensor.data.values import random_states
 from bigtensor.data.values.missing_values import MARGINALISE, MISSING_RULES
 from bigtensor.data.values.random_states import check_random_state
@@ -31,6 +32,9 @@ class ParameterValues(SimpleNamespace):
 
 RandomState: TypeAlias = random_states.RandomState
 """Random state that a caller gives, for the signatures of models."""
+
+ViewsLike: TypeAlias = views.ViewsLike
+"""Names of views with their features, for the signatures of models."""
 
 
 def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import xarray as xr
 
-from bigtensor.data.rows.views import ViewsLike
 from bigtensor.models.answers import information_criteria
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.parameters import RandomState
+from bigtensor.models.contract.parameters import RandomState, ViewsLike
 from bigtensor.models.contract.script import FitSteps
 from bigtensor.models.discrete_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.discrete_mixture.description import (

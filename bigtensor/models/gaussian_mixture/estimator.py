@@ -8,11 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
 
-from bigtensor.data.rows.views import ViewsLike
 from bigtensor.models.answers import information_criteria
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.parameters import RandomState
+from bigtensor.models.contract.parameters import RandomState, ViewsLike
 from bigtensor.models.contract.script import FitSteps
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.declared_parameters import PARAMETERS

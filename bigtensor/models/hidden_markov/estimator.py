@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 
 from bigtensor.data.rows.block import Block
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
-from bigtensor.data.rows.views import ViewsLike
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.answers.sequence_model import SequenceModel, ids_or_names
 from bigtensor.models.contract.containers import is_labelled
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.opening_for_answers import open_with_groups
-from bigtensor.models.contract.parameters import RandomState, check_integer
+from bigtensor.models.contract.parameters import RandomState, ViewsLike, check_integer
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.contract.script import FitSteps, PlannedPass, SizedScript
 from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions

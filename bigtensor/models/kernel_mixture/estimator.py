@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike
-from bigtensor.data.rows.views import ViewsLike
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.features.kernels.kernel import Kernel
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.containers import labelled_like
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.parameters import RandomState, checked_points
+from bigtensor.models.contract.parameters import RandomState, ViewsLike, checked_points
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.contract.script import FitSteps
 from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS

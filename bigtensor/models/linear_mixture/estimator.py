@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import xarray as xr
 
-from bigtensor.data.rows.views import ViewsLike
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.parameters import RandomState
+from bigtensor.models.contract.parameters import RandomState, ViewsLike
 from bigtensor.models.contract.script import FitSteps
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.linear_mixture.declared_parameters import PARAMETERS

@@ -10,11 +10,10 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike
-from bigtensor.data.rows.views import ViewsLike
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.models.answers.density import DensityAnswers
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.parameters import RandomState, check_choice
+from bigtensor.models.contract.parameters import RandomState, ViewsLike, check_choice
 from bigtensor.models.contract.script import FitSteps
 from bigtensor.models.tensor_train_density.declared_parameters import PARAMETERS
 from bigtensor.models.tensor_train_density.description import TrainDescription

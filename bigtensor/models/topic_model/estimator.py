@@ -11,12 +11,11 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
-from bigtensor.data.rows.views import ViewsLike
 from bigtensor.errors import DataError
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.opening_for_answers import open_for_answers
-from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
+from bigtensor.models.contract.parameters import RandomState, ViewsLike, check_choice, check_integer
 from bigtensor.models.contract.script import FitSteps, PlannedPass, single_pass
 from bigtensor.models.topic_model.coherence import likely_words, mean_npmi
 from bigtensor.models.topic_model.declared_parameters import PARAMETERS

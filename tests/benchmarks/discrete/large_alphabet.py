@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bigtensor import DiscreteMixture
 from bigtensor.data.rows.block import Block
-from bigtensor.data.simulate.rows import block_bounds, write
+from bigtensor.data.simulate.rows import Simulation, block_bounds
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.errors import ConditioningWarning
 from bigtensor.models.discrete_mixture.estimation import updated
@@ -74,17 +74,9 @@ class Truth:
         names = tuple(map(str, range(symbols)))
         truth = xr.Dataset(coords={FEATURE_DIM: list(VIEWS)})
         blocks = ({"X": codes} for codes in self.codes(rows, 1))
-        write(
-            path,
-            truth,
-            blocks,
-            rows,
-            "int32",
-            {},
-            overwrite=False,
-            progress=None,
-            categories=dict.fromkeys(VIEWS, names),
-        )
+        categories = dict.fromkeys(VIEWS, names)
+        simulation = Simulation(truth, blocks, rows, "int32", categories=categories)
+        simulation.write(path, overwrite=False, progress=None)
 
     def block(self, rows: int, purpose: int) -> Block:
         """Return rows that are held in memory."""

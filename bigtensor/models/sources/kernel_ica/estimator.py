@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.data.rows.views import ViewsLike
 from bigtensor.models.answers.transform import TransformAnswers
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.parameters import RandomState
+from bigtensor.models.contract.parameters import RandomState, ViewsLike
 from bigtensor.models.contract.script import FitSteps
 from bigtensor.models.sources.kernel_ica.declared_parameters import PARAMETERS
 from bigtensor.models.sources.kernel_ica.description import KernelDescription
