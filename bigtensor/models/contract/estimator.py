@@ -21,7 +21,7 @@ from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import Plan, PlannedProcesses
 from bigtensor.engine.ranges import pass_parts
 from bigtensor.engine.runtime import Processes, open_runtime, processes_to_start
-from bigtensor.errors import StatisticsError
+from bigtensor.errors import ParameterError, StatisticsError
 from bigtensor.models.contract.callbacks import (
     CallbackSupport,
     callback_listener,
@@ -403,7 +403,14 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         seed: int | None = None,
     ) -> OpenedFit:
         """Check the parameters, open the data of a fit, and resolve the parameters for them."""
+        parameters = plain(self.get_params(deep=False))
         if isinstance(X, OpenedFit):
+            if not (sample_weight is sequence is groups is None):
+                raise ParameterError(
+                    "weights, labels and sequences are part of data that are opened; open them "
+                    "together"
+                )
+            X.require_parameters(parameters)
             return X
         self.check_parameters()
         views = self.views
@@ -428,6 +435,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         settings = self.steps.settings_of(self.parameter_values(seed), shape)
         return OpenedFit(
             X,
+            parameters,
             samples,
             shape,
             settings,

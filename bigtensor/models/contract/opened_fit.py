@@ -9,7 +9,7 @@ from typing import Any
 from bigtensor.data.rows.samples import Samples
 from bigtensor.engine.plan import Plan, make_plan
 from bigtensor.engine.runtime import Processes
-from bigtensor.errors import Setting
+from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import PlannedMethod, PlannedPass
 
@@ -24,6 +24,8 @@ class OpenedFit:
     ----------
     data : object
         The data as they were given.
+    parameters : dict
+        Parameters of the model, as JSON holds them.
     samples : Samples
         The data as they are read.
     shape : DataShape
@@ -43,6 +45,7 @@ class OpenedFit:
     """
 
     data: Any
+    parameters: dict[str, Any]
     samples: Samples
     shape: DataShape
     settings: Any
@@ -51,6 +54,20 @@ class OpenedFit:
     methods: tuple[PlannedMethod, ...]
     smaller: Mapping[str, tuple[Setting, ...]]
     plan: Plan | None = None
+
+    def require_parameters(self, parameters: dict[str, Any]) -> None:
+        """Raise a ParameterError unless the data were opened with these parameters.
+
+        Parameters
+        ----------
+        parameters : dict
+            Parameters of a model, as JSON holds them.
+        """
+        if parameters != self.parameters:
+            raise ParameterError(
+                "the data were opened for other parameters than those of the model now; open them "
+                "again"
+            )
 
     def plan_on(self, processes: Processes, *, checkpoint: bool) -> Plan:
         """Return the plan if it was made, and make it for these processes otherwise.
