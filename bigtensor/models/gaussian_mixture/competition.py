@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 
 from bigtensor.models.contract.script import Step, in_memory
-from bigtensor.models.gaussian.fitted_components import (
-    CovarianceForm,
-    GaussianComponents,
-    distinct_components,
-    em_iterations,
-)
+from bigtensor.models.gaussian.em_iterations import CovarianceForm, em_iterations
+from bigtensor.models.gaussian.fitted_components import GaussianComponents, distinct_components
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.starts import PilotRows
 from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS

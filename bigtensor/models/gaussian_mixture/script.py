@@ -17,11 +17,8 @@ from bigtensor.models.contract.iteration import Iterations, gain_below, iterate
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.gaussian.component_labels import check_label_means
 from bigtensor.models.gaussian.component_shapes import component_shapes
-from bigtensor.models.gaussian.fitted_components import (
-    CovarianceForm,
-    GaussianComponents,
-    iterated,
-)
+from bigtensor.models.gaussian.em_iterations import CovarianceForm, iterated
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.competition import best_end
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.starts import (

@@ -10,7 +10,8 @@ import numpy as np
 from bigtensor.decomposition.sample_tensors.discovery import most_contractions
 from bigtensor.decomposition.sample_tensors.gauss_newton import most_steps
 from bigtensor.models.contract.script import PlannedMethod, PlannedPass
-from bigtensor.models.gaussian.fitted_components import GaussianComponents, posterior_pass
+from bigtensor.models.gaussian.em_iterations import posterior_pass
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.linear_mixture.declared_parameters import METHODS
 from bigtensor.models.linear_mixture.from_formed_tensor import (
     compressed_pass,

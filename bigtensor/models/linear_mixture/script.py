@@ -8,12 +8,8 @@ from typing import Any
 from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.models.contract.script import Script, Solved
-from bigtensor.models.gaussian.fitted_components import (
-    CovarianceForm,
-    GaussianComponents,
-    distinct_components,
-    em_iterations,
-)
+from bigtensor.models.gaussian.em_iterations import CovarianceForm, em_iterations
+from bigtensor.models.gaussian.fitted_components import GaussianComponents, distinct_components
 from bigtensor.models.linear_mixture.columns import LinearTerms, mixture_of
 from bigtensor.models.linear_mixture.from_formed_tensor import (
     from_compressed_tensor,
