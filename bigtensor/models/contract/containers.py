@@ -154,6 +154,6 @@ def _table(name: str, values: Any) -> Any:
     return values
 
 
-def _coords_along(X: xr.DataArray | xr.Dataset, dim: Any) -> dict[Any, xr.DataArray]:
+def _coords_along(X: xr.DataArray | xr.Dataset, dim: Hashable) -> dict[Hashable, xr.DataArray]:
     """Return the coordinates along one dimension."""
     return {name: coord for name, coord in X.coords.items() if coord.dims == (dim,)}

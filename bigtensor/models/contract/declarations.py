@@ -25,7 +25,7 @@ class Kind(Protocol):
     def metavar(self) -> str:
         """The values in short, for the help of an option."""
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         """Return True for a value that the parameter may have."""
 
     def read(self, text: str) -> Any:
@@ -48,7 +48,7 @@ class Choice:
         """The words in short."""
         return "|".join(self.words)
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         """Return True for one of the words."""
         return isinstance(value, str) and value in self.words
 
@@ -78,12 +78,13 @@ class Whole:
         """The words in short."""
         return "|".join(("N", *self.words))
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         """Return True for an integer within the bounds, and for the words."""
         if isinstance(value, str):
             return value in self.words
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        return whole and value >= self.least and (self.most is None or value <= self.most)
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            return False
+        return int(value) >= self.least and (self.most is None or int(value) <= self.most)
 
     def read(self, text: str) -> Any:
         """Return the integer that a text such as 12, 1e6 or 1_000_000 stands for, or the text."""
@@ -111,12 +112,13 @@ class Positive:
         """The words in short."""
         return "|".join(("NUMBER", *self.words))
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         """Return True for a number within the bounds, and for the words."""
         if isinstance(value, str):
             return value in self.words
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        return number and 0 < float(value) < self.below
+        if isinstance(value, bool) or not isinstance(value, Real):
+            return False
+        return 0 < float(value) < self.below
 
     def read(self, text: str) -> Any:
         """Return the number that a text stands for, or the text."""
@@ -131,7 +133,7 @@ class Flag:
     expected: str = "True or False"
     metavar: str = ""
 
-    def accepts(self, value: Any) -> bool:  # noqa: ARG002
+    def accepts(self, value: object) -> bool:  # noqa: ARG002
         """Return True: any value is true or false, as Python has it."""
         return True
 
@@ -249,7 +251,7 @@ class Parameter:
             return Setting(self.name, *values)
         return self.within.setting(self.name, *values)
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         """Raise a ParameterError for a value that the parameter may not have."""
         if value is None and not self.required and (self.default is None or self.optional):
             return
