@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import xarray as xr
@@ -15,39 +14,16 @@ from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.errors import NoPopulationsError, Setting
 from bigtensor.models.answers.density import mean_score
+from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.answers.weights_by import weights_of_groups
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.words.mixture_description import MixtureDescription
-from bigtensor.statistics.densities.joint_densities import JointDensities
 from bigtensor.statistics.densities.row_functions import Responsibilities
 
 LEVELS = ("population", "component")
-
-
-class FittedMixture(Protocol):
-    """Contract of the solution of a mixture."""
-
-    @property
-    def populations(self) -> Populations | None:
-        """Populations of components that answers are given for, or None."""
-
-    @property
-    def slices(self) -> Mapping[str, slice]:
-        """Columns of every view in the values of a block."""
-
-    def mixture(self) -> JointDensities:
-        """Return the densities that labels and probabilities come from."""
-
-    def likelihood_mixture(self) -> JointDensities:
-        """Return the densities that weights of groups are estimated under."""
-
-    def draw(
-        self, n_samples: int, rng: np.random.Generator
-    ) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """Draw rows, features beside each other in the order of the views, and components."""
 
 
 class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
@@ -56,7 +32,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
     If components are merged into populations, labels are numbers of populations.
     """
 
-    description: ClassVar[MixtureDescription] = MixtureDescription()
+    description: ClassVar[MixtureDescription[Any]] = MixtureDescription()
 
     n_components: int | str
     weights_: NDArray[np.float64]

@@ -82,7 +82,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     stored_classes: ClassVar[tuple[type, ...]]
     """Dataclasses that the preparation, the passes and the solution of the model are made of."""
 
-    description: ClassVar[ModelDescription] = ModelDescription()
+    description: ClassVar[ModelDescription[Any]] = ModelDescription()
     """Facts and words for the command line, notebooks and the report."""
 
     views: ViewsLike | None

@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol, TypedDict, Unpack
 
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
@@ -221,3 +221,16 @@ class RunOptions(TypedDict, total=False):
     wait_for_workers: str | float | None
     checkpoint: str | os.PathLike[str] | None
     listeners: Iterable[Callable[[Any], None]]
+
+
+class RunsPasses(Protocol):
+    """A fitted model that runs passes over rows."""
+
+    def run_passes(
+        self,
+        samples: Samples,
+        script: SizedScript,
+        passes: Iterable[PlannedPass],
+        **options: Unpack[RunOptions],
+    ) -> Ran:
+        """Run a script of passes over rows."""
