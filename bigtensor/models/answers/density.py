@@ -11,6 +11,7 @@ from sklearn.base import DensityMixin
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.samples import Samples
 from bigtensor.errors import DataError
+from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.opening_for_answers import KnowsFeatures, open_for_answers
 from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
@@ -41,7 +42,7 @@ class DensityAnswers(DensityMixin, Estimator):  # type: ignore[misc]
 
     solution_: FittedDensity
 
-    def score_samples(self, X: DataLike) -> Any:
+    def score_samples(self, X: DataLike) -> RowAnswer:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
 
         Parameters

@@ -17,6 +17,7 @@ from bigtensor.models.answers.density import mean_score
 from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.answers.weights_by import weights_of_groups
+from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
 from bigtensor.models.contract.run import RunOptions
@@ -78,7 +79,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         self.solution_ = replace(self._mixture(), populations=cut)  # type: ignore[type-var]
         return self
 
-    def predict(self, X: DataLike, level: str | None = None) -> Any:
+    def predict(self, X: DataLike, level: str | None = None) -> RowAnswer:
         """Return the most probable population, or component, of every row.
 
         Parameters
@@ -96,7 +97,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         """
         return self.row_output(X, self._output("label", "component_label", level))
 
-    def predict_proba(self, X: DataLike, level: str | None = None) -> Any:
+    def predict_proba(self, X: DataLike, level: str | None = None) -> RowAnswer:
         """Return the posterior probability of every population, or component.
 
         If features depend on each other within components, probabilities of populations are broader
@@ -117,7 +118,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         """
         return self.row_output(X, self._output("probability", "component_probability", level))
 
-    def score_samples(self, X: DataLike) -> Any:
+    def score_samples(self, X: DataLike) -> RowAnswer:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
 
         Parameters
@@ -153,9 +154,10 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
 
     def fit_predict(
         self, X: DataLike, y: str | RowVariableLike | None = None, **fit_parameters: Any
-    ) -> Any:
+    ) -> RowAnswer:
         """Fit the model and return the label of every row."""
-        return self.fit(X, y, **fit_parameters).predict(X)
+        labels: RowAnswer = self.fit(X, y, **fit_parameters).predict(X)
+        return labels
 
     def weights_by(
         self,

@@ -13,6 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.views import Views
 from bigtensor.errors import DataError
+from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.parameters import check_choice
 from bigtensor.models.words.described_model import DescribedModel
@@ -55,7 +56,7 @@ class TransformAnswers(
 
     solution_: FittedTransform
 
-    def transform(self, X: DataLike) -> Any:
+    def transform(self, X: DataLike) -> RowAnswer:
         """Return the sources of every row.
 
         Parameters

@@ -28,7 +28,7 @@ class Kind(Protocol):
     def accepts(self, value: object) -> bool:
         """Return True for a value that the parameter may have."""
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> object:
         """Return the value that a text stands for, or the text."""
 
 
@@ -52,7 +52,7 @@ class Choice:
         """Return True for one of the words."""
         return isinstance(value, str) and value in self.words
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> object:
         """Return the text."""
         return text
 
@@ -86,7 +86,7 @@ class Whole:
             return False
         return int(value) >= self.least and (self.most is None or int(value) <= self.most)
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> object:
         """Return the integer that a text such as 12, 1e6 or 1_000_000 stands for, or the text."""
         number = _number(text)
         return int(number) if number is not None and number.is_integer() else text
@@ -120,7 +120,7 @@ class Positive:
             return False
         return 0 < float(value) < self.below
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> object:
         """Return the number that a text stands for, or the text."""
         number = _number(text)
         return text if number is None else number
@@ -137,7 +137,7 @@ class Flag:
         """Return True: any value is true or false, as Python has it."""
         return True
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> object:
         """Return the text."""
         return text
 
@@ -261,7 +261,7 @@ class Parameter:
             raise ParameterError(self.setting() + f" is {value!r}; expected {self.kind.expected}")
 
 
-def check_declared(values: Any, parameters: Iterable[Parameter]) -> None:
+def check_declared(values: object, parameters: Iterable[Parameter]) -> None:
     """Raise a ParameterError for the first value that its parameter may not have."""
     for parameter in parameters:
         parameter.check(getattr(values, parameter.name))
@@ -344,7 +344,7 @@ def memory_parameters(parameters: Iterable[Parameter]) -> dict[str, tuple[Settin
     return {part: tuple(p.setting() for p in declared if part in p.memory) for part in parts}
 
 
-def option_type(parameter: Parameter) -> Callable[[str], Any]:
+def option_type(parameter: Parameter) -> Callable[[str], object]:
     """Return the function that reads the option of a parameter.
 
     It raises a ValueError with the values that are expected.
@@ -354,7 +354,7 @@ def option_type(parameter: Parameter) -> Callable[[str], Any]:
     kind = option.kind or parameter.kind
     assert kind is not None
 
-    def read(text: str) -> Any:
+    def read(text: str) -> object:
         if text == option.none:
             return None
         value = kind.read(text)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from bigtensor.data.values import random_states
@@ -87,7 +88,7 @@ def check_inputs(parameters: ParameterValues, *, marginalises: bool) -> None:
     check_random_state(parameters.random_state)
 
 
-def checked_points(points: Any, view: str, width: int) -> NDArray[np.float64]:
+def checked_points(points: npt.ArrayLike, view: str, width: int) -> NDArray[np.float64]:
     """Return points of a view of ``width`` features, or raise a ParameterError."""
     values = np.asarray(points, np.float64)
     if values.shape[1:] != (width,) and not (width == 1 and values.ndim == 1):
@@ -129,7 +130,7 @@ def _is_feature(member: object) -> bool:
     return isinstance(member, str | int | np.integer) and not isinstance(member, bool)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return a value as JSON holds it."""
     if isinstance(value, np.generic):
         return value.item()

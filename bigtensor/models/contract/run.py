@@ -18,7 +18,7 @@ from bigtensor.engine.events import Event, Listener, Steps
 from bigtensor.engine.plan import Plan, make_plan
 from bigtensor.engine.ranges import pass_parts
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.runtime import Processes, Runtime, open_runtime
+from bigtensor.engine.runtime import DaskClient, Processes, Runtime, open_runtime
 from bigtensor.errors import (
     DataError,
     MissingValueError,
@@ -72,7 +72,7 @@ def run_script(
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     listeners: Iterable[Listener] = (),
-    **where: Any,
+    **where: Unpack[WhereOptions],
 ) -> Ran:
     """Run a script of passes.
 
@@ -211,14 +211,19 @@ def _finished_passes(events: Iterable[Event]) -> list[dict[str, Any]]:
     ]
 
 
-class RunOptions(TypedDict, total=False):
-    """The options of `Estimator.fit`, where they are described."""
+class WhereOptions(TypedDict, total=False):
+    """The options of `Estimator.fit` that choose the workers."""
 
-    client: Any
+    client: DaskClient | None
     scheduler: str | Connection | None
     workers: int | None
     memory_limit: str | int | None
     wait_for_workers: str | float | None
+
+
+class RunOptions(WhereOptions, total=False):
+    """The options of `Estimator.fit`, where they are described."""
+
     checkpoint: str | os.PathLike[str] | None
     listeners: Iterable[Callable[[Any], None]]
 

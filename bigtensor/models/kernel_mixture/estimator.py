@@ -7,6 +7,8 @@ from collections.abc import Callable
 from typing import Any, Unpack
 
 import numpy as np
+import numpy.typing as npt
+import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike
@@ -14,7 +16,7 @@ from bigtensor.data.rows.views import ViewsLike
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.features.kernels.kernel import Kernel
 from bigtensor.models.answers.mixture import MixtureAnswers
-from bigtensor.models.contract.containers import labelled_like
+from bigtensor.models.contract.containers import RowAnswer, labelled_like
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState, checked_points
 from bigtensor.models.contract.run import RunOptions
@@ -216,7 +218,9 @@ class KernelMixture(MixtureAnswers):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def component_density(self, view: str, points: Any) -> Any:
+    def component_density(
+        self, view: str, points: npt.ArrayLike
+    ) -> NDArray[np.float64] | xr.DataArray:
         """Return the density of every component in one view, at given points.
 
         The densities are smoothed with the width of each component, and floored at one millionth
@@ -300,7 +304,7 @@ class KernelMixture(MixtureAnswers):
 
     def predict_view(
         self, X: DataLike, view: str, f: Callable[[NDArray[Any]], NDArray[Any]] | None = None
-    ) -> Any:
+    ) -> RowAnswer:
         """Return the conditional mean of one view for every row, given its other views.
 
         ``sum_h P(h | other views) E[f(x) | h]`` (Song et al. 2014, sec. 2), with the expectations

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -13,6 +12,7 @@ from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.views import ViewsLike
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.models.answers.density import DensityAnswers
+from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState, check_choice
 from bigtensor.models.contract.script import FitSteps
@@ -162,7 +162,7 @@ class TensorTrainDensity(DensityAnswers):
         coordinates: str = "queries",
         method: str = "likelihood",
         structure: str = "chain",
-        widths: Any = "auto",
+        widths: str | Sequence[float] = "auto",
         views: ViewsLike | None = None,
         max_iter: int = 4,
         pilot_rows: int = 20_000,
@@ -188,7 +188,7 @@ class TensorTrainDensity(DensityAnswers):
 
     def score_samples(
         self, X: DataLike, *, of: Iterable[str] | None = None, given: Iterable[str] | None = None
-    ) -> Any:
+    ) -> RowAnswer:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
 
         Missing entries are summed over.
@@ -265,7 +265,7 @@ class TensorTrainDensity(DensityAnswers):
                 raise ParameterError(f"{name} is given as {value!r}; expected a finite number")
         return self._of_others({int(j): float(given[features[j]]) for j in np.flatnonzero(marked)})
 
-    def impute(self, X: DataLike, method: str = "mean") -> Any:
+    def impute(self, X: DataLike, method: str = "mean") -> RowAnswer:
         """Return rows whose missing entries are replaced by what the others say of them.
 
         Parameters
@@ -315,7 +315,7 @@ class TensorTrainDensity(DensityAnswers):
         numbers = {name: answers.isel(number=place) for place, name in enumerate(PREDICTED)}
         return xr.Dataset(numbers, attrs={"variable": variable, "interval": interval})
 
-    def surprise(self, X: DataLike) -> Any:
+    def surprise(self, X: DataLike) -> RowAnswer:
         """Return how unusual every entry of a row is, given the other entries of the row.
 
         Parameters
@@ -333,7 +333,7 @@ class TensorTrainDensity(DensityAnswers):
         """
         return self._with_names(self.row_output(X, SURPRISE))
 
-    def score_contributions(self, X: DataLike) -> Any:
+    def score_contributions(self, X: DataLike) -> RowAnswer:
         """Return what every variable adds to the log-density of a row.
 
         Parameters
@@ -350,7 +350,7 @@ class TensorTrainDensity(DensityAnswers):
         """
         return self._with_names(self.row_output(X, CONTRIBUTION))
 
-    def latent_posterior(self, X: DataLike) -> Any:
+    def latent_posterior(self, X: DataLike) -> RowAnswer:
         """Return the posterior probabilities of the latent states of every row.
 
         Parameters
@@ -421,13 +421,13 @@ class TensorTrainDensity(DensityAnswers):
             return density.contributions()
         return density.imputed("mean", 0)
 
-    def _with_names(self, answer: Any) -> Any:
+    def _with_names(self, answer: RowAnswer) -> RowAnswer:
         """Return labelled answers for every entry with the names of the features."""
         if not isinstance(answer, xr.DataArray):
             return answer
         return answer.assign_coords(feature=list(self.views_.feature_names))
 
-    def _scores_in_order(self, rows: NDArray[np.float64], of: list[str] | None) -> Any:
+    def _scores_in_order(self, rows: NDArray[np.float64], of: list[str] | None) -> RowAnswer:
         """Return log-densities of rows whose columns are in the order of the fit."""
         names = getattr(self, "feature_names_in_", None)
         if names is None:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
+import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.models.answers.fitted_mixture import FittedMixture
@@ -23,7 +25,9 @@ class DescribedKernelMixture(DescribedMixture, Protocol):
     def parameter_values(self) -> ParameterValues:
         """Return the values of the parameters, with an integer seed."""
 
-    def component_density(self, view: str, points: NDArray[Any]) -> NDArray[np.float64]:
+    def component_density(
+        self, view: str, points: npt.ArrayLike
+    ) -> NDArray[np.float64] | xr.DataArray:
         """Return the density of every component in one view."""
 
     def expectation(
