@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -33,7 +33,7 @@ from bigtensor.models.kernel_mixture.script import (
     prepare,
     refine,
 )
-from bigtensor.models.kernel_mixture.settings import settings_of
+from bigtensor.models.kernel_mixture.settings import ViewKernel, settings_of
 from bigtensor.models.kernel_mixture.solution import KernelFit, KernelSolution
 from bigtensor.models.kernel_mixture.view_functions import (
     checked_view_function,
@@ -185,8 +185,8 @@ class KernelMixture(MixtureAnswers):
         *,
         views: ViewsLike | None = None,
         units: str = "auto",
-        kernel: Any = "gaussian",
-        view_groups: Any = None,
+        kernel: ViewKernel | Mapping[str, ViewKernel] = "gaussian",
+        view_groups: Sequence[Sequence[str]] | None = None,
         bandwidth: float | str = "auto",
         views_share_components: bool = False,
         init: str = "auto",
