@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from numbers import Integral, Real
+from types import SimpleNamespace
 from typing import Any, ClassVar, Protocol
 
 from bigtensor.errors import ParameterError, Setting
@@ -261,7 +262,7 @@ class Parameter:
             raise ParameterError(self.setting() + f" is {value!r}; expected {self.kind.expected}")
 
 
-def check_declared(values: object, parameters: Iterable[Parameter]) -> None:
+def check_declared(values: SimpleNamespace, parameters: Iterable[Parameter]) -> None:
     """Raise a ParameterError for the first value that its parameter may not have."""
     for parameter in parameters:
         parameter.check(getattr(values, parameter.name))
