@@ -101,10 +101,10 @@ class Setting(Message):
     """
 
     name: str
-    values: tuple[Any, ...]
+    values: tuple[object, ...]
     within: str | None
 
-    def __new__(cls, name: str, *values: Any, within: str | None = None) -> Setting:
+    def __new__(cls, name: str, *values: object, within: str | None = None) -> Setting:
         """Write the parameter for Python."""
         choices = f"={' or '.join(map(_for_python, values))}" if values else ""
         text = f"{name}{choices}"
@@ -173,7 +173,7 @@ def message_of(error: BaseException) -> Message:
     )
 
 
-def _for_python(value: Any) -> str:
+def _for_python(value: object) -> str:
     """Return a value as it is given in Python. NumPy would show the type of a number."""
     return repr(str(value)) if isinstance(value, str) else str(value)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dask.utils import parse_bytes
 
@@ -20,6 +20,9 @@ from bigtensor.errors import ClusterError, ParameterError, Setting
 
 if TYPE_CHECKING:
     from distributed import Client
+
+DaskClient: TypeAlias = "Client"
+"""A `distributed.Client`, for signatures in rooms that do not import Dask."""
 
 _CLIENT_OF_PARENT = (
     "the client was made before this process was forked, and its threads stayed in the parent; "

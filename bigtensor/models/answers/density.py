@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -12,12 +11,13 @@ from sklearn.base import DensityMixin
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.samples import Samples
 from bigtensor.errors import DataError
+from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.opening_for_answers import KnowsFeatures, open_for_answers
 from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
-from bigtensor.models.contract.run import Ran
-from bigtensor.models.contract.script import PlannedPass, SizedScript, single_pass
-from bigtensor.models.words.description import ModelDescription, refuse_levels
+from bigtensor.models.contract.run import RunsPasses
+from bigtensor.models.contract.script import PlannedPass, single_pass
+from bigtensor.models.words.description import Model, ModelDescription, refuse_levels
 from bigtensor.statistics.base import Pass, RowFunction
 from bigtensor.statistics.score_sums import ScoreSums, ScoreSumsResult
 
@@ -38,11 +38,11 @@ class FittedDensity(Protocol):
 class DensityAnswers(DensityMixin, Estimator):  # type: ignore[misc]
     """Base of densities of rows."""
 
-    description: ClassVar[ModelDescription] = ModelDescription()
+    description: ClassVar[ModelDescription[Any]] = ModelDescription()
 
     solution_: FittedDensity
 
-    def score_samples(self, X: DataLike) -> Any:
+    def score_samples(self, X: DataLike) -> RowAnswer:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
 
         Parameters
@@ -107,7 +107,7 @@ class DensityAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         return self.solution_
 
 
-class ScoresRows(KnowsFeatures, Protocol):
+class ScoresRows(KnowsFeatures, RunsPasses, Protocol):
     """A fitted model that gives log-densities of rows."""
 
     def require_fitted(self) -> None:
@@ -115,11 +115,6 @@ class ScoresRows(KnowsFeatures, Protocol):
 
     def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that answers for every row."""
-
-    def run_passes(
-        self, samples: Samples, script: SizedScript, passes: Iterable[PlannedPass]
-    ) -> Ran:
-        """Run a script of passes over rows."""
 
 
 def mean_score(model: ScoresRows, X: DataLike, sample_weight: RowVariableLike | None) -> float:
@@ -158,12 +153,12 @@ def score_sums(model: ScoresRows, samples: Samples) -> ScoreSumsResult:
     return scores
 
 
-class DensityDescription(ModelDescription):
+class DensityDescription(ModelDescription[Model]):
     """Facts and words on any density."""
 
     def row_outputs(
         self,
-        model: Any,  # noqa: ARG002
+        model: Model,  # noqa: ARG002
         level: str | None = None,
         *,
         probabilities: bool = False,

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Protocol, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
 import xarray as xr
@@ -15,39 +14,17 @@ from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.errors import NoPopulationsError, Setting
 from bigtensor.models.answers.density import mean_score
+from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.answers.weights_by import weights_of_groups
+from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.words.mixture_description import MixtureDescription
-from bigtensor.statistics.densities.joint_densities import JointDensities
 from bigtensor.statistics.densities.row_functions import Responsibilities
 
 LEVELS = ("population", "component")
-
-
-class FittedMixture(Protocol):
-    """Contract of the solution of a mixture."""
-
-    @property
-    def populations(self) -> Populations | None:
-        """Populations of components that answers are given for, or None."""
-
-    @property
-    def slices(self) -> Mapping[str, slice]:
-        """Columns of every view in the values of a block."""
-
-    def mixture(self) -> JointDensities:
-        """Return the densities that labels and probabilities come from."""
-
-    def likelihood_mixture(self) -> JointDensities:
-        """Return the densities that weights of groups are estimated under."""
-
-    def draw(
-        self, n_samples: int, rng: np.random.Generator
-    ) -> tuple[NDArray[Any], NDArray[np.int32]]:
-        """Draw rows, features beside each other in the order of the views, and components."""
 
 
 class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
@@ -56,7 +33,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
     If components are merged into populations, labels are numbers of populations.
     """
 
-    description: ClassVar[MixtureDescription] = MixtureDescription()
+    description: ClassVar[MixtureDescription[Any]] = MixtureDescription()
 
     n_components: int | str
     weights_: NDArray[np.float64]
@@ -102,7 +79,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         self.solution_ = replace(self._mixture(), populations=cut)  # type: ignore[type-var]
         return self
 
-    def predict(self, X: DataLike, level: str | None = None) -> Any:
+    def predict(self, X: DataLike, level: str | None = None) -> RowAnswer:
         """Return the most probable population, or component, of every row.
 
         Parameters
@@ -120,7 +97,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         """
         return self.row_output(X, self._output("label", "component_label", level))
 
-    def predict_proba(self, X: DataLike, level: str | None = None) -> Any:
+    def predict_proba(self, X: DataLike, level: str | None = None) -> RowAnswer:
         """Return the posterior probability of every population, or component.
 
         If features depend on each other within components, probabilities of populations are broader
@@ -141,7 +118,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         """
         return self.row_output(X, self._output("probability", "component_probability", level))
 
-    def score_samples(self, X: DataLike) -> Any:
+    def score_samples(self, X: DataLike) -> RowAnswer:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
 
         Parameters
@@ -177,9 +154,10 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
 
     def fit_predict(
         self, X: DataLike, y: str | RowVariableLike | None = None, **fit_parameters: Any
-    ) -> Any:
+    ) -> RowAnswer:
         """Fit the model and return the label of every row."""
-        return self.fit(X, y, **fit_parameters).predict(X)
+        labels: RowAnswer = self.fit(X, y, **fit_parameters).predict(X)
+        return labels
 
     def weights_by(
         self,

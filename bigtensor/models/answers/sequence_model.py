@@ -23,6 +23,7 @@ from bigtensor.data.rows.samples import Samples
 from bigtensor.data.values.integer_ids import integer_ids
 from bigtensor.errors import ParameterError, SequenceWarning, Setting
 from bigtensor.models.contract.callbacks import with_callbacks
+from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.opening_for_answers import open_for_answers
 from bigtensor.models.contract.parameters import check_workers
@@ -92,10 +93,10 @@ class SequenceModel(Estimator):
     def _lengths_of(
         self,
         X: DataLike,
-        y: Any,
+        y: str | RowVariableLike | None,
         sequence: str | RowVariableLike | None,
         lengths: npt.ArrayLike | None,
-    ) -> Any:
+    ) -> npt.ArrayLike | None:
         """Return the lengths of sequences, which may have been given in the place of labels."""
         if y is None or sequence is not None or lengths is not None:
             return lengths
@@ -107,7 +108,7 @@ class SequenceModel(Estimator):
         output: str,
         sequence: str | RowVariableLike | None,
         lengths: npt.ArrayLike | None,
-    ) -> Any:
+    ) -> RowAnswer:
         """Return one output for every row, in the kind of container that ``X`` is."""
         rows, ids = in_sequences(X, sequence, lengths)
         return self.row_output(rows, output, sequence=ids)
@@ -128,11 +129,11 @@ class SequenceModel(Estimator):
         rows, ids = in_sequences(X, sequence, lengths)
         return open_for_answers(self, rows, sample_weight=sample_weight, sequence=ids)
 
-    def script(self, settings: Any) -> Script:
+    def script(self, settings: object) -> Script:
         """Return the script of a fit, which also looks at the ids."""
         return _with_ids(super().script(settings))
 
-    def _planned_passes(self, settings: Any, *, in_rounds: bool) -> list[PlannedPass]:
+    def _planned_passes(self, settings: object, *, in_rounds: bool) -> list[PlannedPass]:
         """Return upper bounds of the passes of a fit."""
         planned = super()._planned_passes(settings, in_rounds=in_rounds)
         if in_rounds:
@@ -145,8 +146,8 @@ class SequenceModel(Estimator):
         ]
 
 
-def lengths_in_place_of_labels(y: Any, rows: int) -> Any:
-    """Return `y` if it holds the lengths of sequences, and None if it holds labels.
+def lengths_in_place_of_labels(y: str | RowVariableLike | None, rows: int) -> npt.ArrayLike | None:
+    """Return the numbers of `y` if it holds the lengths of sequences, and None if it holds labels.
 
     hmmlearn takes lengths as the second argument, and scikit-learn takes labels.
 
@@ -166,7 +167,7 @@ def lengths_in_place_of_labels(y: Any, rows: int) -> Any:
     if entries.shape[:1] == (rows,):
         return None
     if entries.ndim == 1 and entries.dtype.kind in "iu" and int(entries.sum()) == rows:
-        return y
+        return entries
     raise ParameterError(
         Setting("y")
         + f" has the shape {entries.shape}, but the data have {rows:,} rows; give one label a row, "

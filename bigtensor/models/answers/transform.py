@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -13,8 +13,10 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.views import Views
 from bigtensor.errors import DataError
+from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.parameters import check_choice
+from bigtensor.models.words.described_model import DescribedModel
 from bigtensor.models.words.description import ModelDescription, refuse_levels
 from bigtensor.statistics.base import RowFunction
 from bigtensor.statistics.sources.linear_sources import SOURCE
@@ -50,11 +52,11 @@ class TransformAnswers(
 ):
     """Base of transforms: hidden sources of every row."""
 
-    description: ClassVar[ModelDescription] = ModelDescription()
+    description: ClassVar[ModelDescription[Any]] = ModelDescription()
 
     solution_: FittedTransform
 
-    def transform(self, X: DataLike) -> Any:
+    def transform(self, X: DataLike) -> RowAnswer:
         """Return the sources of every row.
 
         Parameters
@@ -136,10 +138,22 @@ def inverse_transform(self: MixesSources, sources: Any) -> Any:
     return xr.DataArray(rows, coords, (sample_dim, "feature"), name="X")
 
 
-class TransformDescription(ModelDescription):
+class DescribedTransform(DescribedModel, Protocol):
+    """Attributes of any transform that a description uses."""
+
+    @property
+    def solution_(self) -> FittedTransform:
+        """Result of the fit."""
+
+
+Transform = TypeVar("Transform", bound=DescribedTransform, contravariant=True)
+"""Fitted transform with the attributes that a description uses."""
+
+
+class TransformDescription(ModelDescription[Transform]):
     """Facts and words on any transform."""
 
-    def facts(self, model: Any) -> dict[str, Any]:
+    def facts(self, model: Transform) -> dict[str, Any]:
         """Return facts as JSON holds them."""
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
@@ -159,7 +173,7 @@ class TransformDescription(ModelDescription):
 
     def row_outputs(
         self,
-        model: Any,  # noqa: ARG002
+        model: Transform,  # noqa: ARG002
         level: str | None = None,
         *,
         probabilities: bool = False,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import xarray as xr
@@ -19,6 +19,7 @@ from bigtensor.errors import (
     RefinementWarning,
     Setting,
 )
+from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.group_weights import (
     MOST_PASSES,
     GroupWeights,
@@ -27,9 +28,9 @@ from bigtensor.models.answers.group_weights import (
     scaled_to_labels,
     weight_passes,
 )
-from bigtensor.models.contract.opening_for_answers import open_with_groups
+from bigtensor.models.contract.opening_for_answers import KnowsFeatures, open_with_groups
 from bigtensor.models.contract.parameters import check_choice
-from bigtensor.models.contract.run import RunOptions
+from bigtensor.models.contract.run import RunOptions, RunsPasses
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.statistics.densities.class_densities import ClassDensities
 from bigtensor.statistics.densities.group_sums import GroupSums
@@ -42,8 +43,22 @@ _DRAWN = 20_000
 """Rows drawn from the densities, to see how hard they let labels be."""
 
 
+class WeighsGroups(KnowsFeatures, RunsPasses, Protocol):
+    """A fitted mixture whose weights are estimated group by group."""
+
+    def output_attrs(self) -> dict[str, Any]:
+        """Return the attributes of every labelled output."""
+
+    def _mixture(self) -> FittedMixture:
+        """Return the solution, or raise sklearn's NotFittedError."""
+
+
 def weights_of_groups(
-    model: Any, X: DataLike, by: str | RowVariableLike, level: str | None, options: RunOptions
+    model: WeighsGroups,
+    X: DataLike,
+    by: str | RowVariableLike,
+    level: str | None,
+    options: RunOptions,
 ) -> xr.Dataset:
     """Return the mixing weights of every group; see `MixtureAnswers.weights_by`.
 
@@ -91,7 +106,7 @@ def weights_of_groups(
     return _table(fitted, kept, names, (variable, level)).assign_attrs(attrs)
 
 
-def _classes_at(level: str | None, fitted: Any) -> ClassDensities:
+def _classes_at(level: str | None, fitted: FittedMixture) -> ClassDensities:
     """Return the densities of the components, or of populations where these are asked for."""
     if level is not None:
         check_choice("level", level, ("population", "component"))
@@ -107,7 +122,7 @@ def _classes_at(level: str | None, fitted: Any) -> ClassDensities:
     return ClassDensities(mixture, None if level == "component" else populations)
 
 
-def _expected_certainty(classes: ClassDensities, fitted: Any) -> NDArray[np.float64]:
+def _expected_certainty(classes: ClassDensities, fitted: FittedMixture) -> NDArray[np.float64]:
     """Return the mean of the largest posterior probability over rows drawn from every class."""
     values, label = fitted.draw(_DRAWN, np.random.default_rng(0))
     block = Block(values, fitted.slices, 0, _DRAWN)

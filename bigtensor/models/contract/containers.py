@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -14,8 +14,12 @@ from numpy.typing import NDArray
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.anndata_source import is_anndata
+from bigtensor.data.values.lazy_arrays import LazyArray
 from bigtensor.data.values.matrices import is_lazy_table
 from bigtensor.errors import DataError, ViewError
+
+RowAnswer: TypeAlias = NDArray[Any] | xr.DataArray | LazyArray
+"""Answer for every row in the kind of container of the data: NumPy, xarray or Dask."""
 
 COMPONENT_DIM = "component"
 """The dimension of components in labelled outputs."""
@@ -54,7 +58,11 @@ def is_plain(X: DataLike) -> bool:
 
 
 def labelled_answer(
-    X: DataLike, array: Any, dims: tuple[Hashable, ...], name: str, attrs: Mapping[str, Any]
+    X: DataLike,
+    array: NDArray[Any] | LazyArray,
+    dims: tuple[Hashable, ...],
+    name: str,
+    attrs: Mapping[str, Any],
 ) -> xr.DataArray:
     """Label an answer with the coordinates along its rows and the attributes of the data.
 
@@ -80,7 +88,9 @@ def labelled_answer(
     return xr.DataArray(array, coords, dims, name=name, attrs={**X.attrs, **attrs})
 
 
-def labelled_like(points: Any, density: NDArray[np.float64]) -> Any:
+def labelled_like(
+    points: npt.ArrayLike, density: NDArray[np.float64]
+) -> NDArray[np.float64] | xr.DataArray:
     """Label a density along the points' dimension and the components."""
     if not isinstance(points, xr.DataArray):
         return density
@@ -154,6 +164,6 @@ def _table(name: str, values: Any) -> Any:
     return values
 
 
-def _coords_along(X: xr.DataArray | xr.Dataset, dim: Any) -> dict[Any, xr.DataArray]:
+def _coords_along(X: xr.DataArray | xr.Dataset, dim: Hashable) -> dict[Hashable, xr.DataArray]:
     """Return the coordinates along one dimension."""
     return {name: coord for name, coord in X.coords.items() if coord.dims == (dim,)}

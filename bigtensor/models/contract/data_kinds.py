@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.code_maps import Categories, CodeMap
+from bigtensor.data.rows.data_like import RowVariableLike
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.values.categories import are_strings
@@ -128,7 +129,9 @@ class Data:
         return samples
 
 
-def labels_of_some_rows(y: Any) -> Any:
+def labels_of_some_rows(
+    y: str | RowVariableLike | None,
+) -> str | RowVariableLike | None:
     """Return labels if they are the name of a variable, or if they say that a row has none.
 
     Parameters

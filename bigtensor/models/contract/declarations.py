@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
 from numbers import Integral, Real
+from types import SimpleNamespace
 from typing import Any, ClassVar, Protocol
 
 from bigtensor.errors import ParameterError, Setting
@@ -25,10 +26,10 @@ class Kind(Protocol):
     def metavar(self) -> str:
         """The values in short, for the help of an option."""
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         """Return True for a value that the parameter may have."""
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> object:
         """Return the value that a text stands for, or the text."""
 
 
@@ -48,11 +49,11 @@ class Choice:
         """The words in short."""
         return "|".join(self.words)
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         """Return True for one of the words."""
         return isinstance(value, str) and value in self.words
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> object:
         """Return the text."""
         return text
 
@@ -78,14 +79,15 @@ class Whole:
         """The words in short."""
         return "|".join(("N", *self.words))
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         """Return True for an integer within the bounds, and for the words."""
         if isinstance(value, str):
             return value in self.words
-        whole = isinstance(value, Integral) and not isinstance(value, bool)
-        return whole and value >= self.least and (self.most is None or value <= self.most)
+        if isinstance(value, bool) or not isinstance(value, Integral):
+            return False
+        return int(value) >= self.least and (self.most is None or int(value) <= self.most)
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> object:
         """Return the integer that a text such as 12, 1e6 or 1_000_000 stands for, or the text."""
         number = _number(text)
         return int(number) if number is not None and number.is_integer() else text
@@ -111,14 +113,15 @@ class Positive:
         """The words in short."""
         return "|".join(("NUMBER", *self.words))
 
-    def accepts(self, value: Any) -> bool:
+    def accepts(self, value: object) -> bool:
         """Return True for a number within the bounds, and for the words."""
         if isinstance(value, str):
             return value in self.words
-        number = isinstance(value, Real) and not isinstance(value, bool)
-        return number and 0 < float(value) < self.below
+        if isinstance(value, bool) or not isinstance(value, Real):
+            return False
+        return 0 < float(value) < self.below
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> object:
         """Return the number that a text stands for, or the text."""
         number = _number(text)
         return text if number is None else number
@@ -131,11 +134,11 @@ class Flag:
     expected: str = "True or False"
     metavar: str = ""
 
-    def accepts(self, value: Any) -> bool:  # noqa: ARG002
+    def accepts(self, value: object) -> bool:  # noqa: ARG002
         """Return True: any value is true or false, as Python has it."""
         return True
 
-    def read(self, text: str) -> Any:
+    def read(self, text: str) -> object:
         """Return the text."""
         return text
 
@@ -249,7 +252,7 @@ class Parameter:
             return Setting(self.name, *values)
         return self.within.setting(self.name, *values)
 
-    def check(self, value: Any) -> None:
+    def check(self, value: object) -> None:
         """Raise a ParameterError for a value that the parameter may not have."""
         if value is None and not self.required and (self.default is None or self.optional):
             return
@@ -259,7 +262,7 @@ class Parameter:
             raise ParameterError(self.setting() + f" is {value!r}; expected {self.kind.expected}")
 
 
-def check_declared(values: Any, parameters: Iterable[Parameter]) -> None:
+def check_declared(values: SimpleNamespace, parameters: Iterable[Parameter]) -> None:
     """Raise a ParameterError for the first value that its parameter may not have."""
     for parameter in parameters:
         parameter.check(getattr(values, parameter.name))
@@ -342,7 +345,7 @@ def memory_parameters(parameters: Iterable[Parameter]) -> dict[str, tuple[Settin
     return {part: tuple(p.setting() for p in declared if part in p.memory) for part in parts}
 
 
-def option_type(parameter: Parameter) -> Callable[[str], Any]:
+def option_type(parameter: Parameter) -> Callable[[str], object]:
     """Return the function that reads the option of a parameter.
 
     It raises a ValueError with the values that are expected.
@@ -352,7 +355,7 @@ def option_type(parameter: Parameter) -> Callable[[str], Any]:
     kind = option.kind or parameter.kind
     assert kind is not None
 
-    def read(text: str) -> Any:
+    def read(text: str) -> object:
         if text == option.none:
             return None
         value = kind.read(text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, replace
-from typing import Any, ClassVar, Self, Unpack
+from typing import ClassVar, Self, Unpack
 
 from sklearn.utils.validation import validate_data
 
@@ -20,7 +20,7 @@ from bigtensor.engine.clusters.connection import Connection
 from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import Plan, PlannedProcesses
 from bigtensor.engine.ranges import pass_parts
-from bigtensor.engine.runtime import Processes, open_runtime, processes_to_start
+from bigtensor.engine.runtime import DaskClient, Processes, open_runtime, processes_to_start
 from bigtensor.errors import ParameterError, StatisticsError
 from bigtensor.models.contract.callbacks import (
     CallbackSupport,
@@ -81,7 +81,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         y: str | RowVariableLike | None = None,
         sample_weight: RowVariableLike | None = None,
         *,
-        client: Any = None,
+        client: DaskClient | None = None,
         scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
@@ -157,7 +157,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         X: DataLike,
         sample_weight: RowVariableLike | None = None,
         *,
-        client: Any = None,
+        client: DaskClient | None = None,
         scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
@@ -185,7 +185,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         self,
         X: DataLike,
         *,
-        client: Any = None,
+        client: DaskClient | None = None,
         scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
@@ -445,7 +445,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
             memory_parameters(self.declares),
         )
 
-    def _planned_passes(self, settings: Any, *, in_rounds: bool) -> list[PlannedPass]:
+    def _planned_passes(self, settings: object, *, in_rounds: bool) -> list[PlannedPass]:
         """Return upper bounds of the passes of a fit, or of the preparation of rounds."""
         prepared = self.steps.planned_preparation(settings)
         return prepared if in_rounds else [*prepared, *self.steps.planned_refinement(settings)]
@@ -453,7 +453,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
     def _plan_of(
         self,
         opened: OpenedFit,
-        client: Any,
+        client: DaskClient | None,
         scheduler: str | Connection | None,
         workers: int | None,
         memory_limit: str | int | None,
@@ -475,7 +475,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         ) as runtime:
             return opened.plan_on(runtime, checkpoint=stores_parts)
 
-    def script(self, settings: Any) -> Script:
+    def script(self, settings: object) -> Script:
         """Return the script of a fit: both halves.
 
         Parameters

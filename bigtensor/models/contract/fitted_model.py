@@ -26,8 +26,8 @@ from bigtensor.data.values.weight_meanings import COUNTS
 from bigtensor.engine.clusters.connection import Connection
 from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import Plan, make_plan
-from bigtensor.engine.runtime import Processes
-from bigtensor.models.contract.containers import is_named, is_plain
+from bigtensor.engine.runtime import DaskClient, Processes
+from bigtensor.models.contract.containers import RowAnswer, is_named, is_plain
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.data_shape import DataShape, NamedViews
 from bigtensor.models.contract.declarations import (
@@ -82,7 +82,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     stored_classes: ClassVar[tuple[type, ...]]
     """Dataclasses that the preparation, the passes and the solution of the model are made of."""
 
-    description: ClassVar[ModelDescription] = ModelDescription()
+    description: ClassVar[ModelDescription[Any]] = ModelDescription()
     """Facts and words for the command line, notebooks and the report."""
 
     views: ViewsLike | None
@@ -131,7 +131,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         *,
         unseen: frozenset[str] = frozenset(),
         sequence: str | RowVariableLike | Lengths | None = None,
-    ) -> Any:
+    ) -> RowAnswer:
         """Return one output for every row, in the kind of container that ``X`` is.
 
         Parameters
@@ -216,7 +216,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         outputs: Iterable[str] | None = None,
         into: str | None = None,
         overwrite: bool = False,
-        client: Any = None,
+        client: DaskClient | None = None,
         scheduler: str | Connection | None = None,
         workers: int | None = None,
         memory_limit: str | int | None = None,
@@ -329,7 +329,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
             )
         check_is_fitted(self)
 
-    def set_solution(self, solution: Any) -> None:
+    def set_solution(self, solution: object) -> None:
         """Set the solution and the attributes that follow from it."""
         self.solution_ = solution
         self.set_fitted_attributes(solution)

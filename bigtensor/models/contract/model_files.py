@@ -33,7 +33,7 @@ class SavedModel(Protocol):
         """Return the parameters, with an integer seed."""
 
 
-def in_stored_layout(solution: Any, classes: tuple[type, ...]) -> Any:
+def in_stored_layout(solution: object, classes: tuple[type, ...]) -> Any:
     """Return a solution in the memory layout that it has after loading.
 
     Parameters

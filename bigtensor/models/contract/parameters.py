@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from bigtensor.data.rows import views
@@ -25,7 +26,7 @@ class ParameterValues(SimpleNamespace):
     Fields of options objects are values as well, in place of the objects.
     """
 
-    def changed(self, **values: Any) -> ParameterValues:
+    def changed(self, **values: object) -> ParameterValues:
         """Return these values with others in place of some."""
         return ParameterValues(**{**vars(self), **values})
 
@@ -37,16 +38,20 @@ ViewsLike: TypeAlias = views.ViewsLike
 """Names of views with their features, for the signatures of models."""
 
 
-def check_choice(name: str, value: Any, allowed: Sequence[str]) -> None:
+def check_choice(name: str, value: object, allowed: Sequence[str]) -> None:
     """Raise a ParameterError unless the value is one of those allowed."""
     if not (isinstance(value, str) and value in allowed):
         raise ParameterError(Setting(name) + f" is {value!r}; expected one of {', '.join(allowed)}")
 
 
-def check_integer(name: str, value: Any, least: int, most: int | None = None) -> None:
+def check_integer(name: str, value: object, least: int, most: int | None = None) -> None:
     """Raise a ParameterError unless the value is an integer within bounds."""
-    whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if whole and value >= least and (most is None or value <= most):
+    if (
+        isinstance(value, int | np.integer)
+        and not isinstance(value, bool)
+        and value >= least
+        and (most is None or value <= most)
+    ):
         return
     bounds = f"of at least {least}" if most is None else f"from {least} to {most}"
     setting = name if isinstance(name, Setting) else Setting(name)
@@ -57,7 +62,7 @@ MOST_WORKERS = 1024
 """Processes or threads on this machine: more are a slip of the keyboard."""
 
 
-def check_workers(workers: Any) -> None:
+def check_workers(workers: object) -> None:
     """Raise a ParameterError unless this many workers can run on this machine."""
     if workers is not None:
         check_integer("workers", workers, 1, MOST_WORKERS)
@@ -87,7 +92,7 @@ def check_inputs(parameters: ParameterValues, *, marginalises: bool) -> None:
     check_random_state(parameters.random_state)
 
 
-def checked_points(points: Any, view: str, width: int) -> NDArray[np.float64]:
+def checked_points(points: npt.ArrayLike, view: str, width: int) -> NDArray[np.float64]:
     """Return points of a view of ``width`` features, or raise a ParameterError."""
     values = np.asarray(points, np.float64)
     if values.shape[1:] != (width,) and not (width == 1 and values.ndim == 1):
@@ -113,7 +118,7 @@ def checked_function(f: Callable[[NDArray[Any]], Any]) -> Callable[[NDArray[Any]
     return checked
 
 
-def _check_views(views: Any) -> None:
+def _check_views(views: object) -> None:
     """Raise a ParameterError unless views map names to lists of features or columns."""
     example = "expected view names with lists of features, such as {'a': ['x0'], 'b': ['x1', 'x2']}"
     if not isinstance(views, Mapping):
@@ -124,12 +129,12 @@ def _check_views(views: Any) -> None:
             raise ParameterError(Setting("views") + f" has {members!r} under {name!r}; {example}")
 
 
-def _is_feature(member: Any) -> bool:
+def _is_feature(member: object) -> bool:
     """Return True if this can be the name or the column of a feature."""
     return isinstance(member, str | int | np.integer) and not isinstance(member, bool)
 
 
-def plain(value: Any) -> Any:
+def plain(value: object) -> Any:
     """Return a value as JSON holds it."""
     if isinstance(value, np.generic):
         return value.item()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from bigtensor.data.addresses.store_address import Address, as_address, inside
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.samples import Samples
+from bigtensor.data.values.lazy_arrays import LazyArray
 from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.engine.answers_in_memory import evaluate_in_memory
 from bigtensor.engine.answers_to_store import CHUNK_ROWS, evaluate_to_store
@@ -21,7 +22,7 @@ from bigtensor.engine.lazy_answers import evaluate_lazily
 from bigtensor.engine.plan import PassSize, make_plan
 from bigtensor.engine.runtime import open_runtime
 from bigtensor.errors import DataError
-from bigtensor.models.contract.containers import is_labelled, is_lazy, labelled_answer
+from bigtensor.models.contract.containers import RowAnswer, is_labelled, is_lazy, labelled_answer
 from bigtensor.models.contract.run import judge, warn_of_missing
 from bigtensor.statistics.base import RowFunction, SequenceFunction
 from bigtensor.statistics.validity import Validity
@@ -45,7 +46,7 @@ class AnswersRows(Protocol):
 
 def answer_as_given(
     model: AnswersRows, X: DataLike, samples: Samples, output: str, function: RowFunction
-) -> Any:
+) -> RowAnswer:
     """Return one output for every row, in the kind of container that ``X`` is.
 
     Parameters
@@ -62,7 +63,9 @@ def answer_as_given(
         Function that gives the output.
     """
     if is_lazy(X):
-        array: Any = evaluate_lazily(samples, function, missing=model.missing)
+        lazy = evaluate_lazily(samples, function, missing=model.missing)
+        # Dask wraps map_blocks, which mypy therefore takes for a function without self
+        array: LazyArray | NDArray[Any] = cast("LazyArray", lazy)
     else:
         array = answers_in_memory(model, samples, function)[output]
     if not is_labelled(X) or isinstance(X, list | tuple):

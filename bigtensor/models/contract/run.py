@@ -6,7 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypedDict
+from typing import Any, Protocol, TypedDict, Unpack
 
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
@@ -18,7 +18,7 @@ from bigtensor.engine.events import Event, Listener, Steps
 from bigtensor.engine.plan import Plan, make_plan
 from bigtensor.engine.ranges import pass_parts
 from bigtensor.engine.reduce import run_pass
-from bigtensor.engine.runtime import Processes, Runtime, open_runtime
+from bigtensor.engine.runtime import DaskClient, Processes, Runtime, open_runtime
 from bigtensor.errors import (
     DataError,
     MissingValueError,
@@ -72,7 +72,7 @@ def run_script(
     *,
     checkpoint: str | os.PathLike[str] | None = None,
     listeners: Iterable[Listener] = (),
-    **where: Any,
+    **where: Unpack[WhereOptions],
 ) -> Ran:
     """Run a script of passes.
 
@@ -211,13 +211,31 @@ def _finished_passes(events: Iterable[Event]) -> list[dict[str, Any]]:
     ]
 
 
-class RunOptions(TypedDict, total=False):
-    """The options of `Estimator.fit`, where they are described."""
+class WhereOptions(TypedDict, total=False):
+    """The options of `Estimator.fit` that choose the workers."""
 
-    client: Any
+    client: DaskClient | None
     scheduler: str | Connection | None
     workers: int | None
     memory_limit: str | int | None
     wait_for_workers: str | float | None
+
+
+class RunOptions(WhereOptions, total=False):
+    """The options of `Estimator.fit`, where they are described."""
+
     checkpoint: str | os.PathLike[str] | None
     listeners: Iterable[Callable[[Any], None]]
+
+
+class RunsPasses(Protocol):
+    """A fitted model that runs passes over rows."""
+
+    def run_passes(
+        self,
+        samples: Samples,
+        script: SizedScript,
+        passes: Iterable[PlannedPass],
+        **options: Unpack[RunOptions],
+    ) -> Ran:
+        """Run a script of passes over rows."""

@@ -164,7 +164,7 @@ def _all_have_effect(parameters: ParameterValues) -> Message | None:  # noqa: AR
     return None
 
 
-def _one_method(settings: Any) -> list[PlannedMethod]:  # noqa: ARG001
+def _one_method(settings: object) -> list[PlannedMethod]:  # noqa: ARG001
     """Return no methods: there is no choice."""
     return []
 
@@ -213,7 +213,7 @@ def _task_nbytes(pass_: Pass[Any]) -> tuple[int, int]:
 
 
 def with_verdict(
-    fitted: Any,
+    fitted: object,
     faults: Sequence[Fault],
     praise: str,
     diagnostics: Mapping[str, Any],

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.descending_order import largest_in_place
+from bigtensor.models.words.described_model import DescribedMixture
 from bigtensor.models.words.description import Facts, Line
 from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
@@ -24,15 +26,21 @@ MOST_LINES = 60
 """Categories that the picture shows; of more, those that differ most between components."""
 
 
-class DiscreteMixtureDescription(JudgedMixtureDescription):
+class DescribedDiscreteMixture(DescribedMixture, Protocol):
+    """Attributes of a discrete mixture that its description uses."""
+
+    component_probabilities_: dict[str, xr.DataArray]
+
+
+class DiscreteMixtureDescription(JudgedMixtureDescription[DescribedDiscreteMixture]):
     """Facts and words on a discrete mixture, and the picture of its categories."""
 
-    def outcome(self, model: Any) -> list[Line]:
+    def outcome(self, model: DescribedDiscreteMixture) -> list[Line]:
         """Return how a fit ended, as names and words."""
         diagnostics = model.diagnostics_
         return judged_outcome(diagnostics, initialisation_in_words(diagnostics))
 
-    def facts(self, model: Any) -> Facts:
+    def facts(self, model: DescribedDiscreteMixture) -> Facts:
         """Return the facts of a mixture with its ridge."""
         return {**super().facts(model), "ridge": model.diagnostics_.get("ridge")}
 
@@ -46,7 +54,7 @@ class DiscreteMixtureDescription(JudgedMixtureDescription):
         """
         yield from choices_in_words(diagnostics)
 
-    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
+    def report(self, model: DescribedDiscreteMixture, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report."""
         diagnostics = model.diagnostics_
         return ReportParts(
@@ -78,7 +86,7 @@ def choices_in_words(diagnostics: Mapping[str, Any]) -> Iterator[str]:
         yield sentence_of(f"There is no spectral solution: {diagnostics['no_spectral']}")
 
 
-def method_in_words(model: Any) -> Iterator[str]:
+def method_in_words(model: DescribedDiscreteMixture) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     diagnostics = model.diagnostics_
     yield independence_sentence(tuple(model.views_.features))
@@ -90,7 +98,7 @@ def method_in_words(model: Any) -> Iterator[str]:
     yield from choices_in_words(diagnostics)
 
 
-def categories_section(model: Any) -> Section:
+def categories_section(model: DescribedDiscreteMixture) -> Section:
     """Return the picture of the probabilities of all categories."""
     names, table = category_lines(model)
     words = "Probability of every category in every component."
@@ -110,7 +118,7 @@ def categories_section(model: Any) -> Section:
     )
 
 
-def category_lines(model: Any) -> tuple[list[str], NDArray[np.float64]]:
+def category_lines(model: DescribedDiscreteMixture) -> tuple[list[str], NDArray[np.float64]]:
     """Return the names of all categories, and their probabilities (lines, components)."""
     names, tables = list[str](), []
     for view, table in model.component_probabilities_.items():

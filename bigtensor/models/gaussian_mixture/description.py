@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from bigtensor.models.gaussian.component_means import means_section
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.words.described_model import DescribedMixture
 from bigtensor.models.words.description import Line
 from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
@@ -15,16 +17,27 @@ from bigtensor.models.words.mixture_description import (
     verdict_notice,
 )
 from bigtensor.models.words.report_blocks import ReportParts, Section
+from bigtensor.models.words.sampled_rows import SampledRows
 
 
-class GaussianMixtureDescription(JudgedMixtureDescription):
+class DescribedGaussianMixture(DescribedMixture, Protocol):
+    """Attributes of a Gaussian mixture that its description uses."""
+
+    covariances_: Any
+
+    @property
+    def solution_(self) -> GaussianComponents:
+        """Result of the fit."""
+
+
+class GaussianMixtureDescription(JudgedMixtureDescription[DescribedGaussianMixture]):
     """Facts and words on a Gaussian mixture, and the picture of its means."""
 
-    def outcome(self, model: Any) -> list[Line]:
+    def outcome(self, model: DescribedGaussianMixture) -> list[Line]:
         """Return how a fit ended, as names and words."""
         return judged_outcome(model.diagnostics_, model.diagnostics_["pilot"]["start"])
 
-    def report(self, model: Any, rows: Any) -> ReportParts:  # noqa: ARG002
+    def report(self, model: DescribedGaussianMixture, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report."""
         return ReportParts(
             notices=(verdict_notice(model.diagnostics_["verdict"]),),
@@ -33,7 +46,7 @@ class GaussianMixtureDescription(JudgedMixtureDescription):
         )
 
 
-def method_in_words(model: Any) -> Iterator[str]:
+def method_in_words(model: DescribedGaussianMixture) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     diagnostics = model.diagnostics_
     pilot = diagnostics["pilot"]
@@ -45,7 +58,7 @@ def method_in_words(model: Any) -> Iterator[str]:
     )
 
 
-def means_of(model: Any) -> Section:
+def means_of(model: DescribedGaussianMixture) -> Section:
     """Return the picture of the means."""
     names, covariance = model.views_.feature_names, np.asarray(model.covariances_)
     variances = np.diag(covariance) if covariance.ndim == 2 else np.full(len(names), covariance)

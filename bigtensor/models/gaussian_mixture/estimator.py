@@ -185,9 +185,9 @@ class GaussianMixture(MixtureAnswers):
             self.classes_ = np.array(solution.names, dtype=object)
 
 
-def _precisions(covariance: Any) -> tuple[Any, Any]:
+def _precisions(covariance: float | NDArray[np.float64]) -> tuple[Any, Any]:
     """Return the precision and its upper triangular factor, of a variance or a matrix."""
-    if np.ndim(covariance) == 0:
+    if isinstance(covariance, float):
         return 1 / covariance, covariance**-0.5
     root = cholesky(covariance, lower=True)
     factor = solve_triangular(root, np.eye(len(root)), lower=True).T

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.models.contract.run import RunsPasses
 from bigtensor.models.contract.script import PlannedPass, SizedScript
+from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.words.report_blocks import Cell, Group, Section, Table, Words
 from bigtensor.models.words.report_figures import Curve, Curves, Panel, StateStrip
 from bigtensor.statistics.base import Pass
@@ -25,7 +27,14 @@ LEAST_SHARE = 1e-3
 """Share of the runs of a state at which its curve ends."""
 
 
-def decoded_summary(model: Any, samples: Any) -> DecodedSummary:
+class DecodesRows(RunsPasses, Protocol):
+    """A fitted hidden Markov model that runs passes over rows."""
+
+    def _solution(self) -> MarkovFit:
+        """Return the solution, or raise sklearn's NotFittedError."""
+
+
+def decoded_summary(model: DecodesRows, samples: Any) -> DecodedSummary:
     """Decode all rows, in two passes over the data.
 
     Parameters

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol
 
+import xarray as xr
+
+from bigtensor.array_types import FloatArray
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.words.report_blocks import Cell, Group, Section, Table, Words
 from bigtensor.models.words.report_figures import DensityPlot
@@ -12,7 +15,14 @@ MOST_PLOTS = 12
 """Features whose densities are drawn."""
 
 
-def density_section(model: Any, emissions: KernelEmissions) -> Section:
+class HasStateMeans(Protocol):
+    """A fitted hidden Markov model with means of features by state."""
+
+    occupancy_: FloatArray
+    means_: xr.DataArray
+
+
+def density_section(model: HasStateMeans, emissions: KernelEmissions) -> Section:
     """Return the pictures of the densities, and of the means where there are several features.
 
     Parameters
@@ -48,7 +58,7 @@ def density_section(model: Any, emissions: KernelEmissions) -> Section:
     return Section("emissions", "Emissions of the states", tuple(blocks), "Emissions")
 
 
-def _means(model: Any) -> Table:
+def _means(model: HasStateMeans) -> Table:
     """Return the means of all features, a line a feature and a column a state."""
     means = model.means_
     header = ("feature", *(str(state) for state in range(means.sizes["state"])))

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import xarray as xr
 
 from bigtensor.descending_order import largest_in_place
 from bigtensor.models.hidden_markov.decoded_paths import (
+    DecodesRows,
     decoded_summary,
     dwell_section,
     strip_section,
 )
-from bigtensor.models.hidden_markov.density_section import density_section
+from bigtensor.models.hidden_markov.density_section import HasStateMeans, density_section
 from bigtensor.models.hidden_markov.hmmlearn_models import SOURCE
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
+from bigtensor.models.words.described_model import DescribedModel
 from bigtensor.models.words.description import (
     Facts,
     Line,
@@ -25,16 +28,25 @@ from bigtensor.models.words.description import (
 )
 from bigtensor.models.words.report_blocks import Group, Notice, ReportParts, Section, Words
 from bigtensor.models.words.report_figures import Bars, Heatmap
+from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.models.words.wording import sentence_of
 
 MOST_COLUMNS = 60
 """Categories that the picture shows; of more, those that are most frequent in some state."""
 
 
-class HiddenMarkovDescription(ModelDescription):
+class DescribedChain(DescribedModel, DecodesRows, HasStateMeans, Protocol):
+    """Attributes of a hidden Markov model that its description uses."""
+
+    n_components: int | str
+    transition_: xr.DataArray
+    emission_: xr.DataArray
+
+
+class HiddenMarkovDescription(ModelDescription[DescribedChain]):
     """Facts and words on a hidden Markov model."""
 
-    def outcome(self, model: Any) -> list[Line]:
+    def outcome(self, model: DescribedChain) -> list[Line]:
         """Return how a fit ended, as names and words."""
         diagnostics = model.diagnostics_
         if diagnostics["refined"] == SOURCE:
@@ -53,7 +65,7 @@ class HiddenMarkovDescription(ModelDescription):
             ("log-likelihood", likelihood),
         ]
 
-    def facts(self, model: Any) -> Facts:
+    def facts(self, model: DescribedChain) -> Facts:
         """Return the number of states, their shares and the verdict."""
         facts = {**super().facts(model), "n_components": model.n_components}
         if not model.__sklearn_is_fitted__():
@@ -66,7 +78,7 @@ class HiddenMarkovDescription(ModelDescription):
             "verdict": model.diagnostics_["verdict"],
         }
 
-    def summary_table(self, model: Any) -> SummaryTable:
+    def summary_table(self, model: DescribedChain) -> SummaryTable:
         """Return the shares of the states."""
         rows = [[str(state), f"{share:.2%}"] for state, share in enumerate(model.occupancy_)]
         return ("state", "share of the steps"), rows
@@ -85,7 +97,7 @@ class HiddenMarkovDescription(ModelDescription):
 
     def row_outputs(
         self,
-        model: Any,  # noqa: ARG002
+        model: DescribedChain,  # noqa: ARG002
         level: str | None = None,  # noqa: ARG002
         *,
         probabilities: bool = False,
@@ -101,7 +113,7 @@ class HiddenMarkovDescription(ModelDescription):
         """
         return ("label", "probability") if probabilities else ("label",)
 
-    def report(self, model: Any, rows: Any) -> ReportParts:
+    def report(self, model: DescribedChain, rows: SampledRows | None) -> ReportParts:
         """Return notices, sentences and sections of the report.
 
         Parameters
@@ -114,7 +126,7 @@ class HiddenMarkovDescription(ModelDescription):
         verdict = model.diagnostics_["verdict"]
         sections = [states_section(model), emissions_section(model)]
         method = [*method_in_words(model)]
-        if rows is not None:
+        if rows is not None and rows.samples is not None:
             method.append("Decoded states and dwell times come from all rows, not from a sample.")
             summary = decoded_summary(model, rows.samples)
             stay = np.diag(model.transition_.to_numpy())
@@ -145,12 +157,12 @@ def states_in_words(diagnostics: Mapping[str, Any]) -> str:
     return f"{diagnostics['n_components']}, chosen from 1 to {tried}: {choice['criterion']}"
 
 
-def dwell_times(model: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
+def dwell_times(model: DescribedChain) -> np.ndarray[Any, np.dtype[np.float64]]:
     """Return the expected number of steps in a state before it is left: ``(k,)``."""
     return np.asarray(1 / np.maximum(1 - np.diag(model.transition_.to_numpy()), 1e-12))
 
 
-def method_in_words(model: Any) -> Iterator[str]:
+def method_in_words(model: DescribedChain) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     diagnostics = model.diagnostics_
     if diagnostics["refined"] == SOURCE:
@@ -174,7 +186,7 @@ def method_in_words(model: Any) -> Iterator[str]:
         )
 
 
-def states_section(model: Any) -> Section:
+def states_section(model: DescribedChain) -> Section:
     """Return the pictures of the shares of the states and of the transitions."""
     names = tuple(str(state) for state in range(len(model.occupancy_)))
     dwell = ", ".join(
@@ -197,7 +209,7 @@ def states_section(model: Any) -> Section:
     return Section("states", "States", (Words(words), Group((bars, heatmap), layout="beside")))
 
 
-def emissions_section(model: Any) -> Section:
+def emissions_section(model: DescribedChain) -> Section:
     """Return the picture of the emissions."""
     emissions = model._solution().emissions
     if isinstance(emissions, KernelEmissions):

@@ -13,7 +13,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.answers.sequence_model import SequenceModel, ids_or_names
-from bigtensor.models.contract.containers import is_labelled
+from bigtensor.models.contract.containers import RowAnswer, is_labelled
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.opening_for_answers import open_with_groups
 from bigtensor.models.contract.parameters import RandomState, ViewsLike, check_integer
@@ -206,7 +206,7 @@ class HiddenMarkovModel(SequenceModel):
         lengths: npt.ArrayLike | None = None,
         *,
         sequence: str | RowVariableLike | None = None,
-    ) -> Any:
+    ) -> RowAnswer:
         """Return the state of every row on the most probable path of its sequence (Viterbi).
 
         Parameters
@@ -237,7 +237,7 @@ class HiddenMarkovModel(SequenceModel):
         lengths: npt.ArrayLike | None = None,
         *,
         sequence: str | RowVariableLike | None = None,
-    ) -> Any:
+    ) -> RowAnswer:
         """Return the probability of every state of every row, given all rows of its sequence.
 
         Parameters
@@ -260,7 +260,7 @@ class HiddenMarkovModel(SequenceModel):
         lengths: npt.ArrayLike | None = None,
         *,
         sequence: str | RowVariableLike | None = None,
-    ) -> Any:
+    ) -> NDArray[np.float64] | xr.DataArray:
         """Return the log-likelihood of every sequence, in nats.
 
         Parameters
@@ -324,7 +324,7 @@ class HiddenMarkovModel(SequenceModel):
         lengths: npt.ArrayLike | None = None,
         *,
         sequence: str | RowVariableLike | None = None,
-    ) -> Any:
+    ) -> NDArray[np.float64] | xr.DataArray:
         """Return what follows on every sequence: probabilities of categories, or expected values.
 
         Parameters
@@ -456,11 +456,12 @@ class HiddenMarkovModel(SequenceModel):
         sequence: str | RowVariableLike | None = None,
         lengths: npt.ArrayLike | None = None,
         **fit_parameters: Any,
-    ) -> Any:
+    ) -> RowAnswer:
         """Fit the model and return the state of every row."""
         lengths = self._lengths_of(X, y, sequence, lengths)
         order = {"sequence": sequence, "lengths": lengths}
-        return self.fit(X, **order, **fit_parameters).predict(X, **order)
+        labels: RowAnswer = self.fit(X, **order, **fit_parameters).predict(X, **order)
+        return labels
 
     def to_hmmlearn(self) -> Any:
         """Return a ``hmmlearn.hmm.CategoricalHMM`` with the probabilities of this model.
@@ -569,7 +570,7 @@ def _by_sequence(
     values: NDArray[np.float64],
     coords: dict[str, Any],
     name: str,
-) -> Any:
+) -> NDArray[np.float64] | xr.DataArray:
     """Return one entry a sequence, labelled if the data are."""
     if not is_labelled(X) or isinstance(X, list | tuple):
         return values

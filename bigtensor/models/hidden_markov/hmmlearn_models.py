@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.errors import MissingDependencyError, ParameterError
@@ -20,7 +21,16 @@ FEATURE = "x0"
 _SUM_TOLERANCE = 1e-6
 
 
-def categorical_hmm(model: Any) -> Any:
+class ConvertedModel(Protocol):
+    """Attributes of a hidden Markov model that a model of hmmlearn takes over."""
+
+    emissions: str
+    initial_: NDArray[np.float64]
+    transition_: xr.DataArray
+    emission_: xr.DataArray
+
+
+def categorical_hmm(model: ConvertedModel) -> Any:
     """Return a `hmmlearn.hmm.CategoricalHMM` with the probabilities of a fitted model.
 
     Parameters

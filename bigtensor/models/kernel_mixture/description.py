@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.words.description import Facts, Line
 from bigtensor.models.words.label_level import level_of
 from bigtensor.models.words.mixture_description import (
@@ -16,10 +17,10 @@ from bigtensor.models.words.mixture_description import (
 from bigtensor.models.words.report_blocks import ReportParts
 
 
-class KernelMixtureDescription(JudgedMixtureDescription):
+class KernelMixtureDescription(JudgedMixtureDescription[DescribedKernelMixture]):
     """Facts and words on a kernel mixture: its verdict, notes and likelihoods."""
 
-    def outcome(self, model: Any) -> list[Line]:
+    def outcome(self, model: DescribedKernelMixture) -> list[Line]:
         """Return how a fit ended, as names and words."""
         diagnostics = model.diagnostics_
         initialisation = "spectral" if "spectral" in diagnostics else "k-means"
@@ -34,7 +35,7 @@ class KernelMixtureDescription(JudgedMixtureDescription):
             values = ", ".join(f"{value:.4f}" for value in facts["mean_log_likelihood"])
             yield f"mean log-likelihood before each posterior pass, nats a row: {values}"
 
-    def fit_facts(self, model: Any) -> Facts:
+    def fit_facts(self, model: DescribedKernelMixture) -> Facts:
         """Return the facts of a mixture with its verdict and its notes."""
         notes = {"notes": model.diagnostics_["notes"]}
         return {**super().fit_facts(model), **notes}
@@ -50,7 +51,7 @@ class KernelMixtureDescription(JudgedMixtureDescription):
         for note in diagnostics["notes"]:
             yield note + "."
 
-    def report(self, model: Any, rows: Any) -> ReportParts:
+    def report(self, model: DescribedKernelMixture, rows: Any) -> ReportParts:
         """Return notices, sentences and sections of the report."""
         # needed by reports alone
         from bigtensor.models.kernel_mixture.report.parts import report_parts
@@ -58,7 +59,7 @@ class KernelMixtureDescription(JudgedMixtureDescription):
         return report_parts(model, rows)
 
 
-def _populations_in_words(model: Any) -> list[Line]:
+def _populations_in_words(model: DescribedKernelMixture) -> list[Line]:
     """Return how many populations there are, and how they were merged."""
     level = level_of(model)
     if level.of_component is None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Unpack
 
 import numpy as np
+import numpy.typing as npt
+import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.features.kernels.kernel import Kernel
 from bigtensor.models.answers.mixture import MixtureAnswers
-from bigtensor.models.contract.containers import labelled_like
+from bigtensor.models.contract.containers import RowAnswer, labelled_like
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState, ViewsLike, checked_points
 from bigtensor.models.contract.run import RunOptions
@@ -30,7 +32,7 @@ from bigtensor.models.kernel_mixture.script import (
     prepare,
     refine,
 )
-from bigtensor.models.kernel_mixture.settings import settings_of
+from bigtensor.models.kernel_mixture.settings import ViewKernel, settings_of
 from bigtensor.models.kernel_mixture.solution import KernelFit, KernelSolution
 from bigtensor.models.kernel_mixture.view_functions import (
     checked_view_function,
@@ -182,8 +184,8 @@ class KernelMixture(MixtureAnswers):
         *,
         views: ViewsLike | None = None,
         units: str = "auto",
-        kernel: Any = "gaussian",
-        view_groups: Any = None,
+        kernel: ViewKernel | Mapping[str, ViewKernel] = "gaussian",
+        view_groups: Sequence[Sequence[str]] | None = None,
         bandwidth: float | str = "auto",
         views_share_components: bool = False,
         init: str = "auto",
@@ -215,7 +217,9 @@ class KernelMixture(MixtureAnswers):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def component_density(self, view: str, points: Any) -> Any:
+    def component_density(
+        self, view: str, points: npt.ArrayLike
+    ) -> NDArray[np.float64] | xr.DataArray:
         """Return the density of every component in one view, at given points.
 
         The densities are smoothed with the width of each component, and floored at one millionth
@@ -299,7 +303,7 @@ class KernelMixture(MixtureAnswers):
 
     def predict_view(
         self, X: DataLike, view: str, f: Callable[[NDArray[Any]], NDArray[Any]] | None = None
-    ) -> Any:
+    ) -> RowAnswer:
         """Return the conditional mean of one view for every row, given its other views.
 
         ``sum_h P(h | other views) E[f(x) | h]`` (Song et al. 2014, sec. 2), with the expectations

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from bigtensor.decomposition.merging.component_merging import CRITERIA_OF_PRODUCTS
 from bigtensor.decomposition.multiview.mixture_candidates import Method
@@ -219,7 +218,9 @@ seeds) and 0.47 with 100 (two seeds).
 """
 
 
-def _view_kernels(kernels: Any, shape: DataShape, *, shared: bool) -> dict[str, ViewKernel]:
+def _view_kernels(
+    kernels: ViewKernel | Mapping[str, ViewKernel], shape: DataShape, *, shared: bool
+) -> dict[str, ViewKernel]:
     """Return the kernel of every view, Gaussian unless it is said otherwise."""
     lengths = {name: len(members) for name, members in shape.views}
     if isinstance(kernels, Mapping):

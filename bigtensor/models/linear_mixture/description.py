@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from bigtensor.models.gaussian.component_means import means_section
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.words.described_model import DescribedMixture
 from bigtensor.models.words.description import Line
 from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
@@ -26,15 +28,23 @@ _WHERE = {
 }
 
 
-class LinearMixtureDescription(JudgedMixtureDescription):
+class DescribedLinearMixture(DescribedMixture, Protocol):
+    """Attributes of a linear mixture that its description uses."""
+
+    @property
+    def solution_(self) -> GaussianComponents:
+        """Result of the fit."""
+
+
+class LinearMixtureDescription(JudgedMixtureDescription[DescribedLinearMixture]):
     """Facts and words on a linear mixture, and the picture of its columns."""
 
-    def outcome(self, model: Any) -> list[Line]:
+    def outcome(self, model: DescribedLinearMixture) -> list[Line]:
         """Return how a fit ended, as names and words."""
         diagnostics = model.diagnostics_
         return judged_outcome(diagnostics, f"found {_WHERE[diagnostics['method']]}")
 
-    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
+    def report(self, model: DescribedLinearMixture, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report."""
         return ReportParts(
             notices=(verdict_notice(model.diagnostics_["verdict"]),),
@@ -43,7 +53,7 @@ class LinearMixtureDescription(JudgedMixtureDescription):
         )
 
 
-def method_in_words(model: Any) -> Iterator[str]:
+def method_in_words(model: DescribedLinearMixture) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     diagnostics = model.diagnostics_
     steps = len(diagnostics["gauss_newton"]["movement"])
@@ -55,7 +65,7 @@ def method_in_words(model: Any) -> Iterator[str]:
         yield f"{len(diagnostics['mean_log_likelihood'])} EM iterations followed."
 
 
-def columns_of(model: Any) -> Section:
+def columns_of(model: DescribedLinearMixture) -> Section:
     """Return the picture of the columns of all views."""
     fitted = model.solution_
     names = [f"{view}: {name}" for view, members in fitted.views for name in members]

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol, TypeVar
 
 import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.descending_order import largest_in_place
-from bigtensor.models.answers.transform import TransformDescription
+from bigtensor.models.answers.transform import (
+    DescribedTransform,
+    FittedTransform,
+    TransformDescription,
+)
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Cell, Notice, ReportParts, Section, Table, Words
 from bigtensor.models.words.report_figures import Heatmap
@@ -22,7 +26,29 @@ MOST_LINES = 60
 _FEW = 6
 
 
-class SourceDescription(TransformDescription):
+class FittedSources(FittedTransform, Protocol):
+    """Solution of a model of sources."""
+
+    @property
+    def correlations(self) -> FloatArray:
+        """Correlation of every feature with every source, (d, k)."""
+
+
+class DescribedSources(DescribedTransform, Protocol):
+    """Attributes of any model of sources that a description uses."""
+
+    kurtosis_: FloatArray
+
+    @property
+    def solution_(self) -> FittedSources:
+        """Result of the fit."""
+
+
+Sources = TypeVar("Sources", bound=DescribedSources, contravariant=True)
+"""Fitted model of sources with the attributes that a description uses."""
+
+
+class SourceDescription(TransformDescription[Sources]):
     """Facts and words on fitted sources, and the picture of their columns."""
 
     variance_words: ClassVar[str] = (
@@ -30,10 +56,10 @@ class SourceDescription(TransformDescription):
     )
 
     @abstractmethod
-    def method_in_words(self, model: Any) -> Iterator[str]:
+    def method_in_words(self, model: Sources) -> Iterator[str]:
         """Return sentences on how a model was fitted."""
 
-    def facts(self, model: Any) -> dict[str, Any]:
+    def facts(self, model: Sources) -> dict[str, Any]:
         """Return facts as JSON holds them."""
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
@@ -41,11 +67,11 @@ class SourceDescription(TransformDescription):
             facts["verdict"] = model.diagnostics_["verdict"]
         return facts
 
-    def variance_shares(self, model: Any) -> FloatArray:
+    def variance_shares(self, model: Sources) -> FloatArray:
         """Return the share of the variance that every source explains, ``(k,)``."""
         return np.asarray(np.square(model.solution_.correlations).mean(axis=0))
 
-    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
+    def report(self, model: Sources, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report."""
         verdict = model.diagnostics_["verdict"]
         notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
@@ -59,13 +85,13 @@ class SourceDescription(TransformDescription):
         )
 
 
-def largest_kurtosis(model: Any) -> str:
+def largest_kurtosis(model: DescribedSources) -> str:
     """Return the first values of the kurtosis."""
     first = ", ".join(f"{value:.2f}" for value in model.kurtosis_[:_FEW])
     return first + (", ..." if len(model.kurtosis_) > _FEW else "")
 
 
-def columns_section(model: Any) -> Section:
+def columns_section(model: DescribedSources) -> Section:
     """Return the picture of the mixing columns."""
     table = model.solution_.correlations[:, :MOST_LINES]
     names = model.views_.feature_names
@@ -87,7 +113,7 @@ def columns_section(model: Any) -> Section:
     return Section("mixing", "Mixing of the sources", (Words(words), heatmap), "Mixing")
 
 
-def kurtosis_section(model: Any, shares: FloatArray, variance_words: str) -> Section:
+def kurtosis_section(model: DescribedSources, shares: FloatArray, variance_words: str) -> Section:
     """Return the table of the kurtosis of every source, and of the variance that it explains.
 
     Parameters

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import rankdata
 
 from bigtensor.array_types import FloatArray
+from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.solution import TrainDensity
 from bigtensor.models.words.report_blocks import Group, Section, Words
 from bigtensor.models.words.report_figures import ArcDiagram, Heatmap
@@ -23,19 +24,19 @@ _MOST_BESIDE = 16
 """Variables up to which both pictures are legible beside each other."""
 
 
-def dependence_section(density: TrainDensity, drawn: FloatArray) -> Section:
+def dependence_section(density: TrainDensity | EmbeddedDensity, drawn: FloatArray) -> Section:
     """Return the dependence of pairs of variables, at least one, in the order of the chain.
 
     Parameters
     ----------
-    density : TrainDensity
+    density : TrainDensity or EmbeddedDensity
         Density whose variables are compared.
     drawn : (n, d) float64 array
         Rows drawn from the density.
     """
     order = density.order[:MOST_VARIABLES]
     heatmap = _rank_correlations(density, drawn, order)
-    if not density.answers_queries:
+    if isinstance(density, EmbeddedDensity) or not density.answers_queries:
         words = "Rank correlations of draws from the density."
         if density.coordinates.axes is not None:
             words += " The coordinates mix the variables, so that their order is arbitrary."
@@ -62,7 +63,7 @@ def mutual_informations(
 
     Parameters
     ----------
-    density : TrainDensity
+    density : TrainDensity or EmbeddedDensity
         Without axes.
     drawn : (n, d) float64 array
         Rows drawn from the density.
@@ -80,7 +81,9 @@ def mutual_informations(
     return information
 
 
-def _section(density: TrainDensity, words: str, pictures: Group | Heatmap) -> Section:
+def _section(
+    density: TrainDensity | EmbeddedDensity, words: str, pictures: Group | Heatmap
+) -> Section:
     """Return the section, which tells of variables that are not shown."""
     d = len(density.features)
     if d > MOST_VARIABLES:
@@ -107,7 +110,7 @@ def _arcs(density: TrainDensity, drawn: FloatArray, order: NDArray[np.int64]) ->
 
 
 def _rank_correlations(
-    density: TrainDensity, drawn: FloatArray, order: NDArray[np.int64]
+    density: TrainDensity | EmbeddedDensity, drawn: FloatArray, order: NDArray[np.int64]
 ) -> Heatmap:
     """Return the rank correlations of draws."""
     columns = drawn[:, order]

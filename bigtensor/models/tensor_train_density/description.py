@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bigtensor.models.answers.density import DensityDescription
-from bigtensor.models.tensor_train_density.sections import sections_of
+from bigtensor.models.tensor_train_density.sections import DescribedDensity, sections_of
 from bigtensor.models.words.description import Facts, Line
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Notice, ReportParts
@@ -22,10 +22,10 @@ _SYSTEMS = {
 }
 
 
-class TrainDescription(DensityDescription):
+class TrainDescription(DensityDescription[DescribedDensity]):
     """Facts and words on tensor-train densities."""
 
-    def outcome(self, model: Any) -> list[Line]:
+    def outcome(self, model: DescribedDensity) -> list[Line]:
         """Return how a fit ended, as names and words."""
         diagnostics = model.diagnostics_
         return [
@@ -35,7 +35,7 @@ class TrainDescription(DensityDescription):
             ("verdict", verdict_words(diagnostics["verdict"])),
         ]
 
-    def facts(self, model: Any) -> Facts:
+    def facts(self, model: DescribedDensity) -> Facts:
         """Return facts as JSON holds them."""
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
@@ -56,7 +56,7 @@ class TrainDescription(DensityDescription):
         """
         return f"rank {facts['rank']}" if "rank" in facts else ""
 
-    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:
+    def report(self, model: DescribedDensity, rows: SampledRows | None) -> ReportParts:
         """Return notices, sentences and sections of the report."""
         verdict = model.diagnostics_["verdict"]
         notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))

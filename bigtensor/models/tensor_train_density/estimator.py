@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import xarray as xr
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.models.answers.density import DensityAnswers
+from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState, ViewsLike, check_choice
 from bigtensor.models.contract.script import FitSteps
@@ -161,7 +161,7 @@ class TensorTrainDensity(DensityAnswers):
         coordinates: str = "queries",
         method: str = "likelihood",
         structure: str = "chain",
-        widths: Any = "auto",
+        widths: str | Sequence[float] = "auto",
         views: ViewsLike | None = None,
         max_iter: int = 4,
         pilot_rows: int = 20_000,
@@ -187,7 +187,7 @@ class TensorTrainDensity(DensityAnswers):
 
     def score_samples(
         self, X: DataLike, *, of: Iterable[str] | None = None, given: Iterable[str] | None = None
-    ) -> Any:
+    ) -> RowAnswer:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
 
         Missing entries are summed over.
@@ -264,7 +264,7 @@ class TensorTrainDensity(DensityAnswers):
                 raise ParameterError(f"{name} is given as {value!r}; expected a finite number")
         return self._of_others({int(j): float(given[features[j]]) for j in np.flatnonzero(marked)})
 
-    def impute(self, X: DataLike, method: str = "mean") -> Any:
+    def impute(self, X: DataLike, method: str = "mean") -> RowAnswer:
         """Return rows whose missing entries are replaced by what the others say of them.
 
         Parameters
@@ -314,7 +314,7 @@ class TensorTrainDensity(DensityAnswers):
         numbers = {name: answers.isel(number=place) for place, name in enumerate(PREDICTED)}
         return xr.Dataset(numbers, attrs={"variable": variable, "interval": interval})
 
-    def surprise(self, X: DataLike) -> Any:
+    def surprise(self, X: DataLike) -> RowAnswer:
         """Return how unusual every entry of a row is, given the other entries of the row.
 
         Parameters
@@ -332,7 +332,7 @@ class TensorTrainDensity(DensityAnswers):
         """
         return self._with_names(self.row_output(X, SURPRISE))
 
-    def score_contributions(self, X: DataLike) -> Any:
+    def score_contributions(self, X: DataLike) -> RowAnswer:
         """Return what every variable adds to the log-density of a row.
 
         Parameters
@@ -349,7 +349,7 @@ class TensorTrainDensity(DensityAnswers):
         """
         return self._with_names(self.row_output(X, CONTRIBUTION))
 
-    def latent_posterior(self, X: DataLike) -> Any:
+    def latent_posterior(self, X: DataLike) -> RowAnswer:
         """Return the posterior probabilities of the latent states of every row.
 
         Parameters
@@ -420,13 +420,13 @@ class TensorTrainDensity(DensityAnswers):
             return density.contributions()
         return density.imputed("mean", 0)
 
-    def _with_names(self, answer: Any) -> Any:
+    def _with_names(self, answer: RowAnswer) -> RowAnswer:
         """Return labelled answers for every entry with the names of the features."""
         if not isinstance(answer, xr.DataArray):
             return answer
         return answer.assign_coords(feature=list(self.views_.feature_names))
 
-    def _scores_in_order(self, rows: NDArray[np.float64], of: list[str] | None) -> Any:
+    def _scores_in_order(self, rows: NDArray[np.float64], of: list[str] | None) -> RowAnswer:
         """Return log-densities of rows whose columns are in the order of the fit."""
         names = getattr(self, "feature_names_in_", None)
         if names is None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from itertools import islice, pairwise
-from typing import Any
+from typing import Protocol
 
 import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.models.tensor_train_density.conditional_section import conditional_sections
 from bigtensor.models.tensor_train_density.dependence_section import dependence_section
+from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.solution import TrainDensity
+from bigtensor.models.words.described_model import DescribedModel
 from bigtensor.models.words.report_blocks import Cell, Group, Section, Table, Words
 from bigtensor.models.words.report_figures import DensityPlot, Scatter
 from bigtensor.models.words.sampled_rows import SampledRows
@@ -27,7 +29,19 @@ UNUSUAL = 10
 _GRID = 300
 
 
-def sections_of(model: Any, rows: SampledRows | None) -> tuple[Section, ...]:
+class DescribedDensity(DescribedModel, Protocol):
+    """Attributes of a tensor-train density that its description uses."""
+
+    rank_: int
+    coordinates_: str
+    order_: list[str]
+
+    @property
+    def solution_(self) -> TrainDensity | EmbeddedDensity:
+        """Result of the fit."""
+
+
+def sections_of(model: DescribedDensity, rows: SampledRows | None) -> tuple[Section, ...]:
     """Return the sections of a fitted density.
 
     Parameters
@@ -37,14 +51,14 @@ def sections_of(model: Any, rows: SampledRows | None) -> tuple[Section, ...]:
     rows : SampledRows, optional
         Of the data.
     """
-    density: TrainDensity = model.solution_
+    density = model.solution_
     drawn = density.draw(DRAWS, np.random.default_rng(0))
     has_pairs = len(density.features) > 1
     sections = [_choice_section(model)]
     if has_pairs:
         sections.append(dependence_section(density, drawn))
     values = None if rows is None else np.asarray(rows.values, np.float64)
-    if density.answers_queries:
+    if isinstance(density, TrainDensity) and density.answers_queries:
         sections.append(_margins_section(density, values))
         sections += conditional_sections(density, drawn, values)
     if values is not None and has_pairs:
@@ -54,7 +68,7 @@ def sections_of(model: Any, rows: SampledRows | None) -> tuple[Section, ...]:
     return tuple(sections)
 
 
-def _choice_section(model: Any) -> Section:
+def _choice_section(model: DescribedDensity) -> Section:
     """Return the table of the candidates of validation."""
     tried = sorted(model.diagnostics_["tried"], key=lambda one: -one["log_density"])
     cells = tuple(
@@ -100,7 +114,9 @@ def _margins_section(density: TrainDensity, values: FloatArray | None) -> Sectio
     )
 
 
-def _pairs_section(density: TrainDensity, drawn: FloatArray, values: FloatArray) -> Section:
+def _pairs_section(
+    density: TrainDensity | EmbeddedDensity, drawn: FloatArray, values: FloatArray
+) -> Section:
     """Return neighbours along the chain in the data and in draws."""
     order = density.order
     plots = []
@@ -122,7 +138,7 @@ def _pairs_section(density: TrainDensity, drawn: FloatArray, values: FloatArray)
     return Section("pairs", "Data and draws", (Words(words), Group(tuple(plots), layout="wide")))
 
 
-def _unusual_section(density: TrainDensity, values: FloatArray) -> Section:
+def _unusual_section(density: TrainDensity | EmbeddedDensity, values: FloatArray) -> Section:
     """Return the rows of the sample with the smallest density."""
     scores = density.log_densities_of(values)
     worst = np.argsort(np.where(np.isnan(scores), np.inf, scores), kind="stable")[:UNUSUAL]
@@ -135,9 +151,11 @@ def _unusual_section(density: TrainDensity, values: FloatArray) -> Section:
     return Section("unusual", "Unusual rows", (Words(words), Table(header, cells)))
 
 
-def _unusual_cells(density: TrainDensity, row: FloatArray, score: float) -> tuple[Cell, ...]:
+def _unusual_cells(
+    density: TrainDensity | EmbeddedDensity, row: FloatArray, score: float
+) -> tuple[Cell, ...]:
     """Return the line of one row."""
-    if not density.answers_queries:
+    if isinstance(density, EmbeddedDensity) or not density.answers_queries:
         return Cell(f"{score:.4g}"), Cell("-"), Cell("-"), Cell("-")
     surprise = density.surprises_of(row[None])[0]
     j = int(np.nanargmax(surprise))

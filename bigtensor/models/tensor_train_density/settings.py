@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
 
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
@@ -177,11 +177,11 @@ def check_parameters(parameters: ParameterValues) -> None:
         )
 
 
-def _is_auto(widths: Any) -> bool:
+def _is_auto(widths: object) -> bool:
     """Return True if widths are chosen by validation."""
     return isinstance(widths, str) and widths == "auto"
 
 
-def _ascending(widths: Any) -> tuple[float, ...]:
+def _ascending(widths: Iterable[float]) -> tuple[float, ...]:
     """Return widths in ascending order."""
     return tuple(sorted(float(width) for width in widths))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bigtensor.models.topic_model.sections import (
+    DescribedTopics,
     diagnostic_blocks,
     map_section,
     samples_section,
@@ -21,10 +22,10 @@ WORDS = 8
 """Likely words of a topic that are told."""
 
 
-class TopicDescription(ModelDescription):
+class TopicDescription(ModelDescription[DescribedTopics]):
     """Facts and words on topics."""
 
-    def outcome(self, model: Any) -> list[Line]:
+    def outcome(self, model: DescribedTopics) -> list[Line]:
         """Return how a fit ended, as names and words."""
         diagnostics = model.diagnostics_
         passes = diagnostics.get("n_iter", 0)
@@ -38,7 +39,7 @@ class TopicDescription(ModelDescription):
             ("verdict", verdict_words(diagnostics["verdict"])),
         ]
 
-    def facts(self, model: Any) -> Facts:
+    def facts(self, model: DescribedTopics) -> Facts:
         """Return facts as JSON holds them."""
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
@@ -59,7 +60,7 @@ class TopicDescription(ModelDescription):
         k = facts.get("n_components")
         return "" if k is None else f"{k} topics"
 
-    def fit_lines(self, model: Any) -> Iterator[Line]:
+    def fit_lines(self, model: DescribedTopics) -> Iterator[Line]:
         """Return names and words for the result of a fit."""
         yield from self.outcome(model)
         for topic, words in enumerate(model.top_words(WORDS)):
@@ -67,7 +68,7 @@ class TopicDescription(ModelDescription):
 
     def row_outputs(
         self,
-        model: Any,  # noqa: ARG002
+        model: DescribedTopics,  # noqa: ARG002
         level: str | None = None,
         *,
         probabilities: bool = False,
@@ -87,7 +88,7 @@ class TopicDescription(ModelDescription):
         refuse_levels("shares of topics have", level, probabilities=probabilities)
         return (TOPIC_SHARE,)
 
-    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:
+    def report(self, model: DescribedTopics, rows: SampledRows | None) -> ReportParts:
         """Return notices, sentences and sections of the report."""
         diagnostics = model.diagnostics_
         verdict = diagnostics["verdict"]
@@ -102,7 +103,7 @@ class TopicDescription(ModelDescription):
         )
 
 
-def method_in_words(model: Any) -> Iterator[str]:
+def method_in_words(model: DescribedTopics) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     diagnostics = model.diagnostics_
     yield (

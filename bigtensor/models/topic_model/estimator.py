@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -12,6 +10,7 @@ from sklearn.utils import Tags
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.errors import DataError
+from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.opening_for_answers import open_for_answers
@@ -158,7 +157,7 @@ class TopicModel(
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    def transform(self, X: DataLike) -> Any:
+    def transform(self, X: DataLike) -> RowAnswer:
         """Return the expected shares of the topics of every document.
 
         Parameters

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block as RowBlock
 from bigtensor.models.topic_model.coherence import likely_words
+from bigtensor.models.topic_model.solution import Topics
+from bigtensor.models.words.described_model import DescribedModel
 from bigtensor.models.words.report_blocks import Block, Cell, Group, Section, Table, Words
 from bigtensor.models.words.report_figures import Curve, Curves, Heatmap, Panel
 from bigtensor.models.words.sampled_rows import SampledRows
@@ -24,7 +26,21 @@ MOST_LINES = 60
 """Topics, and samples, that a picture shows."""
 
 
-def words_section(model: Any) -> Section:
+class DescribedTopics(DescribedModel, Protocol):
+    """Attributes of a topic model that its description uses."""
+
+    topic_weights_: NDArray[np.float64]
+    doc_concentration_: NDArray[np.float64]
+
+    @property
+    def solution_(self) -> Topics:
+        """Result of the fit."""
+
+    def top_words(self, n_words: int = 10) -> list[list[str]]:
+        """Return the names of the likeliest words of every topic, descending."""
+
+
+def words_section(model: DescribedTopics) -> Section:
     """Return the table of the likely words of every topic, with their probability and lift."""
     topics, names = model.solution_.topics, model.views_.feature_names
     lift = topics / (topics @ model.topic_weights_)[:, None]
@@ -56,7 +72,7 @@ def words_section(model: Any) -> Section:
     return Section("topics", "Topics and their words", (table,), "Topics")
 
 
-def map_section(model: Any) -> Section:
+def map_section(model: DescribedTopics) -> Section:
     """Return the picture of how near topics are to each other."""
     roots = np.sqrt(model.solution_.topics[:, :MOST_LINES])
     # one minus the squared Hellinger distance
@@ -82,7 +98,7 @@ def _neighbours(distance: FloatArray) -> NDArray[np.intp]:
     return np.asarray(leaves_list(linkage(flat, "average", optimal_ordering=True)), np.intp)
 
 
-def samples_section(model: Any, rows: SampledRows) -> Iterator[Section]:
+def samples_section(model: DescribedTopics, rows: SampledRows) -> Iterator[Section]:
     """Return the picture of the mean shares of every sample or class, where the data have any."""
     groups = rows.sample_id or rows.truth
     if groups is None:

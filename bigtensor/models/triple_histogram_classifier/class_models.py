@@ -76,6 +76,8 @@ def sequence_log_likelihoods(
     Steps that the model leaves out cut a sequence, of which the parts are added.
     """
     scores = model.score_samples(sequence_dataset(sequences, categories))
+    # a data set has labelled answers
+    assert isinstance(scores, xr.DataArray)
     of_sequence = np.bincount(scores["sequence"].to_numpy(), scores.to_numpy(), len(sequences))
     return np.asarray(of_sequence, np.float64)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import softmax
@@ -82,6 +83,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     Examples
     --------
     >>> import numpy as np
+    import numpy.typing as npt
     >>> from bigtensor import TripleHistogramClassifier, simulate
     >>> made = [simulate.hidden_markov(18_000, 2, 5, 300, stay=0.5, random_state=s) for s in (3, 4)]
     >>> X = np.concatenate([steps["X"].to_numpy().reshape(300, 60) for steps in made])
@@ -100,13 +102,15 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         estimator: ClassModel | None = None,
         *,
         rule: str = "histogram",
-        class_prior: Any = None,
+        class_prior: npt.ArrayLike | None = None,
     ) -> None:
         self.estimator = estimator
         self.rule = rule
         self.class_prior = class_prior
 
-    def fit(self, X: DataLike, y: Any, sample_weight: RowVariableLike | None = None) -> Self:
+    def fit(
+        self, X: DataLike, y: npt.ArrayLike | None, sample_weight: RowVariableLike | None = None
+    ) -> Self:
         """Fit one model to the sequences of every class.
 
         Parameters
@@ -154,7 +158,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         ]
         return self
 
-    def predict(self, X: DataLike) -> Any:
+    def predict(self, X: DataLike) -> NDArray[Any] | xr.DataArray:
         """Return the class of every sequence.
 
         Parameters
@@ -170,7 +174,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         scores = self._scores(X)
         return _labelled(X, np.asarray(self.classes_[scores.argmax(axis=1)]), "label", {})
 
-    def decision_function(self, X: DataLike) -> Any:
+    def decision_function(self, X: DataLike) -> NDArray[Any] | xr.DataArray:
         """Return the scores that classes are chosen by: negative distances, or log-probabilities.
 
         Parameters
@@ -190,7 +194,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         return _labelled(X, scores, "score", {"class": self.classes_})
 
     @available_if(_has_posterior)  # type: ignore[untyped-decorator]
-    def predict_proba(self, X: DataLike) -> Any:
+    def predict_proba(self, X: DataLike) -> NDArray[Any] | xr.DataArray:
         """Return the posterior probability of every class, given the whole sequence.
 
         Only with ``rule="sequence_likelihood"``. Probabilities are exact under the fitted models:
@@ -330,7 +334,7 @@ def _labelled(
     return labelled_answer(X, answer, (X.dims[0], *coords), name, {}).assign_coords(coords)
 
 
-def _checked_labels(y: Any, count: int) -> NDArray[Any]:
+def _checked_labels(y: npt.ArrayLike | None, count: int) -> NDArray[Any]:
     """Return the labels of sequences, or raise a DataError."""
     if y is None:
         raise DataError(

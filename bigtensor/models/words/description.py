@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 from bigtensor.errors import ParameterError, Setting
+from bigtensor.models.words.described_model import DescribedModel
 from bigtensor.models.words.report_blocks import ReportParts
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.models.words.wording import sentence_of
@@ -17,14 +18,18 @@ Line = tuple[str, str]
 SummaryTable = tuple[tuple[str, ...], list[list[str]]]
 """Head and rows."""
 
+Model = TypeVar("Model", bound=DescribedModel, contravariant=True)
+"""Fitted model with the attributes that a description uses."""
 
-class ModelDescription:
+
+class ModelDescription(Generic[Model]):
     """Facts and words on any model, for `info`, `fit`, `predict` and `report`.
 
-    A model declares its own in `description`. Each method may be overridden by itself.
+    A model declares its own in `description`. The type in brackets lists the attributes that are
+    used, such as ``ModelDescription[DescribedModel]``. Each method may be overridden by itself.
     """
 
-    def facts(self, model: Any) -> Facts:
+    def facts(self, model: Model) -> Facts:
         """Return facts of a fitted or a prepared model, as JSON holds them.
 
         `bigtensor info` shows them besides parameters, data, passes and views.
@@ -32,7 +37,7 @@ class ModelDescription:
         fitted = model.__sklearn_is_fitted__()
         return {"outcome": dict(self.outcome(model)) if fitted else {}}
 
-    def outcome(self, model: Any) -> list[Line]:  # noqa: ARG002
+    def outcome(self, model: Model) -> list[Line]:  # noqa: ARG002
         """Return how the fit ended, as names and words.
 
         Parameters
@@ -42,7 +47,7 @@ class ModelDescription:
         """
         return []
 
-    def summary_table(self, model: Any) -> SummaryTable:  # noqa: ARG002
+    def summary_table(self, model: Model) -> SummaryTable:  # noqa: ARG002
         """Return head and rows of the table in the notebook's summary; no rows for none.
 
         Parameters
@@ -72,21 +77,21 @@ class ModelDescription:
         """
         yield from outcome_lines(facts)
 
-    def fit_facts(self, model: Any) -> Facts:
+    def fit_facts(self, model: Model) -> Facts:
         """Return facts that ``bigtensor fit --json`` prints."""
         return self.facts(model)
 
-    def fit_size(self, model: Any) -> str:
+    def fit_size(self, model: Model) -> str:
         """Return the size of a model as the end of a fit tells it."""
         return self.size(self.facts(model))
 
-    def fit_lines(self, model: Any) -> Iterator[Line]:
+    def fit_lines(self, model: Model) -> Iterator[Line]:
         """Return names and words for the result of a fit."""
         yield from self.outcome(model)
 
     def row_outputs(
         self,
-        model: Any,
+        model: Model,
         level: str | None = None,  # noqa: ARG002
         *,
         probabilities: bool = False,  # noqa: ARG002
@@ -112,7 +117,7 @@ class ModelDescription:
             "Python"
         )
 
-    def report(self, model: Any, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
+    def report(self, model: Model, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return the parts of the report that only the model knows.
 
         Parameters

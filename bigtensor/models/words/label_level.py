@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import NoPopulationsError
+from bigtensor.models.words.described_model import LabelsRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +39,7 @@ class LabelLevel:
         return len(self.weights)
 
 
-def level_of(model: Any) -> LabelLevel:
+def level_of(model: LabelsRows) -> LabelLevel:
     """Return the level of the labels of a fitted mixture."""
     weights = np.asarray(model.weights_, np.float64)
     of_component = population_of_component(model)
@@ -49,7 +49,7 @@ def level_of(model: Any) -> LabelLevel:
     return LabelLevel("population", merged, weights, of_component)
 
 
-def population_of_component(model: Any) -> NDArray[np.intp] | None:
+def population_of_component(model: LabelsRows) -> NDArray[np.intp] | None:
     """Return the population of every component of a fitted model, or None without populations."""
     try:
         return np.asarray(model.population_of_component_)

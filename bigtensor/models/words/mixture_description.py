@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import Message, NoPopulationsError
+from bigtensor.models.words.described_model import DescribedMixture, LabelsRows
 from bigtensor.models.words.description import (
     Facts,
     Line,
@@ -28,11 +29,14 @@ MOST_TABLE_ROWS = 40
 MOST_MEMBERS = 12
 """Components of a population that are listed."""
 
+Mixture = TypeVar("Mixture", bound=DescribedMixture, contravariant=True)
+"""Fitted mixture with the attributes that a description uses."""
 
-class MixtureDescription(ModelDescription):
+
+class MixtureDescription(ModelDescription[Mixture]):
     """Facts and words on a mixture: its weights besides how the fit ended."""
 
-    def facts(self, model: Any) -> Facts:
+    def facts(self, model: Mixture) -> Facts:
         """Return number, weights and populations of the components.
 
         ``weights`` and ``populations`` are None before a fit.
@@ -59,7 +63,7 @@ class MixtureDescription(ModelDescription):
             }
         return facts
 
-    def summary_table(self, model: Any) -> SummaryTable:
+    def summary_table(self, model: Mixture) -> SummaryTable:
         """Return the weights of populations, or of components."""
         level = level_of(model)
         return weight_table(level.weights, level.of_component)
@@ -77,7 +81,7 @@ class MixtureDescription(ModelDescription):
         yield from weight_lines(facts)
         yield from outcome_lines(facts)
 
-    def fit_facts(self, model: Any) -> Facts:
+    def fit_facts(self, model: Mixture) -> Facts:
         """Return numbers and weights of components and populations, and how the fit ended."""
         level = level_of(model)
         merged = level.of_component is not None
@@ -89,20 +93,20 @@ class MixtureDescription(ModelDescription):
             "outcome": dict(self.outcome(model)),
         }
 
-    def fit_size(self, model: Any) -> str:
+    def fit_size(self, model: Mixture) -> str:
         """Return the numbers of components and populations in words."""
         level = level_of(model)
         merged = level.of_component is not None
         populations = f", merged into {level.count} populations," if merged else ""
         return f"{len(level.component_weights)} components{populations}"
 
-    def fit_lines(self, model: Any) -> Iterator[Line]:
+    def fit_lines(self, model: Mixture) -> Iterator[Line]:
         """Return the weights of populations, or of components, and how the fit ended."""
         yield "weights", listed_weights(model)
         yield from super().fit_lines(model)
 
     def row_outputs(
-        self, model: Any, level: str | None = None, *, probabilities: bool = False
+        self, model: Mixture, level: str | None = None, *, probabilities: bool = False
     ) -> tuple[str, ...]:
         """Return the names of labels, and of probabilities and densities on request.
 
@@ -131,10 +135,10 @@ class MixtureDescription(ModelDescription):
         return tuple(names)
 
 
-class JudgedMixtureDescription(MixtureDescription):
+class JudgedMixtureDescription(MixtureDescription[Mixture]):
     """Facts and words on a mixture whose diagnostics hold a verdict and log-likelihoods."""
 
-    def facts(self, model: Any) -> Facts:
+    def facts(self, model: Mixture) -> Facts:
         """Return the facts of a mixture with its verdict and its log-likelihoods."""
         diagnostics = model.diagnostics_
         return {
@@ -143,11 +147,11 @@ class JudgedMixtureDescription(MixtureDescription):
             "mean_log_likelihood": list(diagnostics.get("mean_log_likelihood") or ()),
         }
 
-    def fit_facts(self, model: Any) -> Facts:
+    def fit_facts(self, model: Mixture) -> Facts:
         """Return the facts of a mixture with its verdict."""
         return {**super().fit_facts(model), "verdict": model.diagnostics_["verdict"]}
 
-    def fit_lines(self, model: Any) -> Iterator[Line]:
+    def fit_lines(self, model: Mixture) -> Iterator[Line]:
         """Return the weights, the verdict and the notes. A fault was told in a warning."""
         yield "weights", listed_weights(model)
         verdict = model.diagnostics_["verdict"]
@@ -222,7 +226,7 @@ def weight_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {population:<20} {weight:.5f}, component{plural} {listed}"
 
 
-def listed_weights(model: Any) -> str:
+def listed_weights(model: LabelsRows) -> str:
     """Return the largest weights of populations, or of components, as one line."""
     weights = level_of(model).weights
     listed = ", ".join(f"{weight:.4f}" for weight in weights[:MOST_WEIGHTS])

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import Any
+from typing import Any, Protocol
 
+from bigtensor.models.words.described_model import DescribedModel
+from bigtensor.models.words.description import ModelDescription
 from bigtensor.models.words.wording import names_in_words, passes_in_words
 
 _STYLE = (
@@ -16,7 +18,17 @@ _STYLE = (
 )
 
 
-def summary_html(model: Any) -> str:
+class SummarisedModel(DescribedModel, Protocol):
+    """A fitted model with a description."""
+
+    n_features_in_: int
+
+    @property
+    def description(self) -> ModelDescription[Any]:
+        """Facts and words on the model."""
+
+
+def summary_html(model: SummarisedModel) -> str:
     """Return tables of the data, the passes and the components or populations of a fitted model.
 
     Parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.rows.block import Block
 from bigtensor.data.rows.samples import Samples
-from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.base import RowFunction, Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
 from bigtensor.statistics.validity import usable_rows
 
@@ -176,7 +176,16 @@ def read_windows(
     return Block(joined, samples.views.slices, 0, len(valid), weight), valid
 
 
-def row_answers(model: Any, rows: Block, outputs: tuple[str, ...]) -> dict[str, NDArray[Any]]:
+class HasRowFunction(Protocol):
+    """A fitted model that answers for rows in memory."""
+
+    def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+        """Return the function that answers for every row."""
+
+
+def row_answers(
+    model: HasRowFunction, rows: Block, outputs: tuple[str, ...]
+) -> dict[str, NDArray[Any]]:
     """Return several answers of a fitted model for rows in memory, in one evaluation.
 
     Parameters

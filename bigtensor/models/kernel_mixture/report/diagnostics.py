@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.kernel_mixture.report.notices import standing_out
 from bigtensor.models.kernel_mixture.report.sentences import likelihood_sentence
 from bigtensor.models.words.report_blocks import Block, Cell, Group, Table, Words
@@ -16,7 +17,7 @@ SMALL_MARKS_FROM = 60
 """Points of a curve above which its marks are smaller."""
 
 
-def diagnostic_blocks(model: Any) -> tuple[Block, ...]:
+def diagnostic_blocks(model: DescribedKernelMixture) -> tuple[Block, ...]:
     """Return figures and tables of how a fit went."""
     diagnostics = model.diagnostics_
     spectral, counted = diagnostics.get("spectral"), diagnostics.get("component_count")

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
+from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 
 FINE_POINTS = 1024
 """Points between the farthest values of the components, on which tails are looked for."""
@@ -57,7 +58,7 @@ class FeatureProfile:
     categorical: bool = False
 
 
-def feature_profiles(model: Any) -> tuple[FeatureProfile, ...]:
+def feature_profiles(model: DescribedKernelMixture) -> tuple[FeatureProfile, ...]:
     """Describe every feature of a fitted model, view by view.
 
     A feature that is a view by itself has the density of the model. A feature of a wider view has
@@ -100,7 +101,7 @@ def standardised_means(profiles: tuple[FeatureProfile, ...], weights: FloatArray
     return np.asarray((means - overall) / np.sqrt(variance)[:, None])
 
 
-def overlaps(model: Any, profiles: tuple[FeatureProfile, ...]) -> FloatArray:
+def overlaps(model: DescribedKernelMixture, profiles: tuple[FeatureProfile, ...]) -> FloatArray:
     r"""Return how much any two components resemble each other, from 0 (apart) to 1 (the same).
 
     The affinity :math:`\int \sqrt{p_a p_b}` (Bhattacharyya 1943); of independent views it is the
@@ -131,7 +132,7 @@ def _affinities(density: FloatArray) -> FloatArray:
     return to_one(root.T @ root)
 
 
-def _sampled_affinities(model: Any, view: str) -> FloatArray:
+def _sampled_affinities(model: DescribedKernelMixture, view: str) -> FloatArray:
     """Return the affinities of the components in a view of several features."""
     weights = np.asarray(model.weights_, np.float64)
     affinities = np.empty((len(weights), len(weights)))
@@ -157,7 +158,9 @@ def to_one(products: FloatArray) -> FloatArray:
     return scaled
 
 
-def _profile(model: Any, view: str, column: int | None, feature: str) -> FeatureProfile:
+def _profile(
+    model: DescribedKernelMixture, view: str, column: int | None, feature: str
+) -> FeatureProfile:
     """Describe one feature; a column is given for a feature of a wider view."""
 
     def values(rows: NDArray[Any]) -> FloatArray:
@@ -185,14 +188,14 @@ def _profile(model: Any, view: str, column: int | None, feature: str) -> Feature
     return _as_drawn(replace(plain, points=points, density=density), weights)
 
 
-def is_categorical(model: Any, view: str) -> bool:
+def is_categorical(model: DescribedKernelMixture, view: str) -> bool:
     """Return True if a view of a model holds codes of categories."""
     kernels = model.get_params(deep=False).get("kernel")
     kind = kernels.get(view) if isinstance(kernels, Mapping) else kernels
     return isinstance(kind, str) and kind == "delta"
 
 
-def _boxes(model: Any, profile: FeatureProfile) -> FeatureProfile:
+def _boxes(model: DescribedKernelMixture, profile: FeatureProfile) -> FeatureProfile:
     """Describe categories: a box around every code that occurs, as large as its probability."""
     unique_codes: list[FloatArray] = []
 

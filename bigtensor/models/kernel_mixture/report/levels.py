@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
+from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.kernel_mixture.report.feature_profiles import (
     FeatureProfile,
     feature_profiles,
@@ -78,7 +78,7 @@ class Levels:
     component_means: FloatArray
 
 
-def levels_of(model: Any) -> Levels:
+def levels_of(model: DescribedKernelMixture) -> Levels:
     """Describe a fitted model at the level of its labels."""
     labels = level_of(model)
     weights, profiles = labels.component_weights, feature_profiles(model)
@@ -123,7 +123,7 @@ def _merged(profile: FeatureProfile, shares: FloatArray) -> FeatureProfile:
     return replace(profile, density=profile.density @ shares, mean=mean, sd=sd)
 
 
-def population_overlaps(model: Any) -> FloatArray:
+def population_overlaps(model: DescribedKernelMixture) -> FloatArray:
     r"""Return how much any two populations resemble each other, from 0 (apart) to 1 (the same).
 
     The affinity :math:`\int \sqrt{p_a p_b}` (Bhattacharyya 1943). Views are not independent within

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.models.kernel_mixture.options import SpectralOptions
+from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.kernel_mixture.report.levels import Level
 from bigtensor.models.words.label_level import population_of_component
 from bigtensor.models.words.mixture_description import verdict_notice
@@ -35,7 +36,7 @@ _SCORES = {
 }
 
 
-def fit_notices(model: Any, shown: Level) -> tuple[Notice, ...]:
+def fit_notices(model: DescribedKernelMixture, shown: Level) -> tuple[Notice, ...]:
     """Return notices on the end of the fit and its doubts.
 
     Parameters
@@ -58,7 +59,7 @@ def fit_notices(model: Any, shown: Level) -> tuple[Notice, ...]:
     )
 
 
-def population_notices(model: Any) -> list[Notice]:
+def population_notices(model: DescribedKernelMixture) -> list[Notice]:
     """Say whether the tree of components is cut where it would be cut by itself.
 
     Parameters
@@ -141,7 +142,7 @@ def _agreement_notice(count_choice: Mapping[str, Any], count: int) -> Notice:
     return Notice("note" if agreement >= STEADY else "warning", text + suggestion)
 
 
-def outlier_notices(model: Any) -> list[Notice]:
+def outlier_notices(model: DescribedKernelMixture) -> list[Notice]:
     """Return notices on outliers and their labels.
 
     Parameters

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.kernel_mixture.report.diagnostics import diagnostic_blocks
 from bigtensor.models.kernel_mixture.report.levels import levels_of
 from bigtensor.models.kernel_mixture.report.notices import fit_notices
@@ -17,7 +16,7 @@ from bigtensor.models.words.report_blocks import ReportParts
 from bigtensor.models.words.sampled_rows import LabelledRows
 
 
-def report_parts(model: Any, rows: LabelledRows | None) -> ReportParts:
+def report_parts(model: DescribedKernelMixture, rows: LabelledRows | None) -> ReportParts:
     """Return the parts of the report on a fitted kernel mixture.
 
     Parameters

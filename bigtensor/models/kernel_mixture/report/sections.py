@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.consensus_tree import CONSENSUS
+from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.kernel_mixture.report.diagnostics import agreement_of_cuts
 from bigtensor.models.kernel_mixture.report.feature_pairs import choose_pairs
 from bigtensor.models.kernel_mixture.report.levels import Level, Levels
@@ -59,7 +58,9 @@ def columns_lead(name: str) -> str:
     )
 
 
-def sections_of(model: Any, levels: Levels, rows: LabelledRows | None) -> tuple[Section, ...]:
+def sections_of(
+    model: DescribedKernelMixture, levels: Levels, rows: LabelledRows | None
+) -> tuple[Section, ...]:
     """Return the sections of a fitted kernel mixture.
 
     Parameters
@@ -114,7 +115,7 @@ def standardised_heatmap(
     )
 
 
-def _tree_sections(model: Any, levels: Levels) -> list[Section]:
+def _tree_sections(model: DescribedKernelMixture, levels: Levels) -> list[Section]:
     """Return the tree of components, and where it is cut. Only with populations."""
     labels = levels.labels
     if labels.of_component is None:

@@ -9,6 +9,7 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.descending_order import descending_order
+from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.words.label_level import population_of_component
 from bigtensor.models.words.wording import counted, independence_sentence, words_of
 
@@ -38,7 +39,7 @@ _CRITERIA = {
 }
 
 
-def method_sentences(model: Any) -> tuple[str, ...]:
+def method_sentences(model: DescribedKernelMixture) -> tuple[str, ...]:
     """Return sentences on components, their initialisation and their merging.
 
     Returns
@@ -80,7 +81,7 @@ def component_description(standardised: FloatArray, features: Sequence[str]) -> 
     return ", ".join(words) or "near the overall mean in every feature"
 
 
-def cuts_sentences(model: Any) -> list[str]:
+def cuts_sentences(model: DescribedKernelMixture) -> list[str]:
     """Say how to read the agreement of cuts, and which other numbers are about as good.
 
     Parameters
@@ -129,7 +130,7 @@ def likelihood_sentence(diagnostics: Mapping[str, Any]) -> str:
     )
 
 
-def _start_sentences(model: Any) -> list[str]:
+def _start_sentences(model: DescribedKernelMixture) -> list[str]:
     """Say how the components were found."""
     diagnostics = model.diagnostics_
     start = "spectral" if "spectral" in diagnostics else "kmeans"
@@ -155,7 +156,7 @@ def _start_sentences(model: Any) -> list[str]:
     ]
 
 
-def _kernel_sentences(model: Any) -> list[str]:
+def _kernel_sentences(model: DescribedKernelMixture) -> list[str]:
     """Say which kernels and landmarks features are made of, where there is something to say."""
     parameters, diagnostics = vars(model.parameter_values()), model.diagnostics_
     sentences = []
@@ -197,7 +198,7 @@ def _kernel_name(kernel: object) -> str:
     return kernel if isinstance(kernel, str) else type(kernel).__name__
 
 
-def _population_sentences(model: Any) -> list[str]:
+def _population_sentences(model: DescribedKernelMixture) -> list[str]:
     """Say how components were merged into populations."""
     of_component = population_of_component(model)
     if of_component is None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from bigtensor.models.sources.description import (
+    DescribedSources,
     SourceDescription,
     largest_kurtosis,
 )
@@ -13,10 +14,10 @@ from bigtensor.models.words.description import Line
 from bigtensor.models.words.faults import verdict_words
 
 
-class ICADescription(SourceDescription):
+class ICADescription(SourceDescription[DescribedSources]):
     """Facts and words on sources, whitened or of the fourth cumulant."""
 
-    def outcome(self, model: Any) -> list[Line]:
+    def outcome(self, model: DescribedSources) -> list[Line]:
         """Return how a fit ended, as names and words."""
         diagnostics = model.diagnostics_
         return [
@@ -25,7 +26,7 @@ class ICADescription(SourceDescription):
             ("verdict", verdict_words(diagnostics["verdict"])),
         ]
 
-    def method_in_words(self, model: Any) -> Iterator[str]:
+    def method_in_words(self, model: DescribedSources) -> Iterator[str]:
         """Return sentences on how a model was fitted."""
         diagnostics = model.diagnostics_
         yield f"The sources were found first in {diagnostics['pilot_rows']:,} rows."

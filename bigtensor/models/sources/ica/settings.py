@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from bigtensor.errors import Message, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
@@ -106,6 +105,6 @@ def without_effect(parameters: ParameterValues) -> Message | None:
     return None
 
 
-def _default(name: str) -> Any:
+def _default(name: str) -> object:
     """Return the default of a parameter."""
     return next(parameter.default for parameter in PARAMETERS if parameter.name == name)

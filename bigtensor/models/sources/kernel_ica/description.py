@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.models.sources.description import (
+    DescribedSources,
     SourceDescription,
     largest_kurtosis,
 )
@@ -16,7 +17,16 @@ from bigtensor.models.words.description import Line
 from bigtensor.models.words.faults import verdict_words
 
 
-class KernelDescription(SourceDescription):
+class DescribedKernelSources(DescribedSources, Protocol):
+    """Attributes of a model of sources of a kernel that its description uses."""
+
+    kernel: str
+    landmarks_: FloatArray | None
+    bandwidth_: float
+    explained_variance_ratio_: FloatArray
+
+
+class KernelDescription(SourceDescription[DescribedKernelSources]):
     """Facts and words on sources of a kernel."""
 
     variance_words = (
@@ -24,7 +34,7 @@ class KernelDescription(SourceDescription):
         "the kernel."
     )
 
-    def outcome(self, model: Any) -> list[Line]:
+    def outcome(self, model: DescribedKernelSources) -> list[Line]:
         """Return how a fit ended, as names and words."""
         diagnostics = model.diagnostics_
         return [
@@ -36,7 +46,7 @@ class KernelDescription(SourceDescription):
             ("verdict", verdict_words(diagnostics["verdict"])),
         ]
 
-    def facts(self, model: Any) -> dict[str, Any]:
+    def facts(self, model: DescribedKernelSources) -> dict[str, Any]:
         """Return facts as JSON holds them."""
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
@@ -44,11 +54,11 @@ class KernelDescription(SourceDescription):
             facts["bandwidth"] = model.bandwidth_
         return facts
 
-    def variance_shares(self, model: Any) -> FloatArray:
+    def variance_shares(self, model: DescribedKernelSources) -> FloatArray:
         """Return the share of the variance in the feature space that every source explains."""
         return np.asarray(model.explained_variance_ratio_)
 
-    def method_in_words(self, model: Any) -> Iterator[str]:
+    def method_in_words(self, model: DescribedKernelSources) -> Iterator[str]:
         """Return sentences on how a model was fitted."""
         diagnostics = model.diagnostics_
         passes = len(diagnostics["turns"])

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Protocol
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.sources.description import (
+    DescribedSources,
     SourceDescription,
     largest_kurtosis,
 )
@@ -13,10 +15,16 @@ from bigtensor.models.words.description import Line
 from bigtensor.models.words.faults import verdict_words
 
 
-class SparseDescription(SourceDescription):
+class DescribedSparseSources(DescribedSources, Protocol):
+    """Attributes of a model of sparse sources that its description uses."""
+
+    activity_: FloatArray
+
+
+class SparseDescription(SourceDescription[DescribedSparseSources]):
     """Facts and words on sparse sources."""
 
-    def outcome(self, model: Any) -> list[Line]:
+    def outcome(self, model: DescribedSparseSources) -> list[Line]:
         """Return how a fit ended, as names and words."""
         diagnostics = model.diagnostics_
         return [
@@ -25,14 +33,14 @@ class SparseDescription(SourceDescription):
             ("verdict", verdict_words(diagnostics["verdict"])),
         ]
 
-    def facts(self, model: Any) -> dict[str, Any]:
+    def facts(self, model: DescribedSparseSources) -> dict[str, Any]:
         """Return facts as JSON holds them."""
         facts = super().facts(model)
         if model.__sklearn_is_fitted__():
             facts["activity"] = model.activity_.tolist()
         return facts
 
-    def method_in_words(self, model: Any) -> Iterator[str]:
+    def method_in_words(self, model: DescribedSparseSources) -> Iterator[str]:
         """Return sentences on how a model was fitted."""
         diagnostics = model.diagnostics_
         yield (

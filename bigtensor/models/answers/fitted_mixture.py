@@ -1,0 +1,35 @@
+"""Contract of the solution of a mixture, for the answers of all mixtures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.models.answers.populations import Populations
+from bigtensor.statistics.densities.joint_densities import JointDensities
+
+
+class FittedMixture(Protocol):
+    """Contract of the solution of a mixture."""
+
+    @property
+    def populations(self) -> Populations | None:
+        """Populations of components that answers are given for, or None."""
+
+    @property
+    def slices(self) -> Mapping[str, slice]:
+        """Columns of every view in the values of a block."""
+
+    def mixture(self) -> JointDensities:
+        """Return the densities that labels and probabilities come from."""
+
+    def likelihood_mixture(self) -> JointDensities:
+        """Return the densities that weights of groups are estimated under."""
+
+    def draw(
+        self, n_samples: int, rng: np.random.Generator
+    ) -> tuple[NDArray[Any], NDArray[np.int32]]:
+        """Draw rows, features beside each other in the order of the views, and components."""

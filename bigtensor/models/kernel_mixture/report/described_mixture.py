@@ -1,0 +1,45 @@
+"""Attributes of a kernel mixture that its report uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import xarray as xr
+from numpy.typing import NDArray
+
+from bigtensor.models.answers.fitted_mixture import FittedMixture
+from bigtensor.models.contract.parameters import ParameterValues
+from bigtensor.models.words.described_model import DescribedMixture
+from bigtensor.statistics.base import RowFunction
+
+
+class DescribedKernelMixture(DescribedMixture, Protocol):
+    """Attributes of a kernel mixture that its report uses."""
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters as they were given."""
+
+    def parameter_values(self) -> ParameterValues:
+        """Return the values of the parameters, with an integer seed."""
+
+    def component_density(
+        self, view: str, points: npt.ArrayLike
+    ) -> NDArray[np.float64] | xr.DataArray:
+        """Return the density of every component in one view."""
+
+    def expectation(
+        self, view: str, f: Callable[[NDArray[Any]], NDArray[Any]]
+    ) -> NDArray[np.float64]:
+        """Return the expectation of a function of one view for every component."""
+
+    def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+        """Return the function that answers for every row."""
+
+    def _mixture(self) -> FittedMixture:
+        """Return the solution, or raise sklearn's NotFittedError."""
+
+    def _generator(self) -> np.random.Generator:
+        """Return the generator of a draw, with the seed of the model."""
