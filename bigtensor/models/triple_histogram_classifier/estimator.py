@@ -83,7 +83,6 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     Examples
     --------
     >>> import numpy as np
-    import numpy.typing as npt
     >>> from bigtensor import TripleHistogramClassifier, simulate
     >>> made = [simulate.hidden_markov(18_000, 2, 5, 300, stay=0.5, random_state=s) for s in (3, 4)]
     >>> X = np.concatenate([steps["X"].to_numpy().reshape(300, 60) for steps in made])
