@@ -29,7 +29,16 @@ from bigtensor.models.kernel_mixture import settings
 
 ROOT = Path(__file__).resolve().parents[1]
 SLOW_PAGES = (
-    *("choosing", "concepts", "ica", "kernel-ica", "kernel-mixture", "sparse-ica"),
+    *(
+        "choosing",
+        "concepts",
+        "data",
+        "ica",
+        "kernel-ica",
+        "kernel-mixture",
+        "running",
+        "sparse-ica",
+    ),
     *("tensor-train-density", "topic-model", "tutorial-cytometry", "tutorial-documents"),
     *("tutorial-event-log", "tutorial-gene-counts", "tutorial-holes", "tutorial-many-groups"),
     *("tutorial-recording", "tutorial-signals", "tutorial-stream", "tutorial-survey"),

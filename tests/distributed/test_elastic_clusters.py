@@ -161,6 +161,7 @@ def test_cluster__that_has_asked_for_no_worker_is_waited_for_as_long_as_the_call
         assert 1 <= time.monotonic() - begin < 5
 
 
+@pytest.mark.slow
 def test_adaptive_cluster__grows_to_four_workers_within_the_time_of_two_tasks() -> None:
     """With the settings that Dask has by default."""
     seconds, spans = 4.0, []

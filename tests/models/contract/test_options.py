@@ -75,9 +75,9 @@ def test_errors__name_the_field_and_its_place(field, value):
 
 def test_advice_on_memory__names_the_field_and_its_place():
     rows = np.zeros((1000, 3))
-    model = KernelMixture(400, spectral=SpectralOptions(bins=2**20))
+    model = KernelMixture(50, spectral=SpectralOptions(bins=2**17))
     with pytest.raises(PlanError, match=r"bins in spectral=SpectralOptions\("):
-        model.plan(rows, workers=1, memory_limit="2GiB").check()
+        model.plan(rows, workers=1, memory_limit="512MiB").check()
 
 
 def test_models__are_cloned_changed_and_pickled_with_their_options(fitted):
