@@ -68,8 +68,8 @@ def batches_add_up(case: ModelCase) -> None:
 def a_preparation_is_no_copy_of_the_rows(case: ModelCase) -> None:
     """Assert that a prepared model, which is sent to other sites, does not hold the rows.
 
-    A few rows may be there: the landmark of a cluster of one row is this row. Codes and counts are
-    not looked at, because equal rows of them are frequent.
+    A few rows may be there: by default, the landmark of a cluster of one row is this row. Codes
+    and counts are not looked at, because equal rows of them are frequent.
     """
     if case.samples.kind != "measured":
         return

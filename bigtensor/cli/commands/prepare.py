@@ -63,7 +63,8 @@ def prepare(
 
     Bandwidths, landmarks, directions and grids are chosen from a sample of CELLS.zarr, which should
     be like the rows to come. Send a copy of PREPARED.zarr to every site. It holds no rows, except
-    that landmarks of kernels are means of clusters, and a cluster may be one outlying row.
+    that landmarks of kernels may be rows: by default an outlying row that is a cluster of its own,
+    and every landmark with --landmarks other than kmeans.
     """
     refuse_inputs(out, cells)
     when_interrupted([out])

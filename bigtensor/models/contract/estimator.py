@@ -218,8 +218,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
     ) -> Self:
         """Fix everything that a fit chooses from pilot data, and keep no table of rows.
 
-        The prepared model can be saved and sent. It may hold means of clusters of rows, and a
-        cluster may be one outlying row. The result of an earlier fit is removed.
+        The prepared model can be saved and sent. It may hold single rows of the pilot data as
+        points that kernels are evaluated at. The result of an earlier fit is removed.
 
         Parameters
         ----------
@@ -405,6 +405,12 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         """Check the parameters, open the data of a fit, and resolve the parameters for them."""
         parameters = plain(self.get_params(deep=False))
         if isinstance(X, OpenedFit):
+            if in_rounds:
+                # settings of a fit would keep rows in what is sent to other sites
+                raise ParameterError(
+                    "data that are opened are for a fit of these data alone; give prepare and "
+                    "partial_fit the data themselves"
+                )
             if not (sample_weight is sequence is groups is None):
                 raise ParameterError(
                     "weights, labels and sequences are part of data that are opened; open them "

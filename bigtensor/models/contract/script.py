@@ -181,7 +181,7 @@ class FitSteps:
     prepare : callable (settings) -> Script
         First half of the script. It fixes everything that later sums depend on, and returns a
         preparation: a dataclass with ``diagnostics``. If ``shape.in_rounds`` is True, a preparation
-        holds no row.
+        is sent to other sites and must not hold the rows of the sample.
     refine : callable (preparation) -> Script
         Second half of the script. It asks for sums over all rows, and returns a `Solved`.
     planned_preparation, planned_refinement : callable (settings) -> list of PlannedPass

@@ -31,6 +31,15 @@ def test_opened_data__are_refused_after_parameters_changed():
         GaussianMixture(2, covariance_type="tied", random_state=0).fit(opened)
 
 
+def test_opened_data__are_refused_by_rounds_which_keep_no_rows():
+    model = GaussianMixture(2, random_state=0)
+    opened = model.open(ROWS)
+    with pytest.raises(ParameterError, match="the data themselves"):
+        model.prepare(opened)
+    with pytest.raises(ParameterError, match="the data themselves"):
+        model.partial_fit(opened)
+
+
 def test_opened_data__bring_their_weights():
     model = GaussianMixture(2, random_state=0)
     with pytest.raises(ParameterError, match="open them together"):
