@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from functools import partial
+from typing import Any
+
+import numpy as np
 
 from bigtensor.decomposition.gaussian.shared_covariance_em import (
     TotalMoments,
     m_step,
 )
-from bigtensor.models.contract.iteration import gain_below, iterate
-from bigtensor.models.contract.script import Estimate, Script, Solved
+from bigtensor.models.contract.iteration import Iterations, gain_below, iterate
+from bigtensor.models.contract.script import Script, Solved
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.gaussian.gaussian_posterior import (
-    GaussianPosteriorSums,
-    GaussianPosteriorSumsResult,
-)
+from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSums
+from bigtensor.statistics.moments.covariances import Covariances
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
 
@@ -37,78 +38,89 @@ class CovarianceForm:
     independent: tuple[slice, ...] = ()
 
 
-def em_iterations(
-    components: GaussianComponents,
-    total: TotalMoments,
-    form: CovarianceForm,
-    reach: Reach,
-    iterations: int,
-    tolerance: float = 0.0,
-    conclude: Callable[[GaussianComponents, list[float]], Solved] | None = None,
-) -> Script:
-    """Ask for posterior sums, and move the components by EM iterations.
+@dataclass(frozen=True, eq=False)
+class EmIterate:
+    """Estimate after an EM iteration.
 
-    Parameters
+    Attributes
     ----------
     components : GaussianComponents
         The mixture.
-    total : TotalMoments
-        Of the rows within reach.
+    total : TotalMoments, optional
+        Mean and covariance of the rows within reach. The first pass sums them if they are None.
+    outlying_rows : int
+        Number of rows out of reach.
+    """
+
+    components: GaussianComponents
+    total: TotalMoments | None = None
+    outlying_rows: int = 0
+
+
+def em_iterations(
+    initial: EmIterate,
+    form: CovarianceForm,
+    reach: Reach,
+    *,
+    max_iter: int,
+    tolerance: float = 0.0,
+    conclude: Callable[[Iterations[EmIterate]], Solved] | None = None,
+) -> Generator[Any, Any, Iterations[EmIterate]]:
+    """Ask for posterior sums and maximise the likelihood by EM iterations.
+
+    Parameters
+    ----------
+    initial : EmIterate
+        Initial components.
     form : CovarianceForm
         Form of the covariance.
     reach : Reach
         Distances within which rows count.
-    iterations : int
-        Most iterations.
+    max_iter : int
+        Largest number of iterations.
     tolerance : float, default 0
-        Gain of the mean log-likelihood of a row, in nats, below which the last iteration was the
-        last.
+        Gain of the mean log-likelihood of a row, in nats, below which no iteration follows.
     conclude : callable, optional
-        Makes the solution that holds if no further pass follows.
+        Makes the solution of a fit that ends after an iteration, for fits in rounds.
 
     Returns
     -------
-    components : GaussianComponents
-        After the last iteration.
-    log_likelihoods : list of float
-        Mean over the rows before every iteration, in nats.
+    Iterations
+        The measures are mean log-likelihoods of the rows before every iteration, in nats.
     """
 
-    def ask(components: GaussianComponents, _: int) -> Script:
-        return (yield posterior_pass(components, reach))
+    def ask(iterate: EmIterate, _: int) -> Script:
+        return (yield posterior_pass(iterate.components, reach, with_total=iterate.total is None))
 
-    def update(
-        components: GaussianComponents, within: ResultWithin[GaussianPosteriorSumsResult]
-    ) -> tuple[GaussianComponents, float]:
-        return iterated(components, within.result, total, form)
+    def update(before: EmIterate, within: ResultWithin[dict[str, Any]]) -> tuple[EmIterate, float]:
+        total, sums = before.total, within.result["posterior"]
+        if total is None:
+            moments = within.result["total"]
+            total = TotalMoments(moments.mean, moments.covariance)
+        step = m_step(before.components.means, sums, total, form.spherical, form.independent)
+        components = replace(
+            before.components, weights=step.weights, means=step.means, covariance=step.covariance
+        )
+        after = EmIterate(components, total, within.left_out)
+        return after, sums.log_likelihood / sums.weight
 
-    if conclude is not None and iterations:
-        yield Estimate(partial(conclude, components, []))
-    climbed = yield from iterate(
-        components,
-        ask,
-        update,
-        max_iter=iterations,
-        stopping_rule=gain_below(tolerance),
-        conclude=None if conclude is None else lambda it: conclude(it.state, it.measures),
+    return (
+        yield from iterate(
+            initial,
+            ask,
+            update,
+            max_iter=max_iter,
+            stopping_rule=gain_below(tolerance),
+            conclude=conclude,
+        )
     )
-    return climbed.state, climbed.measures
-
-
-def iterated(
-    components: GaussianComponents,
-    sums: GaussianPosteriorSumsResult,
-    total: TotalMoments,
-    form: CovarianceForm,
-) -> tuple[GaussianComponents, float]:
-    """Return the components after an EM iteration, and their mean log-likelihood before it."""
-    step = m_step(components.means, sums, total, form.spherical, form.independent)
-    moved = replace(components, weights=step.weights, means=step.means, covariance=step.covariance)
-    return moved, sums.log_likelihood / sums.weight
 
 
 def posterior_pass(
-    components: GaussianComponents, reach: Reach
-) -> Pass[ResultWithin[GaussianPosteriorSumsResult]]:
-    """Return the pass of an EM iteration."""
-    return Pass("posterior", WithinReach(GaussianPosteriorSums(components.mixture()), reach))
+    components: GaussianComponents, reach: Reach, *, with_total: bool = False
+) -> Pass[ResultWithin[dict[str, Any]]]:
+    """Return the pass of an EM iteration, which may also sum the moments of all rows."""
+    parts: dict[str, Any] = {"posterior": GaussianPosteriorSums(components.mixture())}
+    if with_total:
+        parts["total"] = Covariances(reach.columns, np.concatenate(reach.points))
+    return Pass("posterior", WithinReach(Together.named(**parts), reach))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.models.contract.script import Step, in_memory
-from bigtensor.models.gaussian.em_iterations import CovarianceForm, em_iterations
+from bigtensor.models.gaussian.em_iterations import CovarianceForm, EmIterate, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents, distinct_components
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.starts import PilotRows
@@ -115,12 +115,11 @@ def _settled(
 ) -> tuple[GaussianComponents, float]:
     """Return the components after EM iterations in the sample, and their mean log-likelihood."""
     script = em_iterations(
-        components,
-        pilot.total,
+        EmIterate(components, pilot.total),
         CovarianceForm(settings.spherical),
         pilot.tensor.within,
-        SAMPLE_ITERATIONS,
-        SAMPLE_TOLERANCE,
+        max_iter=SAMPLE_ITERATIONS,
+        tolerance=SAMPLE_TOLERANCE,
     )
-    settled, likelihoods = in_memory(script, pilot.block)
-    return settled, likelihoods[-1]
+    iterations = in_memory(script, pilot.block)
+    return iterations.state.components, iterations.measures[-1]

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from bigtensor.models.contract.script import PlannedPass
+from bigtensor.models.gaussian.em_iterations import posterior_pass
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian_mixture.script import em_pass, label_pass
+from bigtensor.models.gaussian_mixture.script import label_pass
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.within_reach import Reach
@@ -35,5 +36,5 @@ def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
         np.full(k, 1 / k), np.zeros((k, d)), covariance, settings.shape.views, settings.shape.dtype
     )
     reach = Reach.unbounded(settings.columns)
-    iteration = em_pass(blank, reach, settings, with_total=True)
+    iteration = posterior_pass(blank, reach, with_total=True)
     return [PlannedPass(iteration, settings.max_iter)]

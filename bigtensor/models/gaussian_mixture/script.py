@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments
 from bigtensor.features.column_order import content_order
-from bigtensor.models.contract.iteration import Iterations, gain_below, iterate
+from bigtensor.models.contract.iteration import Iterations
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.gaussian.component_labels import check_label_means
 from bigtensor.models.gaussian.component_shapes import component_shapes
-from bigtensor.models.gaussian.em_iterations import CovarianceForm, iterated
+from bigtensor.models.gaussian.em_iterations import CovarianceForm, EmIterate, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.competition import best_end
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
@@ -40,7 +40,7 @@ from bigtensor.statistics.gaussian.label_means import LabelMeans, LabelMeansResu
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.covariances import Covariances
 from bigtensor.statistics.row_sample import Sample
-from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
+from bigtensor.statistics.within_reach import Reach, WithinReach
 
 TOLERANCE = 1e-5
 """Gain of the mean log-likelihood at which EM iterations over all rows end, in nats."""
@@ -122,60 +122,26 @@ def _content_order(rows: Block) -> NDArray[np.intp]:
 
 
 def refine(preparation: GaussianPreparation) -> Script:
-    """Ask for posterior sums over all rows until the likelihood settles."""
-    settings, reach = preparation.settings, preparation.reach
-    form = CovarianceForm(settings.spherical)
-
-    def ask(state: _Iterate, number: int) -> Script:
-        return (yield em_pass(state.components, reach, settings, with_total=not number))
-
-    def update(before: _Iterate, within: ResultWithin[dict[str, Any]]) -> tuple[_Iterate, float]:
-        total, left_out = before.total, before.outlying_rows
-        if total is None:
-            moments, left_out = within.result["total"], within.left_out
-            total = TotalMoments(moments.mean, moments.covariance)
-        components, likelihood = iterated(
-            before.components, within.result["posterior"], total, form
-        )
-        return _Iterate(components, total, left_out), likelihood
-
+    """Ask for posterior sums over all rows until the likelihood converges."""
+    settings = preparation.settings
     conclude = partial(_concluded, preparation)
     return conclude(
         (
-            yield from iterate(
-                _Iterate(preparation.components),
-                ask,
-                update,
+            yield from em_iterations(
+                EmIterate(preparation.components),
+                CovarianceForm(settings.spherical),
+                preparation.reach,
                 max_iter=settings.max_iter,
-                stopping_rule=gain_below(TOLERANCE),
+                tolerance=TOLERANCE,
                 conclude=conclude,
             )
         )
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Iterate:
-    """Components after an iteration, with the moments of all rows and the number of outliers."""
-
-    components: GaussianComponents
-    total: TotalMoments | None = None
-    outlying_rows: int = 0
-
-
 def label_pass(settings: GaussianSettings, point: np.ndarray) -> Pass[LabelMeansResult]:
     """Return the pass that sums labelled rows."""
     return Pass("labels", LabelMeans(settings.n_components, point))
-
-
-def em_pass(
-    components: GaussianComponents, reach: Reach, settings: GaussianSettings, *, with_total: bool
-) -> Pass[ResultWithin[dict[str, Any]]]:
-    """Return the pass of an EM iteration; the first one also sums the moments of all rows."""
-    parts: dict[str, Any] = {"posterior": GaussianPosteriorSums(components.mixture())}
-    if with_total:
-        parts["total"] = Covariances(settings.columns, reach.points[0])
-    return Pass("posterior", WithinReach(Together.named(**parts), reach))
 
 
 def _starts(
@@ -191,7 +157,7 @@ def _starts(
     return starts
 
 
-def _concluded(preparation: GaussianPreparation, iterations: Iterations[_Iterate]) -> Solved:
+def _concluded(preparation: GaussianPreparation, iterations: Iterations[EmIterate]) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
     components = iterations.state.components
     diagnostics = {

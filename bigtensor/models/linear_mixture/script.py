@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments
 from bigtensor.decomposition.sample_tensors.terms import Terms
-from bigtensor.models.contract.script import Script, Solved
-from bigtensor.models.gaussian.em_iterations import CovarianceForm, em_iterations
+from bigtensor.models.contract.iteration import Iterations
+from bigtensor.models.contract.script import Estimate, Script, Solved
+from bigtensor.models.gaussian.em_iterations import CovarianceForm, EmIterate, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents, distinct_components
 from bigtensor.models.linear_mixture.columns import LinearTerms, mixture_of
 from bigtensor.models.linear_mixture.from_formed_tensor import (
@@ -98,23 +100,28 @@ def refine(preparation: LinearPreparation) -> Script:
     terms = _mixture(located, preparation)
     moments: CovariancesResult = located.refined.first["total"]
 
-    def conclude(components: GaussianComponents, likelihoods: list[float]) -> Solved:
-        distinct = components
+    def conclude(iterations: Iterations[EmIterate]) -> Solved:
+        components = distinct = iterations.state.components
         if not is_too_few(components, preparation.pilot | located.search, settings.n_components):
             distinct = distinct_components(components, settings.shape.all_rows, settings.slices)
         merged = components.n_components - distinct.n_components
         moved = LinearTerms(distinct.by_weight(), {**terms.diagnostics, "merged": merged})
-        return _concluded(moved, located, preparation, likelihoods)
+        return _concluded(moved, located, preparation, iterations.measures)
 
-    components, likelihoods = yield from em_iterations(
-        terms.components,
-        TotalMoments(moments.mean, moments.covariance),
-        CovarianceForm(independent=settings.slices),
-        tensor.within,
-        settings.max_iter,
-        conclude=conclude,
+    initial = EmIterate(terms.components, TotalMoments(moments.mean, moments.covariance))
+    if settings.max_iter:
+        yield Estimate(partial(conclude, Iterations(initial, [])))
+    return conclude(
+        (
+            yield from em_iterations(
+                initial,
+                CovarianceForm(independent=settings.slices),
+                tensor.within,
+                max_iter=settings.max_iter,
+                conclude=conclude,
+            )
+        )
     )
-    return conclude(components, likelihoods)
 
 
 def _located(preparation: LinearPreparation, solve: Callable[[Located], Solved]) -> Script:
