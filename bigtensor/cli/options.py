@@ -18,10 +18,15 @@ from bigtensor.errors import ParameterError, ViewError
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
 
+    ParameterType = click.ParamType[Any]
+else:
+    # generic from click 8.4
+    ParameterType = click.ParamType
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-class AddressType(click.ParamType[Any]):
+class AddressType(ParameterType):
     """A path, which becomes a `Path`, or a URL, which would lose one of its slashes as a `Path`."""
 
     name = "path"
