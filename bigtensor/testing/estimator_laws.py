@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -85,12 +85,33 @@ def fit_returns_the_model(case: ModelCase) -> None:
     rows = diagnostics["rows"]
     require(rows == case.rows, f"diagnostics tell {rows} rows of {case.rows}")
     require(bool(diagnostics["passes"]), "diagnostics tell no pass")
-    words = model.description.outcome(model)
-    require(
-        all(len(entry) == 2 and all(isinstance(word, str) for word in entry) for entry in words),
-        f"the outcome in words is {words!r}; expected pairs of strings",
-    )
     require(type(model).__name__ in model._repr_html_(), "the notebook's summary lacks the model")
+
+
+@model_law
+def a_description_is_made_of_its_facts(case: ModelCase) -> None:
+    """Assert that facts are JSON, and that all words on a model can be made of that JSON."""
+    model = case.fitted
+    description = model.description
+    words = description.outcome(model)
+    require(_are_texts(words, 2), f"the outcome in words is {words!r}; expected pairs of strings")
+    facts = json.loads(json.dumps(description.facts(model)))
+    lines = list(description.lines(facts))
+    require(_are_texts(lines, 2), f"the lines are {lines!r}; expected pairs of strings")
+    size = description.size(facts)
+    require(isinstance(size, str), f"the size in words is {size!r}; expected a string")
+    table = description.table(facts)
+    require(
+        _are_texts(table.as_text(), len(table.head)),
+        f"the table has lines {table.rows!r}; expected a cell for each of {table.head}",
+    )
+
+
+def _are_texts(lines: Sequence[Sequence[object]], length: int) -> bool:
+    """Return True if every line has so many texts."""
+    return all(
+        len(line) == length and all(isinstance(text, str) for text in line) for line in lines
+    )
 
 
 @model_law
@@ -159,6 +180,7 @@ ESTIMATOR_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     an_unfitted_model_is_shown,
     an_unfitted_model_answers_nothing,
     fit_returns_the_model,
+    a_description_is_made_of_its_facts,
     a_fit_leaves_the_data_alone,
     a_second_fit_forgets_the_first,
     data_of_other_kinds_are_refused,

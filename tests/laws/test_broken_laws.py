@@ -26,6 +26,7 @@ from bigtensor.testing import (
     small_data,
 )
 from tests.laws.small_model import (
+    Description,
     Moments,
     Origin,
     PowerSums,
@@ -229,6 +230,24 @@ class AnswersUnfitted(Standardiser):
 class ReturnsNothing(Standardiser):
     def fit(self, X, y=None, sample_weight=None, **options):
         super().fit(X, y, sample_weight, **options)
+
+
+class ArrayAsFact(Description):
+    def facts(self, model):
+        return {**super().facts(model), "mean": model.mean_}
+
+
+class LineWithoutName(Description):
+    def lines(self, _facts):
+        yield "means are far from zero"
+
+
+class HasArrayAsFact(Standardiser):
+    description = ArrayAsFact()
+
+
+class HasLineWithoutName(Standardiser):
+    description = LineWithoutName()
 
 
 class WritesData(Standardiser):
@@ -492,6 +511,8 @@ BROKEN_MODELS = [
     ("an_unfitted_model_is_shown", NeedsFitToBeShown, "AttributeError"),
     ("an_unfitted_model_answers_nothing", AnswersUnfitted, "transform before fit raised nothing"),
     ("fit_returns_the_model", ReturnsNothing, "something else than the model"),
+    ("a_description_is_made_of_its_facts", HasArrayAsFact, "ndarray is not JSON"),
+    ("a_description_is_made_of_its_facts", HasLineWithoutName, "expected pairs of strings"),
     ("a_fit_leaves_the_data_alone", WritesData, "data after a fit: 'values' differs in 4 of 360"),
     ("a_second_fit_forgets_the_first", Remembers, "second fit of a model"),
     ("data_of_other_kinds_are_refused", TakesAnything, "fit of codes raised nothing"),
