@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -13,6 +14,8 @@ from sklearn.exceptions import NotFittedError
 
 from bigtensor.data.values.kinds import Kind
 from bigtensor.errors import BigtensorError, DataError, StatisticsError
+from bigtensor.models.contract.declarations import options_classes
+from bigtensor.models.contract.parameters import SHARED_PARAMETERS
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import expected_error, require, require_same
 from bigtensor.testing.model_runs import contents, model_law, temporary_folder, values_of
@@ -43,6 +46,38 @@ def the_constructor_stores_parameters_only(case: ModelCase) -> None:
         )
     actual, expected = repr(clone(model).get_params()), repr(model.get_params())
     require(actual == expected, f"a clone has the parameters {actual}, expected {expected}")
+
+
+@model_law
+def the_signature_has_the_declared_parameters(case: ModelCase) -> None:
+    """Assert that the constructor has the parameters of ``declares``, with the same defaults.
+
+    Only declared values are checked before a fit and offered by the command line.
+    """
+    model = case.make()
+    declared = {parameter.name: parameter for parameter in model.declares}
+    signature = dict(inspect.signature(type(model)).parameters)
+    for options in options_classes(model.declares):
+        require(
+            options.parameter in signature,
+            f"the constructor lacks {options.parameter}, which takes {options.__name__}",
+        )
+        del signature[options.parameter]
+        signature |= inspect.signature(options).parameters
+    undeclared = sorted({*signature} - {*declared, *SHARED_PARAMETERS})
+    require(
+        not undeclared,
+        f"the constructor has {undeclared}, not declared; add a Parameter for each to declares",
+    )
+    missing = sorted({*declared} - {*signature})
+    require(not missing, f"declares has {missing}, which the constructor does not take")
+    for name, parameter in declared.items():
+        expected = inspect.Parameter.empty if parameter.required else parameter.default
+        actual = signature[name].default
+        require(
+            actual is expected or (type(actual), actual) == (type(expected), expected),
+            f"the default of {name} is {actual!r} in the constructor and {expected!r} in declares",
+        )
 
 
 @model_law
@@ -177,6 +212,7 @@ def whole_numbers_are_taken_in_any_type(case: ModelCase) -> None:
 
 ESTIMATOR_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     the_constructor_stores_parameters_only,
+    the_signature_has_the_declared_parameters,
     an_unfitted_model_is_shown,
     an_unfitted_model_answers_nothing,
     fit_returns_the_model,

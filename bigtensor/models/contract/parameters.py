@@ -31,6 +31,9 @@ class ParameterValues(SimpleNamespace):
         return ParameterValues(**{**vars(self), **values})
 
 
+SHARED_PARAMETERS = ("views", "missing", "weights", "sample_dim", "random_state")
+"""Parameters that any model may have without a declaration."""
+
 RandomState: TypeAlias = random_states.RandomState
 """Random state that a caller gives, for the signatures of models."""
 
