@@ -41,7 +41,7 @@ from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.row_sample import Sample
 
 START_ROWS = 20_000
-"""Distinct rows that random starts of more than three views compete on."""
+"""Distinct rows that random initialisations of more than three views compete on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, No
     ordered = _ordered(counts, settings)
     rows, weight = ordered.rows, ordered.rows.total_weight()
     problem = ordered.problem()
-    choice, estimated = yield from _started(rows, problem, ordered.settings)
+    choice, estimated = yield from _initialised(rows, problem, ordered.settings)
     if problem.compares_initialisations and rows.rows > START_ROWS:
         smoothing = SMOOTHING if choice.ridge else 0.0
         script = em_iterations(
@@ -160,8 +160,8 @@ def _prepared_from(
     problem, groups = ordered.problem(), ordered.groups_in_data()
     if problem.compares_initialisations:
         # the passes are too few to make up for joint codes of several views
-        choice, estimated = yield from _started(rows, problem, ordered.settings)
-        kept = ("initialised", "random_starts")
+        choice, estimated = yield from _initialised(rows, problem, ordered.settings)
+        kept = ("initialised", "random_initialisations")
         diagnostics = {
             key: estimated.diagnostics[key] for key in kept if key in estimated.diagnostics
         }
@@ -175,7 +175,7 @@ def _prepared_from(
 
 @dataclass(frozen=True, eq=False)
 class _OrderedRows:
-    """Rows with views in the order of their content, which random starts and groups follow.
+    """Rows with views in the order of their content, for initialisations and view groups.
 
     Attributes
     ----------
@@ -230,7 +230,7 @@ def _ordered(counts: CodeCountsResult, settings: Settings) -> _OrderedRows:
     return _OrderedRows(replace(rows, slices=own.shape.slices), own, order)
 
 
-def _started(
+def _initialised(
     rows: Block, problem: Problem, settings: Settings
 ) -> Generator[Step, None, tuple[Choice, Estimated]]:
     """Return the choice and the estimate of rows, or of a part of many rows of grouped views."""

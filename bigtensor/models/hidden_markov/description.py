@@ -164,7 +164,7 @@ def method_in_words(model: DescribedChain) -> Iterator[str]:
         yield sentence_of(f"number of states: {states_in_words(diagnostics)}")
     if not any(name.startswith("exterior_point") for name in diagnostics):
         reason = diagnostics.get("no_spectral", "one state needs no other")
-        yield sentence_of(f"initialisation by random starts: {reason}")
+        yield sentence_of(f"random initialisations: {reason}")
     else:
         yield "Initialisation by the exterior point method on triples of consecutive rows."
     yield f"{len(diagnostics['triple_log_likelihood'])} EM iterations on triples followed."

@@ -13,7 +13,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.sample_tensors.discovery import (
     Discovery,
     DiscoverySettings,
-    Starts,
+    Initialisations,
     discover,
 )
 from bigtensor.decomposition.sample_tensors.gauss_newton import (
@@ -154,7 +154,7 @@ class SampleTensor:
 
 
 def discover_terms(
-    contract: Contract, starts: Starts, none: Terms, settings: DiscoverySettings
+    contract: Contract, starts: Initialisations, none: Terms, settings: DiscoverySettings
 ) -> Generator[Step, None, Discovery]:
     """Find terms of a pilot sample, and polish them by Gauss-Newton steps."""
     search = discover(contract, starts, none, settings)
