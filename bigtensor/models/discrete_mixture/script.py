@@ -219,13 +219,13 @@ def _ordered(counts: CodeCountsResult, settings: Settings) -> _OrderedRows:
     """
     rows, _ = _block(counts, settings)
     weights = np.asarray(rows.weight)
-    order = content_order(rows.values, list(rows.slices.values()), weights)
-    rows = replace(rows, values=np.ascontiguousarray(rows.values[:, order]))
+    order = content_order(rows.dense_values, list(rows.slices.values()), weights)
+    rows = replace(rows, values=np.ascontiguousarray(rows.dense_values[:, order]))
     if settings.counted:
         # distinct rows come in the order of their joint codes, first view first
         assert rows.weight is not None
-        places = np.lexsort(rows.values.T[::-1])
-        rows = replace(rows, values=rows.values[places], weight=weights[places])
+        places = np.lexsort(rows.dense_values.T[::-1])
+        rows = replace(rows, values=rows.dense_values[places], weight=weights[places])
     own = settings.in_order(order)
     return _OrderedRows(replace(rows, slices=own.shape.slices), own, order)
 
@@ -277,7 +277,7 @@ def _groups_of(rows: Block, settings: Settings) -> Groups:
     used = [
         view
         for view in range(len(settings.shape.views))
-        if len({*np.unique(rows.values[:, view]).tolist()} - {-1}) > 1
+        if len({*np.unique(rows.dense_values[:, view]).tolist()} - {-1}) > 1
     ]
     return three_groups(settings.sizes, tuple(used), rows.total_weight())
 

@@ -91,7 +91,7 @@ def prepare(settings: GaussianSettings) -> Script:
     block = repeated.block(settings.shape.slices)
     order = _content_order(block)
     places = np.argsort(order)
-    rows = replace(block, values=np.ascontiguousarray(block.values[:, order]))
+    rows = replace(block, values=np.ascontiguousarray(block.dense_values[:, order]))
     reach = ordinary.reach.of_columns(order)
     tensor = centred_tensor(
         rows, reach, ORDERS, 0.0, settings.shape.dtype, standardised=settings.tied
@@ -117,8 +117,8 @@ def prepare(settings: GaussianSettings) -> Script:
 
 def _content_order(rows: Block) -> NDArray[np.intp]:
     """Return the order of the features by their content."""
-    features = [slice(j, j + 1) for j in range(rows.values.shape[1])]
-    return np.array(content_order(rows.values, features, rows.weight), np.intp)
+    features = [slice(j, j + 1) for j in range(rows.dense_values.shape[1])]
+    return np.array(content_order(rows.dense_values, features, rows.weight), np.intp)
 
 
 def refine(preparation: GaussianPreparation) -> Script:

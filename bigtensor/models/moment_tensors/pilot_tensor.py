@@ -61,7 +61,7 @@ def centred_tensor(
     """
     points, scales, centred = [], [], []
     for start, stop in reach.columns:
-        values = rows.values[: rows.rows, start:stop].astype(np.float64)
+        values = rows.dense_values[: rows.rows, start:stop].astype(np.float64)
         typical = _typical_distance(values, start, stop)
         point = values.mean(axis=0)
         # third powers of very small or very large values would vanish or overflow

@@ -138,7 +138,9 @@ class SampleTensor:
         columns = []
         parts = zip(self.columns, self.references, self.scales, self.constants, strict=True)
         for (start, stop), reference, scale, constant in parts:
-            rows = (block.values[: block.rows, start:stop].astype(np.float64) - reference) / scale
+            rows = (
+                block.dense_values[: block.rows, start:stop].astype(np.float64) - reference
+            ) / scale
             head = np.full((int(constant != 0), block.rows), constant)
             columns.append(np.concatenate([head, rows.T]))
         return tuple(columns)

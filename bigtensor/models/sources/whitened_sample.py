@@ -112,14 +112,14 @@ class WhitenedSample:
         dtype : str
             Of the whitened rows.
         """
-        values = (block.values[: block.rows] - mean) @ axes.whitening
+        values = (block.dense_values[: block.rows] - mean) @ axes.whitening
         whole = {"sample": slice(0, values.shape[1])}
         return cls(replace(block, values=values.astype(dtype), slices=whole), axes, mean)
 
     @property
     def n_axes(self) -> int:
         """Number of axes q."""
-        return int(self.block.values.shape[1])
+        return int(self.block.dense_values.shape[1])
 
     def contrast(self, rotation: FloatArray) -> ContrastSumsResult:
         """Return the sums of the fixed-point iteration.
@@ -131,7 +131,7 @@ class WhitenedSample:
         """
         point = np.zeros(self.n_axes)
         return sum_in_memory(
-            ContrastSums(rotation, point, str(self.block.values.dtype)), self.block
+            ContrastSums(rotation, point, str(self.block.dense_values.dtype)), self.block
         )
 
     def cumulant(self) -> Contract:
@@ -144,7 +144,7 @@ class WhitenedSample:
             (moments.mean,),
             np.zeros(1),
             Reach.unbounded(((0, q),)),
-            str(self.block.values.dtype),
+            str(self.block.dense_values.dtype),
             (np.ones(q),),
         )
         return tensor.contract_in_memory(self.block, gaussian_part(moments.covariance))
@@ -167,7 +167,7 @@ class WhitenedSample:
         """Return the rows along the first axes alone, on which their variance is largest."""
         if n_axes == self.n_axes:
             return self
-        values = np.ascontiguousarray(self.block.values[:, :n_axes])
+        values = np.ascontiguousarray(self.block.dense_values[:, :n_axes])
         whole = {"sample": slice(0, n_axes)}
         return replace(self, block=replace(self.block, values=values, slices=whole))
 

@@ -75,9 +75,11 @@ def kernel_rotation(sample: WhitenedSample, random_state: int) -> DampedRotation
         Seed of the random initialisations.
     """
     k, rows = sample.n_axes, sample.block.rows
-    cubes = np.average(sample.block.values**3, axis=0, weights=sample.block.weight)
+    cubes = np.average(sample.block.dense_values**3, axis=0, weights=sample.block.weight)
     signs = np.where(cubes < 0, -1.0, 1.0)
-    oriented = replace(sample, block=replace(sample.block, values=sample.block.values * signs))
+    oriented = replace(
+        sample, block=replace(sample.block, values=sample.block.dense_values * signs)
+    )
     few = oriented.part(0, max(1, rows // max(SEARCH_VALUES // k, LEAST_SEARCH_ROWS)))
     random = np.random.default_rng([random_state, 17])
     starts = (
