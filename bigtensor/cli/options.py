@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from bigtensor.data.values.missing_values import MISSING_RULES
-from bigtensor.data.values.weight_meanings import COUNTS, MEANINGS
+from bigtensor.data.values.sample_weight_meanings import COUNTS, MEANINGS
 from bigtensor.errors import ParameterError, ViewError
 
 if TYPE_CHECKING:

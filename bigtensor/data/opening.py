@@ -21,7 +21,7 @@ from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
 from bigtensor.data.rows.inspection import inspect_store
 from bigtensor.data.rows.row_groups import with_groups
 from bigtensor.data.rows.row_sequences import Lengths, in_sequences, with_sequences
-from bigtensor.data.rows.sample_weights import check_weight_dtype, with_weight
+from bigtensor.data.rows.sample_weights import check_weight_dtype, with_sample_weight
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views, ViewsLike
 from bigtensor.data.sources.anndata_source import (
@@ -151,7 +151,7 @@ def open_samples(
         samples = _samples(sources, views, _untransformed(data_sets[0], sources[0]))
         parts = data_sets
     if weight is not None:
-        samples = with_weight(samples, weight)
+        samples = with_sample_weight(samples, weight)
     if ids is None and all(_has_sequence(part, sample_dim) for part in parts):
         ids = SEQUENCE
     if ids is not None:

@@ -38,8 +38,8 @@ _ADVICE = {
         "components, more rows, or views that tell the components apart better"
     ),
     Outcome.NOT_CONVERGED: (
-        "an iteration used up its steps before it settled: treat the estimates as a start for "
-        "refinement, use more rows, or use fewer components"
+        "an iteration used up its steps before it settled: take the estimates as an "
+        "initialisation of refinement, use more rows, or use fewer components"
     ),
 }
 

@@ -19,7 +19,7 @@ def tensor_power(
 ) -> OrthogonalDecomposition:
     r"""Find one component after the other as the best fixed point of v -> T(I, v, v) / norm.
 
-    From every random unit start `n_steps` steps are taken; the end point with the largest
+    From every random unit initialisation `n_steps` steps are taken; the end point with the largest
     T(v, v, v) is polished by as many steps again, and its term is subtracted before the next
     component is sought (Anandkumar et al. 2014, algorithm 1).
 
@@ -28,11 +28,11 @@ def tensor_power(
     tensor : ndarray of shape (k, k, k)
         Symmetric in all three modes.
     random_state : int
-        Seed of the starts.
+        Seed of the initialisations.
     n_starts : int, optional
-        Starts for each component; max(30, 10 k) by default.
+        Initialisations for each component; max(30, 10 k) by default.
     n_steps : int
-        Steps from each start, and again of the best.
+        Steps from each initialisation, and again of the best.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def tensor_power(
     Raises
     ------
     ParameterError
-        If the tensor is not k x k x k, or there is no start or no step.
+        If the tensor is not k x k x k, or there is no initialisation or no step.
     """
     if tensor.ndim != 3 or len(set(tensor.shape)) != 1:
         raise ParameterError(f"a tensor of shape (k, k, k) is needed, got {tensor.shape}")

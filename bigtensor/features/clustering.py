@@ -16,7 +16,7 @@ _TILE_ROWS = 2048
 """Rows whose products with all centres are in memory at once."""
 
 _MAX_ITERATIONS = 100
-"""Bound of Lloyd's iterations from one start."""
+"""Bound of Lloyd's iterations from one initialisation."""
 
 _TOLERANCE = 1e-5
 """Relative decrease of the inertia below which an iteration is the last."""
@@ -64,7 +64,7 @@ def kmeans(
     weight: NDArray[Any] | None = None,
     n_starts: int = 4,
 ) -> Clustering:
-    """Cluster rows by k-means: Lloyd's iteration from k-means++ starts, the best of several.
+    """Cluster rows by k-means: the best of several initialisations by k-means++.
 
     A cluster that loses all its rows starts again at the row that is farthest from its centre.
     Rows of one coordinate are sorted once, so that an iteration costs a search for the midpoints
@@ -98,7 +98,8 @@ def kmeans(
     rows = np.array(values, np.float64, ndmin=2)
     if n_clusters < 1 or n_starts < 1:
         raise ParameterError(
-            f"k-means needs at least one cluster and one start, got {n_clusters} and {n_starts}"
+            f"k-means needs at least one cluster and one initialisation, got {n_clusters} and "
+            f"{n_starts}"
         )
     weights = np.ones(len(rows)) if weight is None else np.asarray(weight, np.float64)
     usable = int(np.count_nonzero(weights > 0))

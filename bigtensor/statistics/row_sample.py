@@ -188,7 +188,7 @@ class RowSample(Statistic[Sample]):
         rows: State = {
             "key": keys[chosen],
             "index": chosen + block.start if block.index is None else block.index[chosen],
-            "values": block.values[chosen].astype(self.dtype, copy=False),
+            "values": block.dense_values[chosen].astype(self.dtype, copy=False),
         }
         if self.has_weight:
             rows["weight"] = np.ones(chosen.size) if block.weight is None else block.weight[chosen]

@@ -212,12 +212,12 @@ def finite_rows(
     values = block.values
     shown = (int(values.shape[0]),)
     dense = isinstance(values, np.ndarray)
-    numbers = values if dense else values.data
+    numbers: NDArray[Any] = values if isinstance(values, np.ndarray) else values.data
     if _surely_usable(numbers, codes=dense):
         return None
     mask = work.take("validity.finite", shown, np.bool_)
     mask.fill(True)
-    if dense:
+    if isinstance(values, np.ndarray):
         column_mask = work.take("validity.column", shown, np.bool_)
         for column in range(values.shape[1]):
             _usable(values[:, column], marginalised=marginalised, out=column_mask)

@@ -133,9 +133,9 @@ class WithinReach(Statistic[ResultWithin[_Result]]):
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add the rows within reach."""
-        near = work.take("within_reach.near", block.values.shape[:1], "bool")
+        near = work.take("within_reach.near", block.dense_values.shape[:1], "bool")
         near[: block.rows], near[block.rows :] = True, False
-        self.reach.mark(block.values[: block.rows], near)
+        self.reach.mark(block.dense_values[: block.rows], near)
         kept = int(np.count_nonzero(near))
         state[_COUNT] += block.rows - kept
         inner = {name: array for name, array in state.items() if name != _COUNT}

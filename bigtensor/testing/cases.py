@@ -174,7 +174,8 @@ class ModelCase:
         return max(self.rtol, 1e-5) if answer.dtype == np.float32 else self.rtol
 
     def __str__(self) -> str:
-        return f"{type(self.make()).__name__} on {self.rows} rows of {self.samples.kind}"
+        # a model that breaks a law may be unable to open the data
+        return f"{type(self.make()).__name__} on {self.rows} rows of {self.data.dtype}"
 
 
 def fitted(model: Estimator, data: DataLike, **options: object) -> Estimator:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,8 @@ from sklearn.exceptions import NotFittedError
 
 from bigtensor.data.values.kinds import Kind
 from bigtensor.errors import BigtensorError, DataError, StatisticsError
+from bigtensor.models.contract.declarations import options_classes
+from bigtensor.models.contract.parameters import SHARED_PARAMETERS
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import expected_error, require, require_same
 from bigtensor.testing.model_runs import contents, model_law, temporary_folder, values_of
@@ -43,6 +46,38 @@ def the_constructor_stores_parameters_only(case: ModelCase) -> None:
         )
     actual, expected = repr(clone(model).get_params()), repr(model.get_params())
     require(actual == expected, f"a clone has the parameters {actual}, expected {expected}")
+
+
+@model_law
+def the_signature_has_the_declared_parameters(case: ModelCase) -> None:
+    """Assert that the constructor has the parameters of ``declares``, with the same defaults.
+
+    Only declared values are checked before a fit and offered by the command line.
+    """
+    model = case.make()
+    declared = {parameter.name: parameter for parameter in model.declares}
+    signature = dict(inspect.signature(type(model)).parameters)
+    for options in options_classes(model.declares):
+        require(
+            options.parameter in signature,
+            f"the constructor lacks {options.parameter}, which takes {options.__name__}",
+        )
+        del signature[options.parameter]
+        signature |= inspect.signature(options).parameters
+    undeclared = sorted({*signature} - {*declared, *SHARED_PARAMETERS})
+    require(
+        not undeclared,
+        f"the constructor has {undeclared}, not declared; add a Parameter for each to declares",
+    )
+    missing = sorted({*declared} - {*signature})
+    require(not missing, f"declares has {missing}, which the constructor does not take")
+    for name, parameter in declared.items():
+        expected = inspect.Parameter.empty if parameter.required else parameter.default
+        actual = signature[name].default
+        require(
+            actual is expected or (type(actual), actual) == (type(expected), expected),
+            f"the default of {name} is {actual!r} in the constructor and {expected!r} in declares",
+        )
 
 
 @model_law
@@ -85,12 +120,33 @@ def fit_returns_the_model(case: ModelCase) -> None:
     rows = diagnostics["rows"]
     require(rows == case.rows, f"diagnostics tell {rows} rows of {case.rows}")
     require(bool(diagnostics["passes"]), "diagnostics tell no pass")
-    words = model.description.outcome(model)
-    require(
-        all(len(entry) == 2 and all(isinstance(word, str) for word in entry) for entry in words),
-        f"the outcome in words is {words!r}; expected pairs of strings",
-    )
     require(type(model).__name__ in model._repr_html_(), "the notebook's summary lacks the model")
+
+
+@model_law
+def a_description_is_made_of_its_facts(case: ModelCase) -> None:
+    """Assert that facts are JSON, and that all words on a model can be made of that JSON."""
+    model = case.fitted
+    description = model.description
+    words = description.outcome(model)
+    require(_are_texts(words, 2), f"the outcome in words is {words!r}; expected pairs of strings")
+    facts = json.loads(json.dumps(description.facts(model)))
+    lines = list(description.lines(facts))
+    require(_are_texts(lines, 2), f"the lines are {lines!r}; expected pairs of strings")
+    size = description.size(facts)
+    require(isinstance(size, str), f"the size in words is {size!r}; expected a string")
+    table = description.table(facts)
+    require(
+        _are_texts(table.as_text(), len(table.head)),
+        f"the table has lines {table.rows!r}; expected a cell for each of {table.head}",
+    )
+
+
+def _are_texts(lines: Sequence[Sequence[object]], length: int) -> bool:
+    """Return True if every line has so many texts."""
+    return all(
+        len(line) == length and all(isinstance(text, str) for text in line) for line in lines
+    )
 
 
 @model_law
@@ -156,9 +212,11 @@ def whole_numbers_are_taken_in_any_type(case: ModelCase) -> None:
 
 ESTIMATOR_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     the_constructor_stores_parameters_only,
+    the_signature_has_the_declared_parameters,
     an_unfitted_model_is_shown,
     an_unfitted_model_answers_nothing,
     fit_returns_the_model,
+    a_description_is_made_of_its_facts,
     a_fit_leaves_the_data_alone,
     a_second_fit_forgets_the_first,
     data_of_other_kinds_are_refused,

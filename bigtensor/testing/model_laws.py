@@ -17,7 +17,7 @@ from bigtensor.testing.estimator_laws import ESTIMATOR_LAWS
 from bigtensor.testing.fit_laws import FIT_LAWS
 from bigtensor.testing.outlier_laws import OUTLIER_LAWS
 from bigtensor.testing.round_laws import ROUND_LAWS
-from bigtensor.testing.weight_laws import WEIGHT_LAWS
+from bigtensor.testing.sample_weight_laws import WEIGHT_LAWS
 
 MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     *ESTIMATOR_LAWS,

@@ -30,8 +30,11 @@ def test_plan__as_json(run, cells):
 def test_fit_and_predict__as_json(run, cells, tmp_path):
     model, labels, where = tmp_path / "m.zarr", tmp_path / "l.zarr", (*THREADS, "--json")
     found = facts(run("fit", cells, "-k", 4, "--out", model, *where))
-    assert (found["model"], found["components"], found["populations"]) == (str(model), 4, None)
+    assert (found["model"], found["n_components"], found["populations"]) == (str(model), 4, None)
     assert sum(found["weights"]) == pytest.approx(1)
+    (described,) = facts(run("info", model, "--json"))["paths"]
+    same = {"n_components", "weights", "outcome", "verdict", "notes", "mean_log_likelihood"}
+    assert {name: found[name] for name in same} == {name: described[name] for name in same}
     assert found["plan"]["rows"] == found["rows"] == 50_000
     assert found["verdict"]["good"]
     found = facts(run("predict", model, cells, "--out", labels, *where))

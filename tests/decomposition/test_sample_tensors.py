@@ -24,7 +24,10 @@ from bigtensor.decomposition.sample_tensors.joint_least_squares import (
     least_squares_terms,
     least_squares_weights,
 )
-from bigtensor.decomposition.sample_tensors.power_method import power_method, singular_starts
+from bigtensor.decomposition.sample_tensors.power_method import (
+    power_method,
+    singular_initialisations,
+)
 from bigtensor.decomposition.sample_tensors.power_updates import distinct_terms, power_updates
 from bigtensor.decomposition.sample_tensors.projected_tensor import ProjectedTensor
 from bigtensor.decomposition.sample_tensors.requests import answered, less_terms
@@ -288,7 +291,7 @@ def test_singular_starts__are_near_terms_of_an_orthogonal_tensor():
     rng = default_rng(5)
     factors = tuple(np.linalg.qr(rng.normal(size=(6, 4)))[0] for _ in range(3))
     truth = Terms.of_columns(np.ones(4), factors, (1, 1, 1))
-    starts = singular_starts(truth.contract, (6, 6, 6), 20, 0)
+    starts = singular_initialisations(truth.contract, (6, 6, 6), 20, 0)
     ends = power_updates(truth.contract, starts, 20)
     np.testing.assert_allclose(values(ends, truth.contract(ends)), 1, atol=1e-6)
 

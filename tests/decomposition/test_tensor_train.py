@@ -9,7 +9,10 @@ from sklearn.datasets import load_wine
 
 from bigtensor.decomposition.tensor_train.contraction import contracted, drawn_points
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, node_tables, updated
-from bigtensor.decomposition.tensor_train.start import background_weights, train_of_clusters
+from bigtensor.decomposition.tensor_train.initialisation import (
+    background_weights,
+    train_of_clusters,
+)
 from bigtensor.decomposition.tensor_train.structure import balanced, chain, variables_of
 from bigtensor.decomposition.tensor_train.variable_order import chain_order, dependence
 

@@ -10,6 +10,7 @@ import xarray as xr
 
 from bigtensor.data.opening import open_samples
 from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.declarations import Parameter, Whole
 from bigtensor.models.contract.script import PlannedPass, Solved
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.row_sample import RowSample
@@ -26,6 +27,7 @@ from bigtensor.testing import (
     small_data,
 )
 from tests.laws.small_model import (
+    Description,
     Moments,
     Origin,
     PowerSums,
@@ -216,6 +218,28 @@ class ChangesParameters(Standardiser):
         super().__init__(views, missing, "counts", sample_dim, random_state and 1)
 
 
+class DeclaresLess(Standardiser):
+    def __init__(
+        self,
+        depth=1,
+        views=None,
+        missing="raise",
+        weights="counts",
+        sample_dim="sample",
+        random_state=None,
+    ):
+        super().__init__(views, missing, weights, sample_dim, random_state)
+        self.depth = depth
+
+
+class DeclaresMore(Standardiser):
+    declares = (Parameter("width", 2, Whole()),)
+
+
+class DeclaresAnotherDefault(DeclaresLess):
+    declares = (Parameter("depth", 2, Whole()),)
+
+
 class NeedsFitToBeShown(Standardiser):
     def __repr__(self):
         return f"mean {self.mean_}"
@@ -229,6 +253,24 @@ class AnswersUnfitted(Standardiser):
 class ReturnsNothing(Standardiser):
     def fit(self, X, y=None, sample_weight=None, **options):
         super().fit(X, y, sample_weight, **options)
+
+
+class ArrayAsFact(Description):
+    def facts(self, model):
+        return {**super().facts(model), "mean": model.mean_}
+
+
+class LineWithoutName(Description):
+    def lines(self, _facts):
+        yield "means are far from zero"
+
+
+class HasArrayAsFact(Standardiser):
+    description = ArrayAsFact()
+
+
+class HasLineWithoutName(Standardiser):
+    description = LineWithoutName()
 
 
 class WritesData(Standardiser):
@@ -489,9 +531,18 @@ BROKEN_MODELS = [
         ChangesParameters,
         "random_state is 1 and not",
     ),
+    ("the_signature_has_the_declared_parameters", DeclaresLess, r"\['depth'\], not declared"),
+    ("the_signature_has_the_declared_parameters", DeclaresMore, r"declares has \['width'\]"),
+    (
+        "the_signature_has_the_declared_parameters",
+        DeclaresAnotherDefault,
+        "depth is 1 in the constructor and 2",
+    ),
     ("an_unfitted_model_is_shown", NeedsFitToBeShown, "AttributeError"),
     ("an_unfitted_model_answers_nothing", AnswersUnfitted, "transform before fit raised nothing"),
     ("fit_returns_the_model", ReturnsNothing, "something else than the model"),
+    ("a_description_is_made_of_its_facts", HasArrayAsFact, "ndarray is not JSON"),
+    ("a_description_is_made_of_its_facts", HasLineWithoutName, "expected pairs of strings"),
     ("a_fit_leaves_the_data_alone", WritesData, "data after a fit: 'values' differs in 4 of 360"),
     ("a_second_fit_forgets_the_first", Remembers, "second fit of a model"),
     ("data_of_other_kinds_are_refused", TakesAnything, "fit of codes raised nothing"),
@@ -544,6 +595,11 @@ def test_model_law__is_broken(name, broken, words):
         law(ModelCase(broken, DATA))
     assert str(raised.value).startswith(f"law broken, {name.replace('_', ' ')}: {broken.__name__}")
     assert re.search(words, str(raised.value)), raised.value
+
+
+def test_check_model__stops_at_a_parameter_that_is_not_declared():
+    with pytest.raises(AssertionError, match=r"DeclaresLess.*\['depth'\]"):
+        check_model(DeclaresLess, DATA)
 
 
 def test_every_model_law__is_seen_broken():

@@ -146,7 +146,7 @@ def test_report__of_a_model_without_a_description_has_the_general_sections(rows)
 
 class ByHeart(MixtureDescription):
     def outcome(self, _model):
-        return [("start", "by heart")]
+        return [("initialisation", "by heart")]
 
 
 def test_report__of_a_mixture_needs_its_weights_and_answers_alone():
@@ -165,20 +165,16 @@ def test_report__of_a_mixture_needs_its_weights_and_answers_alone():
     ]
     words = told(page)
     assert "3 components was fitted to 3,000 rows" in words
-    assert "Start: by heart." in words
+    assert "Initialisation: by heart." in words
     assert "component weight labelled certainty 0 " in words
     assert "of every component in every sample" in words
     weights = [f"{weight:.5f}" for weight in model.weights_]
     facts = model.description.facts(model)
     assert model.description.size(facts) == "3 components"
-    assert list(model.description.lines(facts)) == [
-        "weights",
-        *(f"  {h:<20} {weight}" for h, weight in enumerate(weights)),
-        "start      by heart",
-    ]
-    ended = dict(model.description.fit_lines(model))
-    assert ended["start"] == "by heart"
-    assert ended["weights"] == ", ".join(f"{weight:.4f}" for weight in model.weights_)
+    assert list(model.description.lines(facts)) == [("initialisation", "by heart")]
+    table = model.description.table(facts)
+    assert table.head == ("component", "weight")
+    assert table.as_text() == [[str(h), weight] for h, weight in enumerate(weights)]
 
 
 def test_commands__tell_of_a_foreign_model(store, tmp_path):
@@ -192,10 +188,11 @@ def test_commands__tell_of_a_foreign_model(store, tmp_path):
         ("predict", model, store, "--out", labels, *threads),
     )
     assert [one[0] for one in (fitted, words, document, reported)] == [0] * 4, reported[2]
-    head = f"model      {model}: 3 means in 3 views\nspread     True\nfitted on  2,000 rows"
+    both = "spread     True\nmeans      3.0, -1.0, 100.0\n"
+    head = f"model      {model}: 3 means in 3 views\n{both}fitted on  2,000 rows"
     assert head in fitted[1]
     assert words[1].startswith(f"model      {model}: Described of 3 means\n")
-    assert "spread     True\nmeans      3.0, -1.0, 100.0\n" in words[1]
+    assert both in words[1]
     (facts,) = json.loads(document[1])["paths"]
     assert (facts["model"], facts["outcome"]) == ("Described", {"spread": "True"})
     assert facts["mean"] == pytest.approx([3, -1, 100], abs=0.1)
@@ -216,5 +213,5 @@ def test_commands__of_rounds_tell_of_a_foreign_model(store, tmp_path):
     assert ended[0] == 0, ended[2]
     head = f"prepared   {prepared}: 3 views, for 2,000 rows\npilot      1 rows read"
     assert head in made[1]
-    head = f"model      {solved}: 3 means in 3 views\nspread     False\nsolved     "
+    head = f"model      {solved}: 3 means in 3 views\nspread     False\n"
     assert head in ended[1]

@@ -8,7 +8,7 @@ import pytest
 import sklearn
 
 from bigtensor import KernelMixture
-from bigtensor.models.words.mixture_description import MOST_TABLE_ROWS
+from bigtensor.models.words.notebook_summary import MOST_TABLE_ROWS
 
 
 class Cells(HTMLParser):
@@ -70,7 +70,7 @@ def test_html__says_what_was_fitted_on_what_in_how_many_passes(model):
         model.diagnostics_["mean_log_likelihood"][-1], abs=1e-4
     )
     for component, weight in enumerate(model.weights_):
-        assert facts[str(component)] == f"{weight:.4f}"
+        assert facts[str(component)] == f"{weight:.5f}"
 
 
 def test_html__holds_the_parameters_of_the_model(model):
@@ -122,9 +122,9 @@ def test_html__lists_populations_with_their_components(data, small):
     fitted = KernelMixture(9, n_populations=3, **small).fit(data)
     found = cells_of(summary_of(fitted)).rows
     assert ["populations", f"3, merged from 9 components by {fitted.merging}"] in found
-    sizes = np.bincount(fitted.population_of_component_)
     for population, weight in enumerate(fitted.population_weights_):
-        assert [str(population), f"{weight:.4f}", str(sizes[population])] in found
+        (members,) = np.nonzero(fitted.population_of_component_ == population)
+        assert [str(population), f"{weight:.5f}", ", ".join(map(str, members))] in found
     assert ["component", "weight"] not in found
 
 
@@ -132,5 +132,5 @@ def test_html__lists_populations_with_their_components(data, small):
 def test_html__of_very_many_components_lists_the_heaviest(data, small):
     fitted = KernelMixture(MOST_TABLE_ROWS + 5, init="kmeans", **small).fit(data)
     found = cells_of(summary_of(fitted)).rows
-    assert found[-1] == ["5 more", f"{fitted.weights_[MOST_TABLE_ROWS:].sum():.4f}"]
-    assert found[-2] == [str(MOST_TABLE_ROWS - 1), f"{fitted.weights_[MOST_TABLE_ROWS - 1]:.4f}"]
+    assert found[-1] == ["5 more", f"{fitted.weights_[MOST_TABLE_ROWS:].sum():.5f}"]
+    assert found[-2] == [str(MOST_TABLE_ROWS - 1), f"{fitted.weights_[MOST_TABLE_ROWS - 1]:.5f}"]

@@ -39,7 +39,7 @@ def test_fit_sentences__follow_the_diagnostics(mixture, wide_mixture, cell_model
     assert "of 1.0 GiB allowed" in text
     assert "within a component: both (" in text_of(wide_mixture)
     started = text_of(cell_model)
-    assert "started from k-means clusters" in started
+    assert "k-means clusters" in started
     assert "candidate" not in started
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bigtensor.cli.command import when_interrupted, written_for
 from bigtensor.cli.commands.plan import plan_facts, planned_fit
+from bigtensor.cli.descriptions.model_info import table_lines
 from bigtensor.cli.model_options import ModelFactsCommand, unfitted_model
 from bigtensor.cli.options import (
     ADDRESS,
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
     from bigtensor.engine.plan import Plan
     from bigtensor.models.contract.estimator import Estimator
+
+MOST_TABLE_ROWS = 30
+"""Components, populations, states or topics that the end of a fit lists one by one."""
 
 
 @click.command(cls=ModelFactsCommand)
@@ -84,7 +89,11 @@ def fit(
         fitted.fit(opened, checkpoint=checkpoint, listeners=[progress.listen], **running)
     fitted.save(out, overwrite=overwrite)
     seconds = time.perf_counter() - begin
-    say(_summary(fitted, out, seconds), {**_facts(fitted, out, seconds), "plan": plan_facts(plan)})
+    described = fitted.description.facts(fitted)
+    say(
+        _summary(fitted, described, out, seconds),
+        {**_facts(fitted, described, out, seconds), "plan": plan_facts(plan)},
+    )
     if checkpoint is not None:
         say(f"checkpoint {checkpoint}: no longer needed, remove it when you like")
 
@@ -98,12 +107,14 @@ def _show(plan: Plan) -> None:
         raise PlanError("the plan does not fit: " + plan.advice())
 
 
-def _facts(model: Estimator, out: Address, seconds: float) -> dict[str, Any]:
+def _facts(
+    model: Estimator, described: Mapping[str, Any], out: Address, seconds: float
+) -> dict[str, Any]:
     """Return what was fitted, as ``--json`` prints it."""
     diagnostics = model.diagnostics_
     return {
         "model": out,
-        **model.description.fit_facts(model),
+        **described,
         "views": model.views_.as_mapping(),
         "rows": diagnostics["rows"],
         "passes": len(diagnostics["passes"]),
@@ -111,31 +122,28 @@ def _facts(model: Estimator, out: Address, seconds: float) -> dict[str, Any]:
     }
 
 
-def _summary(model: Estimator, out: Address, seconds: float) -> str:
+def _summary(model: Estimator, described: Mapping[str, Any], out: Address, seconds: float) -> str:
     """Say what was written where."""
-    from bigtensor.models.words.wording import counted
-
     diagnostics = model.diagnostics_
     passes = counted(len(diagnostics["passes"]), "pass", "passes")
     return (
-        f"{model_line(model, out)}\n"
-        f"{fit_lines(model)}"
+        f"{result_in_words(model, described, out)}"
         f"fitted on  {diagnostics['rows']:,} rows in {passes}, {duration(seconds)}"
     )
 
 
-def fit_lines(model: Estimator) -> str:
-    """Say what a fit found, in the options of the command that runs."""
-    command = click.get_current_context().command
-    return "".join(
-        f"{name:<10} {written_for(command, words)}\n"
-        for name, words in model.description.fit_lines(model)
-    )
+def result_in_words(model: Estimator, facts: Mapping[str, Any], out: Address) -> str:
+    """Return where a fitted model was written, its size, its table and how the fit ended.
 
-
-def model_line(model: Estimator, out: Address) -> str:
-    """Say where a fitted model was written, and its size."""
-    return f"model      {out}: {in_views(model.description.fit_size(model), model)}"
+    Parameters in the words are written as options of the running command.
+    """
+    description, command = model.description, click.get_current_context().command
+    lines = [
+        f"model      {out}: {in_views(description.size(facts), model)}",
+        *table_lines(description.table(facts), MOST_TABLE_ROWS),
+        *(f"{name:<10} {written_for(command, words)}" for name, words in description.lines(facts)),
+    ]
+    return "".join(f"{line}\n" for line in lines)
 
 
 def in_views(size: str, model: Estimator) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from bigtensor.cli.command import Command
-from bigtensor.cli.commands.fit import fit_lines, model_line
+from bigtensor.cli.commands.fit import result_in_words
 from bigtensor.cli.options import ADDRESS, overwrite_option, refuse_inputs
 from bigtensor.cli.output import say
 
@@ -38,7 +38,6 @@ def solve(model_path: Address, statistics: Address, out: Address, overwrite: boo
     model.save(out, overwrite=overwrite)
     rounds = [entry["name"] for entry in model.diagnostics_["passes"]]
     say(
-        f"{model_line(model, out)}\n"
-        f"{fit_lines(model)}"
+        f"{result_in_words(model, model.description.facts(model), out)}"
         f"solved     {', '.join(rounds)}; {model.diagnostics_['rows']:,} rows"
     )

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.output import one_line
 from bigtensor.models.words.wording import names_in_words
+
+if TYPE_CHECKING:
+    from bigtensor.models.words.summary_table import SummaryTable
 
 
 def model_facts(path: str) -> dict[str, Any]:
@@ -61,4 +64,27 @@ def model_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     if not facts["fitted"]:
         yield "next       accumulate statistics with it, and solve them"
         return
-    yield from description.lines(facts)
+    yield from table_lines(description.table(facts))
+    for name, words in description.lines(facts):
+        yield f"{name:<10} {one_line(words)}"
+
+
+def table_lines(table: SummaryTable, most: int | None = None) -> Iterator[str]:
+    """Return the lines of a table, with columns of equal width.
+
+    Parameters
+    ----------
+    table : SummaryTable
+        From `ModelDescription.table`.
+    most : int, optional
+        Number of lines that are shown one by one, by default all.
+    """
+    rows = [[one_line(cell) for cell in row] for row in table.as_text(most)]
+    if not rows:
+        return
+    lines = [list(table.head), *rows]
+    widths = [max(10, *(len(line[0]) for line in lines))]
+    widths += [max(map(len, column)) for column in list(zip(*lines, strict=True))[1:]]
+    for line in lines:
+        cells = (f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True))
+        yield " ".join(cells).rstrip()

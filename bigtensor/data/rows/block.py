@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from bigtensor.array_types import FloatArray, IntArray
 
-Values = Any
+Values: TypeAlias = "NDArray[Any] | csr_array"
 """A dense ``(rows, features)`` array of floats or integer codes, or a CSR array of counts."""
 
 UNKNOWN_CODE = -(2**30)
@@ -63,9 +64,22 @@ class Block:
     index: IntArray | None = None
     source_start: int = 0
 
-    def view(self, name: str) -> Values:
-        """Return the columns of one view: ``(rows + halo, d)``, not a copy."""
-        return self.values[:, self.slices[name]]
+    @property
+    def dense_values(self) -> NDArray[Any]:
+        """The values, for a computation that takes dense rows alone.
+
+        Raises
+        ------
+        TypeError
+            If the rows are sparse: the model or the statistic does not take counts.
+        """
+        if isinstance(self.values, csr_array):
+            raise TypeError("the rows of the block are sparse; expected dense rows")
+        return self.values
+
+    def view(self, name: str) -> NDArray[Any]:
+        """Return the columns of one view of dense rows: ``(rows + halo, d)``, not a copy."""
+        return self.dense_values[:, self.slices[name]]
 
     def row_index(self) -> IntArray:
         """Return the global index of every row of this block: ``(rows,)`` int64."""

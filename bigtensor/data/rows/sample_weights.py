@@ -11,14 +11,14 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import RowVariableLike
+from bigtensor.data.rows.sample_weight_totals import weight_totals
 from bigtensor.data.rows.samples import Samples
-from bigtensor.data.rows.weight_totals import weight_totals
 from bigtensor.data.sources.csr_source import CsrSource
 from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source
 from bigtensor.data.sources.xarray_source import XarraySource
 from bigtensor.data.values.lazy_arrays import is_lazy_array
 from bigtensor.data.values.plain_arrays import without_mask
-from bigtensor.data.values.weight_meanings import RELATIVE
+from bigtensor.data.values.sample_weight_meanings import RELATIVE
 from bigtensor.errors import DataError, Setting, WeightWarning
 
 FEW_COUNTS = 0.5
@@ -43,7 +43,7 @@ def check_weight_dtype(dtype: np.dtype[Any], owner: str) -> None:
         raise DataError(f"{owner} holds {dtype}; expected one real number a row")
 
 
-def with_weight(samples: Samples, weight: RowVariableLike) -> Samples:
+def with_sample_weight(samples: Samples, weight: RowVariableLike) -> Samples:
     """Attach sample weights to rows in memory or in a graph.
 
     Parameters
@@ -88,7 +88,7 @@ def with_weight(samples: Samples, weight: RowVariableLike) -> Samples:
     return replace(samples, sources=(source,))
 
 
-def with_meaning(samples: Samples, meaning: str) -> Samples:
+def with_weight_meaning(samples: Samples, meaning: str) -> Samples:
     """Return samples whose weights add up to the effective number of rows.
 
     Counts are not changed. Relative weights are scaled so that they add up to the effective sample

@@ -76,7 +76,8 @@ class Samples:
     weights_repeat_rows : bool, default True
         True if a row of weight 2 stands for two rows, and is not one row that counts more.
     total_weight : float, optional
-        Sum of the weights in blocks. None without weights, and before `with_meaning` has read them.
+        Sum of the weights in blocks. None without weights, and before `with_weight_meaning`
+        has read them.
 
     See Also
     --------

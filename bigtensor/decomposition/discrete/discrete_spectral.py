@@ -39,11 +39,11 @@ The sweeps converge quadratically on population tables. On samples 1e-8 in its p
 solution by a millionth of its error and takes a third more sweeps.
 """
 
-POWER_STARTS = 30
-"""Starts of the power iteration for every component."""
+POWER_INITIALISATIONS = 30
+"""Initialisations of the power iteration for every component."""
 
 POWER_STEPS = 50
-"""Power steps from every start, and again from the best end."""
+"""Power steps from every initialisation, and again from the best end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +104,7 @@ def spectral_factors(
         Eigenvectors of one random combination of the slices, joint diagonalisation of all slices,
         or the robust tensor power method.
     rng : numpy.random.Generator
-        For the random combination and the starts of the power method.
+        For the random combination and the initialisations of the power method.
 
     Raises
     ------
@@ -174,7 +174,7 @@ def _rotation(
         values, vectors, figures = tensor_power(
             tensor,
             random_state=int(rng.integers(2**32)),
-            n_starts=POWER_STARTS,
+            n_starts=POWER_INITIALISATIONS,
             n_steps=POWER_STEPS,
         )
     else:

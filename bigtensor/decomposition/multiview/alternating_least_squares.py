@@ -43,7 +43,7 @@ def alternating_least_squares(
     """Solve for one factor at a time, the two others fixed, until the residual settles.
 
     Every step is a linear least squares problem, so the residual never grows. The iteration finds
-    the nearest local optimum only: start it from a spectral solution (Kolda and Bader 2009,
+    the nearest local optimum only: initialise it from a spectral solution (Kolda and Bader 2009,
     sec. 3.4).
 
     Parameters
@@ -51,9 +51,9 @@ def alternating_least_squares(
     tensor : ndarray of shape (r_0, r_1, r_2)
         Need not be symmetric.
     weights : ndarray of shape (k,)
-        Weights of the start, of any sign.
+        Weights of the initialisation, of any sign.
     factors : sequence of three ndarrays of shape (r_i, k)
-        Factors of the start, columns of any length.
+        Factors of the initialisation, columns of any length.
     max_sweeps : int
         Most visits to each factor.
     tolerance : float
@@ -63,7 +63,7 @@ def alternating_least_squares(
     Returns
     -------
     PolishedDecomposition
-        Components in the order of the start.
+        Components in the order of the initialisation.
 
     Raises
     ------

@@ -107,7 +107,7 @@ def spectral_candidate(
     method : {"jacobi", "power"}
         Joint diagonalisation or the tensor power method.
     random_state : int
-        Seed of the power method's starts.
+        Seed of the power method's initialisations.
 
     Returns
     -------
@@ -155,7 +155,7 @@ def symmetric_candidate(
     method : {"jacobi", "power"}
         Joint diagonalisation or the tensor power method.
     random_state : int
-        Seed of the power method's starts.
+        Seed of the power method's initialisations.
 
     Returns
     -------
@@ -178,8 +178,8 @@ def symmetric_candidate(
 def tied_candidate(whitened: WhitenedTriple, start: Candidate) -> Candidate:
     """Improve a candidate of views that share their components, with one factor for all modes.
 
-    From a symmetric start on a symmetric tensor, the three factors of alternating least squares
-    approach one another; their mean is the tied least squares solution.
+    From a symmetric initialisation on a symmetric tensor, the three factors of alternating least
+    squares approach one another; their mean is the tied least squares solution.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def decompose_pair(
     method : {"jacobi", "power"}
         Joint diagonalisation or the tensor power method.
     random_state : int
-        Seed of the power method's starts.
+        Seed of the power method's initialisations.
 
     Returns
     -------

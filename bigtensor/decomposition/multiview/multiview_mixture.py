@@ -52,7 +52,7 @@ def solve_multiview_mixture(
     method : {"jacobi", "power"}
         Joint diagonalisation of the slices, or the robust tensor power method.
     random_state : int
-        Seed of the power method's starts.
+        Seed of the power method's initialisations.
 
     Returns
     -------

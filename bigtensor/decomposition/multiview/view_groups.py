@@ -31,8 +31,8 @@ CLEARLY_BETTER = 2.0
 """The best groups replace neighbouring ones when their score is larger by this factor.
 
 Where neighbouring views confuse the same components it was larger in 11 of 12 simulated sets, and
-the accuracy of the start rose from 0.82 to 1.00. Smaller differences say nothing: on 10 simulated
-cytometry sets the start gained and lost alike.
+the accuracy of the initialisation rose from 0.82 to 1.00. Smaller differences say nothing: on 10
+simulated cytometry sets the initialisation gained and lost alike.
 """
 
 # A score has to be better by more than rounding errors to replace another.

@@ -13,7 +13,7 @@ from bigtensor.decomposition.sample_tensors.power_updates import distinct_terms,
 from bigtensor.decomposition.sample_tensors.requests import Requests, answered, less_terms
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, Terms
 
-Starts = Callable[[int], Factors]
+Initialisations = Callable[[int], Factors]
 """Draws columns to start from, (d_m, L) for every factor."""
 
 SAME_COSINE = 0.9
@@ -28,14 +28,14 @@ _IDLE_ROUNDS = 3
 _MOST_ROUNDS = 15
 """Bound of the rounds of a search."""
 
-_STARTS_PER_TERM = 3
-"""Starts of the first round for every term that is looked for."""
+_INITIALISATIONS_PER_TERM = 3
+"""Initialisations of the first round for every term that is looked for."""
 
 _STARTS_PER_MISSING = 2
-"""Starts of a later round for every term that is still missing."""
+"""Initialisations of a later round for every term that is still missing."""
 
-_MORE_STARTS = 20
-"""Further starts of every round, at least."""
+_MORE_INITIALISATIONS = 20
+"""Further initialisations of every round, at least."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,10 @@ class DiscoverySettings:
     n_terms : int
         Most terms to find.
     updates : int
-        Power updates from every start.
+        Power updates from every initialisation.
     cosine : float
-        Smallest absolute cosine over the factors above which the ends of two starts are one term.
+        Smallest absolute cosine over the factors above which the ends of two initialisations are
+        one term.
     light : float
         Share of the median weight below which a term is taken for noise.
     """
@@ -69,7 +70,7 @@ class Discovery:
     terms : Terms
         By descending absolute weight.
     rounds : int
-        Rounds of starts.
+        Rounds of initialisations.
     """
 
     terms: Terms
@@ -77,9 +78,9 @@ class Discovery:
 
 
 def discover(
-    contract: Contract, starts: Starts, none: Terms, settings: DiscoverySettings
+    contract: Contract, starts: Initialisations, none: Terms, settings: DiscoverySettings
 ) -> Generator[int, None, Discovery]:
-    r"""Find terms in rounds, each of starts on what the terms so far leave of the tensor.
+    r"""Find terms in rounds, each of initialisations on what the terms so far leave of the tensor.
 
     Power updates alone are biased and miss terms: they stop at a distance of about
     :math:`1.3 \sqrt k / d` from the columns, whatever the number of rows. The joint solution of
@@ -91,7 +92,7 @@ def discover(
     contract : callable
         Contraction of the tensor with columns; see `terms.Contract`.
     starts : callable
-        Draws columns to start from; see `Starts`.
+        Draws columns to start from; see `Initialisations`.
     none : Terms
         The sum of no terms, which has the sizes and orders of the factors.
     settings : DiscoverySettings
@@ -118,11 +119,11 @@ def discover(
 
 
 def requested_discovery(
-    starts: Starts, none: Terms, settings: DiscoverySettings
+    starts: Initialisations, none: Terms, settings: DiscoverySettings
 ) -> Generator[Factors | int, Any, Discovery]:
     """Ask for the contractions of `discover`, and yield the number of terms after every round."""
     terms, idle, rounds = none, 0, 0
-    n_starts = _STARTS_PER_TERM * settings.n_terms + _MORE_STARTS
+    n_starts = _INITIALISATIONS_PER_TERM * settings.n_terms + _MORE_INITIALISATIONS
     while idle < _IDLE_ROUNDS and rounds < _MOST_ROUNDS:
         new, heaviest = yield from _new_terms(starts(n_starts), terms, settings)
         weights = np.abs(terms.weights)
@@ -134,7 +135,7 @@ def requested_discovery(
         terms, rounds = (yield from requested_sweeps(grown, 1)), rounds + 1
         yield terms.n_terms
         missing = settings.n_terms - terms.n_terms
-        n_starts = _STARTS_PER_MISSING * missing + max(_MORE_STARTS, settings.n_terms)
+        n_starts = _STARTS_PER_MISSING * missing + max(_MORE_INITIALISATIONS, settings.n_terms)
     return Discovery(terms, rounds)
 
 
@@ -144,7 +145,7 @@ def most_contractions(updates: int) -> int:
     Parameters
     ----------
     updates : int
-        Power updates from every start.
+        Power updates from every initialisation.
     """
     return _MOST_ROUNDS * (updates + 1 + _SWEEPS + 1) + updates + 1
 
@@ -152,7 +153,7 @@ def most_contractions(updates: int) -> int:
 def _new_terms(
     starts: Factors, terms: Terms, settings: DiscoverySettings
 ) -> Requests[tuple[Terms, float]]:
-    """Return the terms that the starts of one round lead to, and the largest of their weights."""
+    """Return the terms that one round of initialisations leads to, and their largest weight."""
     weights, ends = yield from less_terms(requested_ends(starts, settings.updates), terms)
     new = distinct_terms(weights, ends, terms.orders, settings.cosine)
     heaviest = float(np.abs(new.weights[0]))
@@ -160,7 +161,7 @@ def _new_terms(
     weights = np.abs(np.concatenate([terms.weights, new.weights[:missing]]))
     heavy = np.abs(new.weights) > settings.light * np.median(weights)
     # some more than are missing: the joint solution tells which of them are terms
-    return new.take(np.flatnonzero(heavy)[: 2 * missing + _MORE_STARTS]), heaviest
+    return new.take(np.flatnonzero(heavy)[: 2 * missing + _MORE_INITIALISATIONS]), heaviest
 
 
 def _heaviest(terms: Terms, settings: DiscoverySettings) -> Terms:
@@ -174,16 +175,16 @@ def _heaviest(terms: Terms, settings: DiscoverySettings) -> Terms:
 
 
 def left_weight(
-    contract: Contract, starts: Starts, terms: Terms, settings: DiscoverySettings
+    contract: Contract, starts: Initialisations, terms: Terms, settings: DiscoverySettings
 ) -> float:
-    """Return the largest weight that starts find once terms are subtracted, over the median term.
+    """Return the largest weight that is found once terms are subtracted, over the median term.
 
     Parameters
     ----------
     contract : callable
         Contraction of the tensor with columns; see `terms.Contract`.
     starts : callable
-        Draws columns to start from; see `Starts`.
+        Draws columns to start from; see `Initialisations`.
     terms : Terms
         At least one.
     settings : DiscoverySettings
@@ -193,9 +194,9 @@ def left_weight(
 
 
 def requested_left_weight(
-    starts: Starts, terms: Terms, settings: DiscoverySettings
+    starts: Initialisations, terms: Terms, settings: DiscoverySettings
 ) -> Requests[float]:
     """Ask for the contractions of `left_weight`."""
-    columns = starts(_STARTS_PER_TERM * settings.n_terms + _MORE_STARTS)
+    columns = starts(_INITIALISATIONS_PER_TERM * settings.n_terms + _MORE_INITIALISATIONS)
     weights, _ = yield from less_terms(requested_ends(columns, settings.updates), terms)
     return float(np.abs(weights).max() / np.median(np.abs(terms.weights)))

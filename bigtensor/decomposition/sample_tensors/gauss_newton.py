@@ -129,7 +129,7 @@ class Step:
         return objective_after <= self.objective + _ROUNDING * abs(self.objective)
 
     def more_damped(self) -> Step:
-        """Return a shorter step from the same start, nearer to the steepest descent."""
+        """Return a shorter step from the same terms, nearer to the steepest descent."""
         return gauss_newton_step(self.start, self.moments, _DAMPING_FACTOR * self.damping)
 
 

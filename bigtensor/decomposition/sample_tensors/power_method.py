@@ -47,7 +47,7 @@ def power_method(
     n_terms : int
         Most terms.
     updates : int
-        Power updates from every start.
+        Power updates from every initialisation.
     cosine : float, default 0.45
         Largest absolute cosine over the factors above which an end is removed: half of the
         incoherence parameter nu of the paper.
@@ -76,10 +76,10 @@ def requested_power_method(
     return Terms.of_columns(values(columns, (yield columns)), columns, orders)
 
 
-def singular_starts(
+def singular_initialisations(
     contract: Contract, sizes: tuple[int, int, int], n_starts: int, random_state: int
 ) -> Factors:
-    """Return starts from singular vectors of random combinations of slices (procedure 3).
+    """Return initialisations from singular vectors of random combinations of slices (procedure 3).
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ def estimated_concentration(moments: WordMoments, n_topics: int, guess: float = 
     IdentifiabilityError
         When the sum crosses nowhere there.
     """
-    # one start for all: the sum is then a function of the concentration alone
+    # one initialisation for all: the sum is then a function of the concentration alone
     start = solve_topics(moments, n_topics, guess)
 
     def excess(log_concentration: float) -> float:

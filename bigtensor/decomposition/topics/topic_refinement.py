@@ -128,7 +128,7 @@ def refined_topics(
     moments : WordMoments
         In the coordinates of the span.
     topics : (V, k) float64 array
-        Start, as probabilities of words.
+        Initialisation, as probabilities of words.
     prior : (k,) float64 array
         Parameters of the Dirichlet prior.
     concentration : float

@@ -84,7 +84,7 @@ def cluster_sample(
     _check_sample(rows, n_components, names)
     spread = rows.std(axis=0)
     compared = (rows - rows.mean(axis=0)) / (spread if standardise else 1.0)
-    # the best of several starts differs little where clusters are many
+    # the best of several initialisations differs little where clusters are many
     starts = 4 if n_components < _MANY else 1
     labels = kmeans(compared, n_components, random_state, weight=weight, n_starts=starts).labels
     total = np.zeros(rows.shape[1])

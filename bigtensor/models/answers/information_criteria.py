@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
-from bigtensor.data.rows.sample_weights import with_meaning
+from bigtensor.data.rows.sample_weights import with_weight_meaning
 from bigtensor.models.answers.density import ScoresRows, score_sums
 from bigtensor.models.contract.opening_for_answers import open_for_answers
 from bigtensor.statistics.score_sums import ScoreSumsResult
@@ -62,4 +62,4 @@ def _log_likelihood(
     """Return the log-likelihood of weighted rows, and the sum of the weights."""
     model.require_fitted()
     samples = open_for_answers(model, X, sample_weight=sample_weight)
-    return score_sums(model, with_meaning(samples, model.weights))
+    return score_sums(model, with_weight_meaning(samples, model.weights))

@@ -12,7 +12,7 @@ from sklearn.utils.validation import validate_data
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.row_sequences import Lengths
-from bigtensor.data.rows.sample_weights import with_meaning
+from bigtensor.data.rows.sample_weights import with_weight_meaning
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
 from bigtensor.data.values.random_states import integer_seed
@@ -431,7 +431,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
             groups=groups,
         )
         samples = self.takes.check(samples, type(self).__name__, prefer=self.preferred_kind)
-        samples = with_meaning(samples, self.weights)
+        samples = with_weight_meaning(samples, self.weights)
         if self.only_view is not None and views is None:
             samples = samples.with_views(Views.together(self.only_view, samples.features))
         seed = integer_seed(self.random_state) if seed is None else seed

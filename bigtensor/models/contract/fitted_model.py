@@ -22,7 +22,7 @@ from bigtensor.data.rows.views import Views, ViewsLike
 from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.data.values.random_states import integer_seed, is_drawn_from
-from bigtensor.data.values.weight_meanings import COUNTS
+from bigtensor.data.values.sample_weight_meanings import COUNTS
 from bigtensor.engine.clusters.connection import Connection
 from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import Plan, make_plan

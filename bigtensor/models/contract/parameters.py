@@ -14,7 +14,7 @@ from bigtensor.data.rows import views
 from bigtensor.data.values import random_states
 from bigtensor.data.values.missing_values import MARGINALISE, MISSING_RULES
 from bigtensor.data.values.random_states import check_random_state
-from bigtensor.data.values.weight_meanings import MEANINGS
+from bigtensor.data.values.sample_weight_meanings import MEANINGS
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.models.contract.declarations import Options
@@ -30,6 +30,9 @@ class ParameterValues(SimpleNamespace):
         """Return these values with others in place of some."""
         return ParameterValues(**{**vars(self), **values})
 
+
+SHARED_PARAMETERS = ("views", "missing", "weights", "sample_dim", "random_state")
+"""Parameters that any model may have without a declaration."""
 
 RandomState: TypeAlias = random_states.RandomState
 """Random state that a caller gives, for the signatures of models."""

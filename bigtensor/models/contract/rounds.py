@@ -8,7 +8,7 @@ from typing import Any
 
 from bigtensor._version import __version__
 from bigtensor.data.rows.samples import Samples
-from bigtensor.data.values.weight_meanings import COUNTS, RELATIVE
+from bigtensor.data.values.sample_weight_meanings import COUNTS, RELATIVE
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.errors import ParameterError, Setting, StatisticsError
 from bigtensor.models.contract.parameters import plain

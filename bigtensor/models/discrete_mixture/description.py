@@ -68,8 +68,11 @@ class DiscreteMixtureDescription(JudgedMixtureDescription[DescribedDiscreteMixtu
 
 def initialisation_in_words(diagnostics: Mapping[str, Any]) -> str:
     """Return the initialisation that a fit took."""
-    if diagnostics.get("initialised", "random") == "random" and "random_starts" in diagnostics:
-        return "random starts"
+    if (
+        diagnostics.get("initialised", "random") == "random"
+        and "random_initialisations" in diagnostics
+    ):
+        return "random initialisations"
     return "spectral" if "spectral" in diagnostics else "exterior point method"
 
 

@@ -47,11 +47,11 @@ EM_PASSES = {"ex": 5, "em": 30}
 TOLERANCE = {"ex": 1e-6, "em": 1e-7}
 """Relative change of the log-likelihood at which EM iterations end, by method."""
 
-STARTS_IN_CHOICE, ITERATIONS_IN_CHOICE, TOLERANCE_IN_CHOICE = 3, 200, 1e-5
-"""Most random starts and EM iterations, and where these end, of fits that only choose something."""
+INITIALISATIONS_IN_CHOICE, ITERATIONS_IN_CHOICE, TOLERANCE_IN_CHOICE = 3, 200, 1e-5
+"""Most random initialisations and EM iterations, and their end, of fits that only choose."""
 
 SHORT_ITERATIONS = 50
-"""EM iterations from every random start; only the best of them goes on until it settles."""
+"""EM iterations of every random initialisation; only the best one goes on until it settles."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +155,7 @@ class Problem:
 
     @property
     def compares_initialisations(self) -> bool:
-        """True if random starts compete with the spectral one.
+        """True if random initialisations compete with the spectral one.
 
         Joint codes of several views leave out that these are independent given the component, and
         there are more of them than a few rows determine.
@@ -186,7 +186,7 @@ def estimate(
     """
     smoothing = SMOOTHING if ridge else 0.0
     if not problem.is_spectral(k):
-        return (yield from _best_of_random_starts(problem, k, smoothing))
+        return (yield from _best_of_random_initialisations(problem, k, smoothing))
     if problem.method == "ex_literal" or problem.method == "svd":
         moments = yield from unscaled_moments_of(problem.groups)
     elif moments is None:
@@ -197,14 +197,14 @@ def estimate(
     except IdentifiabilityError as error:
         if problem.method != "ex":
             raise
-        estimated = yield from _best_of_random_starts(problem, k, smoothing)
+        estimated = yield from _best_of_random_initialisations(problem, k, smoothing)
         return replace(estimated, diagnostics={"no_spectral": str(error), **estimated.diagnostics})
     start = _solution_of(factors, problem).floored(FLOOR)
     stopping = problem.stopping("em" if problem.compares_initialisations else problem.method)
     end = yield from em_iterations(start, problem, smoothing, stopping, diagnostics)
     if not problem.compares_initialisations:
         return end
-    random = yield from _best_of_random_starts(problem, k, smoothing)
+    random = yield from _best_of_random_initialisations(problem, k, smoothing)
     best = random if random.likelihoods[-1] > end.likelihoods[-1] else end
     initialised = {"initialised": "random" if best is random else "spectral"}
     return replace(best, diagnostics={**end.diagnostics, **random.diagnostics, **initialised})
@@ -284,26 +284,32 @@ def updated(
     ).floored(LOWEST)
 
 
-def _best_of_random_starts(
+def _best_of_random_initialisations(
     problem: Problem, k: int, smoothing: float
 ) -> Generator[Any, Any, Estimated]:
-    """Ask for a few EM iterations from random starts, and for more from the best of their ends."""
+    """Ask for a few EM iterations of random initialisations, and for more of the best one."""
     rng, stopping = problem.rng(1), problem.stopping("em")
     short = replace(stopping, most=min(SHORT_ITERATIONS, stopping.most))
     ends = list[Estimated]()
-    # one component needs no start, and without iterations no start can be told from another
-    starts = problem.n_starts if problem.thorough else min(problem.n_starts, STARTS_IN_CHOICE)
+    # one component needs one initialisation, and without iterations they cannot be compared
+    starts = (
+        problem.n_starts if problem.thorough else min(problem.n_starts, INITIALISATIONS_IN_CHOICE)
+    )
     for _ in range(starts if k > 1 and short.most else 1):
-        start = _random_start(problem.sizes, k, rng)
+        start = _random_initialisation(problem.sizes, k, rng)
         ends.append((yield from em_iterations(start, problem, smoothing, short, {})))
-    diagnostics = {"random_starts": [end.likelihoods[-1] for end in ends if end.likelihoods]}
+    diagnostics = {
+        "random_initialisations": [end.likelihoods[-1] for end in ends if end.likelihoods]
+    }
     best = max(ends, key=lambda end: end.likelihoods[-1] if end.likelihoods else -np.inf)
     left = replace(stopping, most=stopping.most - len(best.likelihoods))
     last = yield from em_iterations(best.solution, problem, smoothing, left, diagnostics)
     return replace(last, likelihoods=[*best.likelihoods, *last.likelihoods])
 
 
-def _random_start(sizes: tuple[int, ...], k: int, rng: np.random.Generator) -> DiscreteSolution:
+def _random_initialisation(
+    sizes: tuple[int, ...], k: int, rng: np.random.Generator
+) -> DiscreteSolution:
     """Return a mixture of equal weights and random probabilities, none of them small."""
     tables = (rng.random((size, k)) + 0.1 for size in sizes)
     return DiscreteSolution(np.full(k, 1 / k), tuple(_shares(table) for table in tables))

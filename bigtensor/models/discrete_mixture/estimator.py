@@ -75,8 +75,8 @@ class DiscreteMixture(MixtureAnswers):
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, RandomState or Generator, optional
-        Seed of held-out rows, sketches and random starts. None stands for 0: the same data give
-        the same model.
+        Seed of held-out rows, sketches and random initialisations. None stands for 0: the same data
+        give the same model.
 
     Attributes
     ----------

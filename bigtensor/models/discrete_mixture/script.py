@@ -41,7 +41,7 @@ from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.row_sample import Sample
 
 START_ROWS = 20_000
-"""Distinct rows that random starts of more than three views compete on."""
+"""Distinct rows that random initialisations of more than three views compete on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, No
     ordered = _ordered(counts, settings)
     rows, weight = ordered.rows, ordered.rows.total_weight()
     problem = ordered.problem()
-    choice, estimated = yield from _started(rows, problem, ordered.settings)
+    choice, estimated = yield from _initialised(rows, problem, ordered.settings)
     if problem.compares_initialisations and rows.rows > START_ROWS:
         smoothing = SMOOTHING if choice.ridge else 0.0
         script = em_iterations(
@@ -160,8 +160,8 @@ def _prepared_from(
     problem, groups = ordered.problem(), ordered.groups_in_data()
     if problem.compares_initialisations:
         # the passes are too few to make up for joint codes of several views
-        choice, estimated = yield from _started(rows, problem, ordered.settings)
-        kept = ("initialised", "random_starts")
+        choice, estimated = yield from _initialised(rows, problem, ordered.settings)
+        kept = ("initialised", "random_initialisations")
         diagnostics = {
             key: estimated.diagnostics[key] for key in kept if key in estimated.diagnostics
         }
@@ -175,7 +175,7 @@ def _prepared_from(
 
 @dataclass(frozen=True, eq=False)
 class _OrderedRows:
-    """Rows with views in the order of their content, which random starts and groups follow.
+    """Rows with views in the order of their content, for initialisations and view groups.
 
     Attributes
     ----------
@@ -219,18 +219,18 @@ def _ordered(counts: CodeCountsResult, settings: Settings) -> _OrderedRows:
     """
     rows, _ = _block(counts, settings)
     weights = np.asarray(rows.weight)
-    order = content_order(rows.values, list(rows.slices.values()), weights)
-    rows = replace(rows, values=np.ascontiguousarray(rows.values[:, order]))
+    order = content_order(rows.dense_values, list(rows.slices.values()), weights)
+    rows = replace(rows, values=np.ascontiguousarray(rows.dense_values[:, order]))
     if settings.counted:
         # distinct rows come in the order of their joint codes, first view first
         assert rows.weight is not None
-        places = np.lexsort(rows.values.T[::-1])
-        rows = replace(rows, values=rows.values[places], weight=weights[places])
+        places = np.lexsort(rows.dense_values.T[::-1])
+        rows = replace(rows, values=rows.dense_values[places], weight=weights[places])
     own = settings.in_order(order)
     return _OrderedRows(replace(rows, slices=own.shape.slices), own, order)
 
 
-def _started(
+def _initialised(
     rows: Block, problem: Problem, settings: Settings
 ) -> Generator[Step, None, tuple[Choice, Estimated]]:
     """Return the choice and the estimate of rows, or of a part of many rows of grouped views."""
@@ -277,7 +277,7 @@ def _groups_of(rows: Block, settings: Settings) -> Groups:
     used = [
         view
         for view in range(len(settings.shape.views))
-        if len({*np.unique(rows.values[:, view]).tolist()} - {-1}) > 1
+        if len({*np.unique(rows.dense_values[:, view]).tolist()} - {-1}) > 1
     ]
     return three_groups(settings.sizes, tuple(used), rows.total_weight())
 

@@ -86,7 +86,7 @@ def component_shapes(components: GaussianComponents, rows: Block) -> ComponentSh
     """
     two_groups, weight_of_earlier = 0, 0.0
     # cubes of very small or very large values would vanish or overflow
-    scales = standard_scales(rows.values[: rows.rows])
+    scales = standard_scales(rows.dense_values[: rows.rows])
     lengths: list[FloatArray] = []
     squares, cubes = np.zeros(components.means.shape[1]), np.zeros(components.means.shape[1])
     for members, whitened in _by_component(components, rows):

@@ -11,12 +11,12 @@ import numpy as np
 from bigtensor.models.contract.script import Step, in_memory
 from bigtensor.models.gaussian.em_iterations import CovarianceForm, EmIterate, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents, distinct_components
+from bigtensor.models.gaussian_mixture.initialisations import PilotRows
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
-from bigtensor.models.gaussian_mixture.starts import PilotRows
 from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS
 
 SAMPLE_ITERATIONS = 200
-"""Most EM iterations of every start in the sample."""
+"""Most EM iterations of every initialisation in the sample."""
 
 SAMPLE_TOLERANCE = 1e-5
 """Gain of the mean log-likelihood at which they end, in nats."""
@@ -52,44 +52,44 @@ class End:
 
 @dataclass(frozen=True, eq=False)
 class BestEnd:
-    """Best end of all starts.
+    """Best end of all initialisations.
 
     Attributes
     ----------
-    start : str
-        The initialisation.
+    initialisation : str
+        Name of the best one.
     ends : dict of str to End
         Components after EM iterations, by the name of their initialisation.
     """
 
-    start: str
+    initialisation: str
     ends: Mapping[str, End]
 
     @property
     def components(self) -> GaussianComponents:
         """The components of the best end."""
-        return self.ends[self.start].components
+        return self.ends[self.initialisation].components
 
     def facts(self) -> dict[str, Any]:
         """Return the initialisation and its alternatives as diagnostics."""
         return {
-            "start": self.start,
+            "initialisation": self.initialisation,
             "log_likelihood": {name: end.log_likelihood for name, end in self.ends.items()},
-            "merged": self.ends[self.start].merged,
+            "merged": self.ends[self.initialisation].merged,
         }
 
 
 def best_end(
-    starts: Mapping[str, GaussianComponents], pilot: PilotRows, settings: GaussianSettings
+    initialisations: Mapping[str, GaussianComponents], pilot: PilotRows, settings: GaussianSettings
 ) -> Generator[Step, None, BestEnd]:
     """Return the end with most whole components, and among such ends with the best likelihood.
 
     Components of a few rows of a rare feature have a likelihood without bound.
     """
     ends: dict[str, End] = {}
-    for name, start in starts.items():
+    for name, initial in initialisations.items():
         yield Step(f"EM iterations in the sample from {name}")
-        ends[name] = _end(start, pilot, settings)
+        ends[name] = _end(initial, pilot, settings)
     rows = pilot.block.total_weight()
     least = float(np.clip(rows / (4 * settings.n_components), FEW_ROWS, ENOUGH_ROWS))
 
@@ -100,14 +100,14 @@ def best_end(
     return BestEnd(max(ends, key=merit), ends)
 
 
-def _end(start: GaussianComponents, pilot: PilotRows, settings: GaussianSettings) -> End:
+def _end(initial: GaussianComponents, pilot: PilotRows, settings: GaussianSettings) -> End:
     """Return the components after EM iterations, with indistinct pairs merged."""
-    components, likelihood = _settled(start, pilot, settings)
+    components, likelihood = _settled(initial, pilot, settings)
     while (
         distinct := distinct_components(components, pilot.block.total_weight())
     ) is not components:
         components, likelihood = _settled(distinct, pilot, settings)
-    return End(components, likelihood, start.n_components - components.n_components)
+    return End(components, likelihood, initial.n_components - components.n_components)
 
 
 def _settled(

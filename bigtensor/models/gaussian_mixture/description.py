@@ -35,7 +35,7 @@ class GaussianMixtureDescription(JudgedMixtureDescription[DescribedGaussianMixtu
 
     def outcome(self, model: DescribedGaussianMixture) -> list[Line]:
         """Return how a fit ended, as names and words."""
-        return judged_outcome(model.diagnostics_, model.diagnostics_["pilot"]["start"])
+        return judged_outcome(model.diagnostics_, model.diagnostics_["pilot"]["initialisation"])
 
     def report(self, model: DescribedGaussianMixture, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report."""
@@ -52,9 +52,9 @@ def method_in_words(model: DescribedGaussianMixture) -> Iterator[str]:
     pilot = diagnostics["pilot"]
     compared = ", ".join(f"{name} {value:.4f}" for name, value in pilot["log_likelihood"].items())
     yield (
-        f"The start is the best of {pilot['rows']:,} rows, by mean log-likelihood after EM "
-        f"iterations in nats: {compared}. {len(diagnostics['mean_log_likelihood'])} EM iterations "
-        "over all rows followed."
+        f"The initialisation is the best one in {pilot['rows']:,} rows, by mean log-likelihood "
+        f"after EM iterations in nats: {compared}. {len(diagnostics['mean_log_likelihood'])} EM "
+        "iterations over all rows followed."
     )
 
 

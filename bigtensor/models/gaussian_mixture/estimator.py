@@ -35,10 +35,10 @@ from bigtensor.models.gaussian_mixture.settings import (
 class GaussianMixture(MixtureAnswers):
     r"""Gaussian mixture with one covariance for all components, of any number of components.
 
-    Two starts compete in a pilot sample by the likelihood that EM iterations reach from them:
-    clusters of k-means, twice as many as components and merged by Ward's criterion, and the terms
-    of the third moment, which is never formed (Anandkumar, Ge and Janzamin 2015, eq. 6). Both find
-    all of many components where k-means, and EM from it, leave some out and put two into one.
+    Two initialisations compete in a pilot sample by the likelihood that EM iterations reach from
+    them: clusters of k-means, twice as many as components and merged by Ward's criterion, and the
+    terms of the third moment, which is never formed (Anandkumar, Ge and Janzamin 2015, eq. 6). Both
+    find all of many components where k-means, and EM from it, leave some out and put two into one.
     Clusters are of standardised features under a tied covariance, whose fit depends neither on
     units nor on offsets. EM iterations over all rows follow until the likelihood settles.
 
@@ -68,7 +68,8 @@ class GaussianMixture(MixtureAnswers):
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, RandomState or Generator, optional
-        Seed of the sample and of the starts. None stands for 0: the same data give the same model.
+        Seed of the sample and of the initialisations. None stands for 0: the same data give the
+        same model.
 
     Attributes
     ----------
@@ -95,8 +96,8 @@ class GaussianMixture(MixtureAnswers):
     views_ : Views
         The features as they were found in the data.
     diagnostics_ : dict
-        Every decision taken on the way: the starts and their likelihoods, log-likelihoods of all
-        rows, the plan and the passes, and a ``verdict``.
+        Every decision taken on the way: the initialisations and their likelihoods, log-likelihoods
+        of all rows, the plan and the passes, and a ``verdict``.
     n_features_in_ : int
         Number of features of the data.
     feature_names_in_ : array of str

@@ -12,7 +12,7 @@ from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.within_reach import Reach
 
-_STARTS = 4
+_INITIALISATIONS = 4
 """Columns a component that the driver contracts at once while it finds the components."""
 
 
@@ -20,8 +20,8 @@ def planned_preparation(settings: GaussianSettings) -> list[PlannedPass]:
     """Return upper bounds of the passes before the sums over all rows."""
     k, d = settings.n_components, settings.n_features
     sample = 8 * settings.pilot_rows * (4 * d + 2)
-    columns = 8 * _STARTS * k * (d + 1) * 8
-    grams = 8 * 8 * (_STARTS * k) ** 2
+    columns = 8 * _INITIALISATIONS * k * (d + 1) * 8
+    grams = 8 * 8 * (_INITIALISATIONS * k) ** 2
     planned = [PlannedPass(pilot_pass(settings), driver_nbytes=sample + columns + grams)]
     if settings.shape.groups:
         planned.append(PlannedPass(label_pass(settings, np.zeros(d))))

@@ -1,4 +1,4 @@
-"""Script of a Gaussian mixture's fit: starts that compete in a sample, and EM over all rows."""
+"""Script of a Gaussian mixture's fit: initialisations compared in a sample, and EM iterations."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from bigtensor.models.gaussian.component_shapes import component_shapes
 from bigtensor.models.gaussian.em_iterations import CovarianceForm, EmIterate, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.competition import best_end
-from bigtensor.models.gaussian_mixture.settings import GaussianSettings
-from bigtensor.models.gaussian_mixture.starts import (
+from bigtensor.models.gaussian_mixture.initialisations import (
     ORDERS,
     PilotRows,
-    cluster_start,
-    label_start,
-    moment_start,
+    cluster_initialisation,
+    label_initialisation,
+    moment_initialisation,
 )
+from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
 from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor
 from bigtensor.models.pilot.outliers import ordinary_rows
@@ -59,7 +59,7 @@ class GaussianPreparation:
     reach : Reach
         The rows that count.
     pilot : dict
-        Starts with their likelihoods, and the rows of the sample.
+        Initialisations with their likelihoods, and the rows of the sample.
     diagnostics : dict
         Decisions and numbers of the fit, as JSON holds them.
     """
@@ -79,33 +79,33 @@ STORED_CLASSES = (
 
 
 def prepare(settings: GaussianSettings) -> Script:
-    """Ask for a pilot sample, and let starts compete in it.
+    """Ask for a pilot sample, and let initialisations compete in it.
 
     Features are in the order of their content there: iterations from rows multiply rounding errors
-    until starts end elsewhere.
+    until initialisations end elsewhere.
     """
     sample: Sample = yield pilot_pass(settings)
     ordinary = ordinary_rows(sample, settings.columns)
-    # starts, scales and shapes count rows, which weights repeat
+    # initialisations, scales and shapes count rows, which weights repeat
     repeated = ordinary.sample.by_occurrence(settings.pilot_rows)
     block = repeated.block(settings.shape.slices)
     order = _content_order(block)
     places = np.argsort(order)
-    rows = replace(block, values=np.ascontiguousarray(block.values[:, order]))
+    rows = replace(block, values=np.ascontiguousarray(block.dense_values[:, order]))
     reach = ordinary.reach.of_columns(order)
     tensor = centred_tensor(
         rows, reach, ORDERS, 0.0, settings.shape.dtype, standardised=settings.tied
     )
     moments = sum_in_memory(Covariances(settings.columns, tensor.references[0]), rows)
     pilot = PilotRows(rows, tensor, TotalMoments(moments.mean, moments.covariance))
-    starts: dict[str, GaussianComponents] = {}
+    initial: dict[str, GaussianComponents] = {}
     if settings.shape.groups:
         label_means: LabelMeansResult = yield label_pass(settings, moments.mean[places])
         check_label_means(label_means, settings.shape.groups)
-        starts["labels"] = label_start(label_means.means[:, order], pilot.total, settings)
+        initial["labels"] = label_initialisation(label_means.means[:, order], pilot.total, settings)
     else:
-        starts = yield from _starts(pilot, settings)
-    best = yield from best_end(starts, pilot, settings)
+        initial = yield from _initialisations(pilot, settings)
+    best = yield from best_end(initial, pilot, settings)
     diagnostics = {**best.facts(), "rows": len(sample.values), **ordinary.diagnostics}
     yield Step("looking at the shapes of the components")
     shapes = component_shapes(best.components, pilot.block)
@@ -117,8 +117,8 @@ def prepare(settings: GaussianSettings) -> Script:
 
 def _content_order(rows: Block) -> NDArray[np.intp]:
     """Return the order of the features by their content."""
-    features = [slice(j, j + 1) for j in range(rows.values.shape[1])]
-    return np.array(content_order(rows.values, features, rows.weight), np.intp)
+    features = [slice(j, j + 1) for j in range(rows.dense_values.shape[1])]
+    return np.array(content_order(rows.dense_values, features, rows.weight), np.intp)
 
 
 def refine(preparation: GaussianPreparation) -> Script:
@@ -144,17 +144,17 @@ def label_pass(settings: GaussianSettings, point: np.ndarray) -> Pass[LabelMeans
     return Pass("labels", LabelMeans(settings.n_components, point))
 
 
-def _starts(
+def _initialisations(
     pilot: PilotRows, settings: GaussianSettings
 ) -> Generator[Step, None, dict[str, GaussianComponents]]:
-    """Return the starts that compete."""
+    """Return the initialisations that compete."""
     yield Step("clustering the sample")
-    starts = {"clusters": cluster_start(pilot, settings)}
+    initial = {"clusters": cluster_initialisation(pilot, settings)}
     if settings.n_components > 1:
-        components = yield from moment_start(pilot, settings)
+        components = yield from moment_initialisation(pilot, settings)
         if components is not None:
-            starts["moments"] = components
-    return starts
+            initial["moments"] = components
+    return initial
 
 
 def _concluded(preparation: GaussianPreparation, iterations: Iterations[EmIterate]) -> Solved:

@@ -23,12 +23,11 @@ from bigtensor.models.words.description import (
     Facts,
     Line,
     ModelDescription,
-    SummaryTable,
-    outcome_lines,
 )
 from bigtensor.models.words.report_blocks import Group, Notice, ReportParts, Section, Words
 from bigtensor.models.words.report_figures import Bars, Heatmap
 from bigtensor.models.words.sampled_rows import SampledRows
+from bigtensor.models.words.summary_table import SummaryTable
 from bigtensor.models.words.wording import sentence_of
 
 MOST_COLUMNS = 60
@@ -78,22 +77,15 @@ class HiddenMarkovDescription(ModelDescription[DescribedChain]):
             "verdict": model.diagnostics_["verdict"],
         }
 
-    def summary_table(self, model: DescribedChain) -> SummaryTable:
-        """Return the shares of the states."""
-        rows = [[str(state), f"{share:.2%}"] for state, share in enumerate(model.occupancy_)]
-        return ("state", "share of the steps"), rows
-
     def size(self, facts: Mapping[str, Any]) -> str:
         """Return the number of states in words."""
         return f"{facts['n_components']} states"
 
-    def lines(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Return the share and the dwell time of every state, and how the fit ended."""
-        for state, (share, dwell) in enumerate(
-            zip(facts["occupancy"], facts["dwell_time"], strict=True)
-        ):
-            yield f"state {state:<4} {share:7.2%} of the steps, {dwell:,.1f} steps at a time"
-        yield from outcome_lines(facts)
+    def table(self, facts: Mapping[str, Any]) -> SummaryTable:
+        """Return the share and the dwell time of every state."""
+        pairs = zip(facts["occupancy"], facts["dwell_time"], strict=True)
+        rows = [(str(state), share, f"{dwell:,.1f}") for state, (share, dwell) in enumerate(pairs)]
+        return SummaryTable(("state", "share of the steps", "steps at a time"), rows)
 
     def row_outputs(
         self,
@@ -172,7 +164,7 @@ def method_in_words(model: DescribedChain) -> Iterator[str]:
         yield sentence_of(f"number of states: {states_in_words(diagnostics)}")
     if not any(name.startswith("exterior_point") for name in diagnostics):
         reason = diagnostics.get("no_spectral", "one state needs no other")
-        yield sentence_of(f"initialisation by random starts: {reason}")
+        yield sentence_of(f"random initialisations: {reason}")
     else:
         yield "Initialisation by the exterior point method on triples of consecutive rows."
     yield f"{len(diagnostics['triple_log_likelihood'])} EM iterations on triples followed."

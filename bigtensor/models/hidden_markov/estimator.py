@@ -106,7 +106,8 @@ class HiddenMarkovModel(SequenceModel):
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, RandomState or Generator, optional
-        Seed of random directions and starts. None stands for 0: the same data give the same model.
+        Seed of random directions and initialisations. None stands for 0: the same data give the
+        same model.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ class TripleEstimate:
     Attributes
     ----------
     parameters : MarkovParameters
-        States in the order of the start.
+        States in the order of the initialisation.
     likelihoods : list of float
         Mean log-likelihood of a window before every iteration, in nats.
     converged : bool
@@ -76,7 +76,8 @@ def triple_expectation_maximisation(
         raise ParameterError(f"windows of shape (m, 3) are needed, got {codes.shape}")
     if codes.max() >= start.n_symbols:
         raise ParameterError(
-            f"symbols below {start.n_symbols} are needed, as the start has, got {codes.max()}"
+            f"symbols below {start.n_symbols} are needed, as in the initialisation, got "
+            f"{codes.max()}"
         )
     if weights is not None and weights.shape != (len(codes),):
         raise ParameterError(f"{len(codes)} weights are needed, got the shape {weights.shape}")

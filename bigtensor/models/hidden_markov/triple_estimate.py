@@ -35,7 +35,7 @@ SMOOTHING = 1.0
 TRIPLE_ITERATIONS, TRIPLE_TOLERANCE = 20, 1e-8
 """Most EM iterations on triples after the exterior point method, and where they end."""
 
-RANDOM_STARTS, RANDOM_ITERATIONS = 10, 1000
+RANDOM_INITIALISATIONS, RANDOM_ITERATIONS = 10, 1000
 """Random initialisations where triples have no spectral solution, and their EM iterations."""
 
 
@@ -83,7 +83,7 @@ def estimate_from_triples(
     """
     complete = (counts.codes >= 0).all(axis=1)
     if settings.n_states == 1 or not complete.any():
-        return _best_of_random_starts(counts, settings), {}
+        return _best_of_random_initialisations(counts, settings), {}
     ends, diagnostics = list[TripleEstimate](), dict[str, Any]()
     for damping in DAMPINGS:
         try:
@@ -98,7 +98,7 @@ def estimate_from_triples(
         figures = {"residual": end.residual, "iterations": end.iterations, **end.diagnostics}
         diagnostics[f"exterior_point_{damping:g}"] = figures
     if not ends:
-        return _best_of_random_starts(counts, settings), diagnostics
+        return _best_of_random_initialisations(counts, settings), diagnostics
     return max(ends, key=lambda end: end.likelihoods[-1]), diagnostics
 
 
@@ -117,12 +117,14 @@ def _exterior_point(
     )
 
 
-def _best_of_random_starts(counts: TripleCountsResult, settings: TripleSettings) -> TripleEstimate:
-    """Return the end of the EM iterations with the largest likelihood, of several starts."""
+def _best_of_random_initialisations(
+    counts: TripleCountsResult, settings: TripleSettings
+) -> TripleEstimate:
+    """Return the estimate of the largest likelihood, of several random initialisations."""
     rng = np.random.default_rng([settings.random_state, 1])
     k, n = settings.n_states, settings.n_codes
     ends = []
-    for _ in range(RANDOM_STARTS if k > 1 else 1):
+    for _ in range(RANDOM_INITIALISATIONS if k > 1 else 1):
         drawn = [rng.random(shape) + 0.1 for shape in ((k,), (k, k), (k, n))]
         start = MarkovParameters(*(part / part.sum(axis=-1, keepdims=True) for part in drawn))
         ends.append(_iterations(start, counts, settings, RANDOM_ITERATIONS))

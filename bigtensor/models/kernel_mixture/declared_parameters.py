@@ -3,7 +3,7 @@
 from bigtensor.models.contract.declarations import Choice, Flag, Option, Parameter, Positive, Whole
 from bigtensor.models.kernel_mixture.options import SpectralOptions
 
-STARTS = ("auto", "spectral", "kmeans")
+INITIALISATIONS = ("auto", "spectral", "kmeans")
 BANDWIDTHS = ("auto", "gap", "cross-validation")
 LANDMARKS = ("kmeans", "kmeans++", "uniform", "cholesky")
 MERGING = (
@@ -23,7 +23,7 @@ PARAMETERS = (
         memory=("states",),
     ),
     Parameter("n_populations", None, Whole(words=("auto",)), Option(("--populations",))),
-    Parameter("init", "auto", Choice(STARTS), Option(("--init",))),
+    Parameter("init", "auto", Choice(INITIALISATIONS), Option(("--init",))),
     Parameter("merging", "consensus", Choice(MERGING), Option(("--merging",)), optional=True),
     Parameter("units", "auto", Choice(("auto", "own", "common")), Option(("--units",))),
     Parameter(

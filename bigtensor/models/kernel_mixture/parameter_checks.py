@@ -9,7 +9,7 @@ from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.features.kernels.kernel import KERNELS
 from bigtensor.models.contract.parameters import ParameterValues, check_integer
 from bigtensor.models.kernel_mixture.options import SpectralOptions
-from bigtensor.models.kernel_mixture.settings import DELTA, start_of
+from bigtensor.models.kernel_mixture.settings import DELTA, initialisation_of
 
 
 def check_parameters(parameters: ParameterValues) -> None:
@@ -34,7 +34,7 @@ def check_parameters(parameters: ParameterValues) -> None:
 
 def without_effect(parameters: ParameterValues) -> Message | None:
     """Return a sentence on a parameter that is given although nothing uses it, if there is one."""
-    if parameters.bandwidth == "auto" or start_of(parameters) == "spectral":
+    if parameters.bandwidth == "auto" or initialisation_of(parameters) == "spectral":
         return None
     conflicting = (
         Setting("init", "kmeans") if parameters.init == "kmeans" else Setting("n_populations")

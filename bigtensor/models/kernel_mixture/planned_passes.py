@@ -55,23 +55,23 @@ def planned_preparation(settings: Settings) -> list[PlannedPass]:
 
 def planned_refinement(settings: Settings) -> list[PlannedPass]:
     """Return upper bounds of the moments and the posterior passes."""
-    rows, planned, starts = settings.shape.rows, list[PlannedPass](), 1
+    rows, planned, initialisations = settings.shape.rows, list[PlannedPass](), 1
     stages = longest_stages(settings)
     if settings.spectral:
         windows = moments_windows(settings, rows)
         alternatives = (
             alternatives_to(settings, rows) if any(stage.settle for stage in stages) else ()
         )
-        starts += len(alternatives)
+        initialisations += len(alternatives)
         moments = moments_pass(_blank_groups(settings), windows)
         planned.append(PlannedPass(moments))
         for number, (_, multiple) in enumerate(alternatives, 2):
             read = None if windows is None else settling_windows(rows, multiple)
             planned.append(
-                PlannedPass(replace(moments, name=f"moments, start {number}", rows=read))
+                PlannedPass(replace(moments, name=f"initialisation {number}: moments", rows=read))
             )
     for stage in stages:
-        times = stage.most * (starts if stage.settle else 1)
+        times = stage.most * (initialisations if stage.settle else 1)
         planned.append(PlannedPass(_blank_posterior(stage, settings), times))
     merged = settings.if_dependent
     if merged is not None:

@@ -47,7 +47,7 @@ class Preparation:
     embedded_maps : mapping of str to FeatureMap
         What the densities of embedded views are made of.
     groups : tuple of three GroupMap, optional
-        Projected features for moments; None without a spectral start.
+        Projected features for moments; None without a spectral initialisation.
     others : tuple of OtherView
         The views outside the groups.
     diagnostics : dict

@@ -41,11 +41,11 @@ from bigtensor.models.kernel_mixture.solution import KernelFit, KernelSolution
 from bigtensor.models.kernel_mixture.solve import (
     Refinement,
     Stage,
-    clustered_start,
+    clustered_initialisation,
     decomposed,
     moments_solution,
     posterior_solution,
-    spectral_start,
+    spectral_initialisation,
 )
 from bigtensor.models.kernel_mixture.stages import (
     LEAST_CANDIDATES,
@@ -228,7 +228,7 @@ def _initialisation(
         "rows": moments.rows,
         "reason": moments_reason(settings, windowed=windows is not None),
     }
-    mixture = spectral_start(spectral, preparation)
+    mixture = spectral_initialisation(spectral, preparation)
     yield Estimate(partial(_concluded_from_moments, mixture, moments, preparation, diagnostics))
     return mixture, spectral.outcome is not Outcome.CONVERGED
 
@@ -295,7 +295,7 @@ def clustered_components(preparation: Preparation) -> KernelSolution:
     """Return the components that the clusters of the sample make, if there are enough."""
     assert preparation.pilot is not None
     _require_clusters(preparation)
-    return clustered_start(preparation.pilot, preparation)
+    return clustered_initialisation(preparation.pilot, preparation)
 
 
 def spectral_components(

@@ -269,11 +269,12 @@ def settings_of(
     Raises
     ------
     ViewError
-        When the views are too few for the start, or too different to share their components.
+        When the views are too few for the initialisation, or too different to share their
+        components.
     IdentifiabilityError
         When there are fewer rows than components.
     """
-    start = start_of(parameters)
+    start = initialisation_of(parameters)
     least_views = least_views or (3 if start == "spectral" else 2)
     _check_views(parameters, start, shape, least_views)
     k = n_components_of(parameters, int(shape.effective_rows))
@@ -363,7 +364,7 @@ def _notes(parameters: ParameterValues, shape: DataShape) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def start_of(parameters: ParameterValues) -> str:
+def initialisation_of(parameters: ParameterValues) -> str:
     """Return the initialisation: k-means suffices for many components."""
     if parameters.init != "auto":
         return str(parameters.init)
@@ -429,14 +430,14 @@ def _view_groups(
 
 
 def _check_views(parameters: ParameterValues, start: str, shape: DataShape, needed: int) -> None:
-    """Raise unless the views are enough for the start and fit together."""
+    """Raise unless the views are enough for the initialisation and fit together."""
     if len(shape.views) < needed:
-        other_start = "; use " + Setting("init", "kmeans") + ", or views of fewer features"
+        alternative = "; use " + Setting("init", "kmeans") + ", or views of fewer features"
         raise ViewError(
             Setting("init", start)
             + f" needs at least {needed} views that are independent given the component; got "
             f"{len(shape.views)} view(s) of {len(shape.features)} feature(s)"
-            + (other_start if needed == 3 else "")
+            + (alternative if needed == 3 else "")
         )
     lengths = {name: len(members) for name, members in shape.views}
     if parameters.views_share_components and len({*lengths.values()}) > 1:

@@ -47,8 +47,8 @@ LEAST_WEIGHT = 1e-3
 SETTLED = 5e-4
 """Change of the mean log-likelihood, in nats a row, below which the passes stop.
 
-On 18 simulated cytometry sets with doubtful starts (5e4 to 6e5 rows) this took 8.7 passes for a
-mean accuracy of 0.9949; 1e-4 took 10.7 for 0.9952, and 1e-3 took 7.3 for 0.9939.
+On 18 simulated cytometry sets with doubtful initialisations (5e4 to 6e5 rows) this took 8.7 passes
+for a mean accuracy of 0.9949; 1e-4 took 10.7 for 0.9952, and 1e-3 took 7.3 for 0.9939.
 """
 
 
@@ -63,7 +63,9 @@ def decomposed(moments: TripleMomentsResult, preparation: Preparation) -> Multiv
     return solve_multiview_mixture(sums, k, masses, method=method, random_state=seed)
 
 
-def spectral_start(spectral: MultiviewMixture, preparation: Preparation) -> MixtureDensities:
+def spectral_initialisation(
+    spectral: MultiviewMixture, preparation: Preparation
+) -> MixtureDensities:
     """Return the mixture of the spectral densities, each group of views as one density."""
     assert preparation.groups is not None
     parts = [
@@ -108,7 +110,7 @@ def moments_solution(
     Parameters
     ----------
     mixture : MixtureDensities
-        From `spectral_start`: its densities are positive.
+        From `spectral_initialisation`: its densities are positive.
     weight : float
         The sum of the sample weights behind the moments.
     preparation : Preparation
@@ -145,7 +147,7 @@ def moments_solution(
     )
 
 
-def clustered_start(sample: Sample, preparation: Preparation) -> KernelSolution:
+def clustered_initialisation(sample: Sample, preparation: Preparation) -> KernelSolution:
     """Return the components of the k-means clusters of the pilot sample."""
     k = preparation.n_components
     hard = np.zeros((len(sample.values), k))
@@ -242,7 +244,7 @@ def posterior_solution(
     Parameters
     ----------
     mixture : MixtureDensities
-        The start.
+        The initialisation.
     preparation : Preparation
         Decisions from the pilot sample.
     stage : Stage

@@ -16,14 +16,14 @@ POLISHING_PASSES = 2
 """Over all rows, from a mixture near the answer: further ones would let it drift."""
 
 POLISHING_PASSES_OF_MANY, MANY_ROWS = 4, 500_000
-"""From so many rows on, a spectral start is coarse beside what the rows can tell.
+"""From so many rows on, a spectral initialisation is coarse beside what the rows can tell.
 
 On 10 sets of a million rows with overlapping components the error was 1.23 times that of a kernel
 density that knows the labels after two passes, and 1.13 times after four.
 """
 
 MOST_PASSES = 20
-"""After a doubtful spectral start, or k-means: these have to travel, until they have settled."""
+"""After a doubtful spectral initialisation, or k-means: passes until components have settled."""
 
 POPULATION_PASSES = 2
 """For components that are merged afterwards: they only have to cover the data."""
@@ -39,7 +39,8 @@ rows, four passes over the same rows and two over all rows left an error of 1.04
 a kernel density that knows the labels. Moments of all rows and four passes over all rows left 1.071
 and took 1.9 times the processor time. With 200,000 rows the last singular values of four
 overlapping components were 43 to 54 times their noise. Where they are noise, as in simulated
-cytometry of ten million rows, the start is doubtful with all rows too, and the passes settle it.
+cytometry of ten million rows, the initialisation is doubtful with all rows too, and the passes
+settle it.
 """
 
 SETTLING_WINDOWS = 32
@@ -58,7 +59,7 @@ tenth of a microsecond.
 def moments_pass(
     groups: Groups, rows: tuple[tuple[int, int], ...] | None = None
 ) -> Pass[TripleMomentsResult]:
-    """Return the pass that a spectral start needs."""
+    """Return the pass that a spectral initialisation needs."""
     return Pass("moments", TripleMoments(groups), rows)
 
 
@@ -68,7 +69,7 @@ def rounds_stage(settings: Settings) -> Stage:
 
 
 def posterior_stages(settings: Settings, *, doubtful: bool) -> list[Stage]:
-    """Return the posterior passes after a start.
+    """Return the posterior passes after an initialisation.
 
     Parameters
     ----------
@@ -104,15 +105,15 @@ def longest_stages(settings: Settings) -> list[Stage]:
 
 
 def _polishing_passes(rows: int) -> int:
-    """Return how many passes over all rows follow a start near the answer."""
+    """Return how many passes over all rows follow an initialisation near the answer."""
     return POLISHING_PASSES if rows < MANY_ROWS else POLISHING_PASSES_OF_MANY
 
 
 def moments_windows(settings: Settings, rows: int) -> tuple[tuple[int, int], ...] | None:
-    """Return the rows that the moments of a start are summed over; None for all.
+    """Return the rows that the moments of an initialisation are summed over; None for all.
 
-    EM iterations over the same rows and over all rows follow, so that the start needs no more rows
-    than leave it near the maximum of the likelihood.
+    EM iterations over the same rows and over all rows follow, so that the initialisation needs no
+    more rows than leave it near the maximum of the likelihood.
     """
     if settings.moments_rows == "all":
         return None

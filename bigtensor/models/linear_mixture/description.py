@@ -57,8 +57,8 @@ def method_in_words(model: DescribedLinearMixture) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     diagnostics = model.diagnostics_
     steps = len(diagnostics["gauss_newton"]["movement"])
-    where, start = _WHERE[diagnostics["method"]], diagnostics["pilot"]["start"]
-    yield f"Components were found {where} by {start}." + (
+    where, initialisation = _WHERE[diagnostics["method"]], diagnostics["pilot"]["initialisation"]
+    yield f"Components were found {where} by {initialisation}." + (
         f" {steps} Gauss-Newton step{'s' * (steps > 1)} over all rows followed." if steps else ""
     )
     if diagnostics["mean_log_likelihood"]:

@@ -78,7 +78,8 @@ class LinearMixture(MixtureAnswers):
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, RandomState or Generator, optional
-        Seed of the sample and of the starts. None stands for 0: the same data give the same model.
+        Seed of the sample and of the initialisations. None stands for 0: the same data give the
+        same model.
 
     Attributes
     ----------

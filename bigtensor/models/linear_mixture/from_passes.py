@@ -28,7 +28,7 @@ from bigtensor.statistics.moments.covariances import CovariancesResult
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
 PUBLISHED_UPDATES = 30
-"""Power updates from every start, and again from every centre of a cluster."""
+"""Power updates from every initialisation, and again from every centre of a cluster."""
 
 _Result = TypeVar("_Result")
 
@@ -36,7 +36,7 @@ _Result = TypeVar("_Result")
 def from_passes(preparation: LinearPreparation) -> Script:
     """Ask for every contraction of the search, and of Gauss-Newton steps until they settle.
 
-    The search is the same as in a sample; its starts are from the sample.
+    The search is the same as in a sample; its initialisations are from the sample.
     """
     tensor, settings = preparation.tensor, preparation.settings
     search = DiscoverySettings(settings.n_components, UPDATES)
@@ -50,7 +50,11 @@ def from_passes(preparation: LinearPreparation) -> Script:
     left = yield from by_passes(requested_left_weight(starts, terms, search), tensor)
     sums = yield within_pass(tensor)
     total: CovariancesResult = sums.result
-    diagnostics = {"start": "power updates", "rounds": discovery.rounds, "left_weight": left}
+    diagnostics = {
+        "initialisation": "power updates",
+        "rounds": discovery.rounds,
+        "left_weight": left,
+    }
     return Located(
         Refined(terms, {"total": total}, total.weight, sums.left_out, no_steps()),
         diagnostics | {"components_seen": settled.n_terms},
@@ -78,7 +82,7 @@ def from_power_updates(preparation: LinearPreparation) -> Script:
         raise no_component()
     located = terms_of(np.vstack(columns).T, tensor, weights)
     diagnostics = {
-        "start": "power updates as published",
+        "initialisation": "power updates as published",
         "rounds": 1,
         "components_seen": weights.size,
     }

@@ -42,7 +42,8 @@ class Located:
     refined : Refined
         With the covariances of all rows, ``total``, in its ``first``.
     search : dict
-        ``start``, ``rounds``, ``components_seen`` and ``left_weight`` of a search in all rows.
+        ``initialisation``, ``rounds``, ``components_seen`` and ``left_weight`` of a search in all
+        rows.
     """
 
     refined: Refined

@@ -12,7 +12,7 @@ from bigtensor.models.linear_mixture.settings import LinearSettings, settings_of
 PRECISE = ("sample", "compressed", "explicit")
 """Methods with full precision and few passes, among which is the choice."""
 
-STARTS_PER_COMPONENT, MORE_STARTS = 4, 20
+INITIALISATIONS_PER_COMPONENT, MORE_INITIALISATIONS = 4, 20
 """Columns that methods without a search in the sample start from."""
 
 CLEARLY, WORTH = 0.5, 5e10
@@ -27,7 +27,7 @@ SEARCH_PASSES = 40
 """Passes of a search over all rows: two to three rounds, and Gauss-Newton steps."""
 
 PUBLISHED_PASSES = 62
-"""Contractions of all starts by power updates as they were published."""
+"""Contractions of all initialisations by power updates as they were published."""
 
 READ_OPERATIONS = 200
 """Operations that take as long as a value takes to read: measured at 30 in memory, and up to 1,000
@@ -40,7 +40,7 @@ MOST_ENTRIES = 2**20
 def settings_with_method(parameters: ParameterValues, shape: DataShape) -> LinearSettings:
     """Return the resolved parameters for the data, with a method in the place of ``"auto"``.
 
-    Labelled rows are a start, which only the first method takes.
+    Labelled rows are an initialisation, which only the first method takes.
     """
     settings = settings_of(parameters, shape)
     if not settings.chooses_method:
@@ -51,7 +51,7 @@ def settings_with_method(parameters: ParameterValues, shape: DataShape) -> Linea
 def taken_method(settings: LinearSettings) -> str:
     """Return a method of full precision: the sample, unless another costs clearly less.
 
-    The search in a sample has every row of it as a start, and tells most about the rows.
+    The search in a sample has every row of it as an initialisation, and tells most about the rows.
     """
     open_to_choice = [method for method in PRECISE if not obstacle(method, settings)]
     cheapest = min(open_to_choice, key=lambda method: cost(method, settings))
@@ -128,7 +128,7 @@ def full_reads(method: str, settings: LinearSettings) -> int:
 
 def n_starts(settings: LinearSettings) -> int:
     """Return the number of columns that methods without a search in the sample start from."""
-    return STARTS_PER_COMPONENT * settings.n_components + MORE_STARTS
+    return INITIALISATIONS_PER_COMPONENT * settings.n_components + MORE_INITIALISATIONS
 
 
 def tensor_entries(settings: LinearSettings) -> int:

@@ -1,4 +1,4 @@
-"""Components of a pilot sample: searched for, or started from labelled rows."""
+"""Components of a pilot sample: searched for, or of labelled rows."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bigtensor.models.linear_mixture.columns import components_of, terms_of
 from bigtensor.models.linear_mixture.method_choice import n_starts
 from bigtensor.models.linear_mixture.search import UPDATES, FoundTerms, search
 from bigtensor.models.linear_mixture.settings import LinearSettings
-from bigtensor.models.moment_tensors.pilot_tensor import sample_starts
+from bigtensor.models.moment_tensors.pilot_tensor import sample_initialisations
 from bigtensor.models.moment_tensors.sample_tensor import SampleTensor
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.gaussian.label_means import LabelMeans, LabelMeansResult
@@ -37,7 +37,7 @@ def searched_terms(
         k, seed = settings.n_components, settings.random_state
         return subspace_terms(tensor.rows(rows), tensor.constants, k, seed)
 
-    starts = sample_starts(tensor, rows, settings.random_state)
+    starts = sample_initialisations(tensor, rows, settings.random_state)
     contract = tensor.contract_in_memory(rows)
     terms: FoundTerms = yield from search(
         contract, starts, whitened, tensor, rows.total_weight(), settings
@@ -48,7 +48,7 @@ def searched_terms(
 
 def starting_columns(tensor: SampleTensor, rows: Block, settings: LinearSettings) -> Terms:
     """Return columns to start from without the sample: rows of it after one power update."""
-    starts = sample_starts(tensor, rows, settings.random_state)(n_starts(settings))
+    starts = sample_initialisations(tensor, rows, settings.random_state)(n_starts(settings))
     columns = power_updates(tensor.contract_in_memory(rows), starts, 1)
     return Terms.of_columns(np.ones(n_starts(settings)), columns, tensor.orders)
 
@@ -62,8 +62,12 @@ def labelled_terms(tensor: SampleTensor, rows: Block, settings: LinearSettings) 
     check_label_means(label_means, settings.shape.groups)
     contract = tensor.contract_in_memory(rows)
     terms = descended(contract, terms_of(label_means.means, tensor))
-    diagnostics: dict[str, Any] = {"start": "labels", "rounds": 0, "components_seen": terms.n_terms}
-    starts = sample_starts(tensor, rows, settings.random_state)
+    diagnostics: dict[str, Any] = {
+        "initialisation": "labels",
+        "rounds": 0,
+        "components_seen": terms.n_terms,
+    }
+    starts = sample_initialisations(tensor, rows, settings.random_state)
     left = left_weight(contract, starts, terms, DiscoverySettings(settings.n_components, UPDATES))
     tails = _tails(terms, tensor, rows, settings)
     return FoundTerms(terms, diagnostics | {"left_weight": left, "tails": tails})

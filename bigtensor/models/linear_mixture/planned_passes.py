@@ -36,7 +36,7 @@ from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.within_reach import Reach, ResultWithin
 
-_STARTS = 4
+_INITIALISATIONS = 4
 """Columns a component that the driver contracts at once while it finds the components."""
 
 
@@ -44,8 +44,8 @@ def planned_preparation(settings: LinearSettings) -> list[PlannedPass]:
     """Return upper bounds of the passes before the sums over all rows."""
     d = len(settings.shape.features)
     sample = 8 * settings.pilot_rows * d * 4
-    columns = 8 * _STARTS * settings.n_components * (d + 3) * 8
-    grams = 8 * 8 * (_STARTS * settings.n_components) ** 2
+    columns = 8 * _INITIALISATIONS * settings.n_components * (d + 3) * 8
+    grams = 8 * 8 * (_INITIALISATIONS * settings.n_components) ** 2
     planned = [PlannedPass(pilot_pass(settings), driver_nbytes=sample + columns + grams)]
     if settings.shape.groups:
         planned.append(PlannedPass(label_pass(settings, np.zeros(d))))
@@ -71,7 +71,7 @@ def planned_refinement(settings: LinearSettings) -> list[PlannedPass]:
 
 def _planned_method(settings: LinearSettings, tensor: SampleTensor) -> list[PlannedPass]:
     """Return upper bounds of the passes of a method before EM iterations."""
-    k, columns = settings.n_components, _STARTS * settings.n_components
+    k, columns = settings.n_components, _INITIALISATIONS * settings.n_components
     grams = 8 * 16 * (k if settings.method == "sample" else columns) ** 2
     if settings.method == "compressed":
         narrow = tuple(np.zeros((size, k + 1)) for size in tensor.sizes)
@@ -116,7 +116,7 @@ def _contraction(
 
 
 def planned_methods(settings: LinearSettings) -> list[PlannedMethod]:
-    """Return the cost of every method, unless labels are a start."""
+    """Return the cost of every method, unless labels are an initialisation."""
     if settings.shape.groups:
         return []
     least = min(len(members) for _, members in settings.shape.views)

@@ -74,7 +74,7 @@ def prepare(settings: LinearSettings) -> Script:
     k = settings.n_components
     scale = CONSTANT_OF_FEW if k <= FEW_COMPONENTS else CONSTANT
     ordinary = ordinary_rows(sample, settings.columns)
-    # starts, scales and shapes count rows, which weights repeat
+    # initialisations, scales and shapes count rows, which weights repeat
     rows = ordinary.sample.by_occurrence(settings.pilot_rows).block(settings.shape.slices)
     tensor = centred_tensor(
         rows, ordinary.reach, ORDERS, scale, settings.shape.dtype, standardised=True

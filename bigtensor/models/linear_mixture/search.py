@@ -11,7 +11,7 @@ import numpy as np
 
 from bigtensor.decomposition.sample_tensors.discovery import (
     DiscoverySettings,
-    Starts,
+    Initialisations,
     left_weight,
 )
 from bigtensor.decomposition.sample_tensors.gauss_newton import descended
@@ -39,9 +39,9 @@ class FoundTerms:
     terms : Terms
         Terms of the moment tensor.
     diagnostics : dict
-        ``start``, ``rounds`` of the search, ``components_seen``, which may be more than asked for,
-        and ``left_weight``: the largest weight that starts find once the terms are subtracted, over
-        the median of the terms.
+        ``initialisation``, ``rounds`` of the search, ``components_seen``, which may be more than
+        asked for, and ``left_weight``: the largest weight that is found once the terms are
+        subtracted, over the median of the terms.
     """
 
     terms: Terms
@@ -50,13 +50,13 @@ class FoundTerms:
 
 def search(
     contract: Contract,
-    starts: Starts,
+    starts: Initialisations,
     whitened: Callable[[], Terms],
     tensor: SampleTensor,
     weight: float,
     settings: LinearSettings,
 ) -> Generator[Step, None, FoundTerms]:
-    """Find terms from starts, by whitening too where it is possible, and keep the nearest.
+    """Find terms from initialisations, by whitening too where it is possible, and keep the nearest.
 
     Parameters
     ----------
@@ -88,8 +88,8 @@ def search(
         with suppress(IdentifiabilityError):
             candidates["whitening"] = descended(contract, whitened())
     names = list(candidates)
-    start = names[nearest(contract, list(candidates.values()))]
-    terms = candidates[start]
+    chosen = names[nearest(contract, list(candidates.values()))]
+    terms = candidates[chosen]
     if k > 1 and not is_valid(terms, tensor, weight).all():
         terms = valid_terms(contract, terms, tensor, weight)
         if terms.n_terms <= k // 2:
@@ -100,14 +100,18 @@ def search(
             terms = max(others, terms, key=lambda discovered: discovered.n_terms)
     if not terms.n_terms:
         raise no_component()
-    diagnostics = {"start": start, "rounds": discovered.rounds, "components_seen": terms.n_terms}
+    diagnostics = {
+        "initialisation": chosen,
+        "rounds": discovered.rounds,
+        "components_seen": terms.n_terms,
+    }
     terms = heaviest(terms, tensor, k)
     left = left_weight(contract, starts, terms, discovery)
     return FoundTerms(terms, {**diagnostics, "left_weight": left})
 
 
-def drawn_from(columns: Factors, random_state: int) -> Starts:
-    """Return starts that are drawn from columns."""
+def drawn_from(columns: Factors, random_state: int) -> Initialisations:
+    """Return initialisations that are drawn from columns."""
     random, n_columns = np.random.default_rng([random_state, 7]), columns[0].shape[1]
 
     def draw(n_starts: int) -> Factors:

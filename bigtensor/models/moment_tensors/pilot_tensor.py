@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.decomposition.sample_tensors.discovery import Starts
+from bigtensor.decomposition.sample_tensors.discovery import Initialisations
 from bigtensor.decomposition.sample_tensors.terms import Factors
 from bigtensor.errors import DataError
 from bigtensor.models.moment_tensors.sample_tensor import SampleTensor
@@ -61,7 +61,7 @@ def centred_tensor(
     """
     points, scales, centred = [], [], []
     for start, stop in reach.columns:
-        values = rows.values[: rows.rows, start:stop].astype(np.float64)
+        values = rows.dense_values[: rows.rows, start:stop].astype(np.float64)
         typical = _typical_distance(values, start, stop)
         point = values.mean(axis=0)
         # third powers of very small or very large values would vanish or overflow
@@ -140,8 +140,10 @@ def _typical_lengths(rows: list[FloatArray]) -> FloatArray:
     return np.asarray(np.minimum(lengths, spreads))
 
 
-def sample_starts(tensor: SampleTensor, block: Block, random_state: int) -> Starts:
-    """Return starts that are rows of the sample."""
+def sample_initialisations(
+    tensor: SampleTensor, block: Block, random_state: int
+) -> Initialisations:
+    """Return initialisations that are rows of the sample."""
     random = np.random.default_rng([random_state, 7])
 
     def draw(n_starts: int) -> Factors:

@@ -13,7 +13,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.sample_tensors.discovery import (
     Discovery,
     DiscoverySettings,
-    Starts,
+    Initialisations,
     discover,
 )
 from bigtensor.decomposition.sample_tensors.gauss_newton import (
@@ -138,7 +138,9 @@ class SampleTensor:
         columns = []
         parts = zip(self.columns, self.references, self.scales, self.constants, strict=True)
         for (start, stop), reference, scale, constant in parts:
-            rows = (block.values[: block.rows, start:stop].astype(np.float64) - reference) / scale
+            rows = (
+                block.dense_values[: block.rows, start:stop].astype(np.float64) - reference
+            ) / scale
             head = np.full((int(constant != 0), block.rows), constant)
             columns.append(np.concatenate([head, rows.T]))
         return tuple(columns)
@@ -154,7 +156,7 @@ class SampleTensor:
 
 
 def discover_terms(
-    contract: Contract, starts: Starts, none: Terms, settings: DiscoverySettings
+    contract: Contract, starts: Initialisations, none: Terms, settings: DiscoverySettings
 ) -> Generator[Step, None, Discovery]:
     """Find terms of a pilot sample, and polish them by Gauss-Newton steps."""
     search = discover(contract, starts, none, settings)

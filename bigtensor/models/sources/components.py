@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes, squared_lengths
-from bigtensor.descending_order import descending_order
 from bigtensor.models.contract.data_shape import NamedViews
+from bigtensor.models.sources.component_order import component_order_and_signs
 from bigtensor.statistics.sources.linear_sources import LinearSources
 
 
@@ -67,7 +66,7 @@ class IndependentComponents:
 
         A source correlates positively with the feature that it correlates with most.
         """
-        order, signs = order_and_signs(self.correlations, self.kurtosis)
+        order, signs = component_order_and_signs(self.correlations, self.kurtosis)
         return IndependentComponents(
             self.mixing[:, order] * signs,
             self.unmixing[:, order] * signs,
@@ -78,25 +77,6 @@ class IndependentComponents:
             self.views,
             self.dtype,
         )
-
-
-def order_and_signs(
-    correlations: FloatArray, kurtosis: FloatArray
-) -> tuple[NDArray[np.intp], FloatArray]:
-    """Return the order of sources by descending absolute kurtosis, and their signs in that order.
-
-    Parameters
-    ----------
-    correlations : (d, k) array
-        Of features and sources.
-    kurtosis : (k,) array
-        Excess kurtosis of the sources.
-    """
-    order = descending_order(np.abs(kurtosis))
-    sorted_columns = correlations[:, order]
-    largest = np.argmax(np.abs(sorted_columns), axis=0)
-    signs = np.where(sorted_columns[largest, np.arange(len(order))] < 0, -1.0, 1.0)
-    return order, signs
 
 
 def of_rotation(

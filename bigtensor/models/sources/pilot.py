@@ -53,7 +53,7 @@ class Pilot:
     def moments(self) -> CovariancesResult:
         """Mean and covariance of the rows."""
         # of these rows alone, so that an outlying row changes no bit of a sum
-        point = np.median(self.rows.values, axis=0).astype(np.float64)
+        point = np.median(self.rows.dense_values, axis=0).astype(np.float64)
         return sum_in_memory(Covariances(self.settings.columns, point), self.rows)
 
     @cached_property
@@ -64,12 +64,14 @@ class Pilot:
         Sums over features are therefore taken in an order that does not depend on positions.
         """
         columns = [slice(j, j + 1) for j in range(self.settings.n_features)]
-        return np.array(content_order(self.rows.values, columns, self.rows.weight), np.intp)
+        return np.array(content_order(self.rows.dense_values, columns, self.rows.weight), np.intp)
 
     @cached_property
     def _ordered(self) -> Pilot:
         """The sample with features in the order of their content."""
-        rows = replace(self.rows, values=np.ascontiguousarray(self.rows.values[:, self._order]))
+        rows = replace(
+            self.rows, values=np.ascontiguousarray(self.rows.dense_values[:, self._order])
+        )
         return replace(self, rows=rows)
 
     @cached_property

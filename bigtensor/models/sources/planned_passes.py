@@ -14,7 +14,7 @@ from bigtensor.models.sources.whitened_tensor import WhitenedTensor
 _COPIES = 5
 """Copies of the sample that the driver holds: as read, in float64, whitened, and halves."""
 
-_STARTS = 4
+_INITIALISATIONS = 4
 """Columns a source that the driver contracts at once."""
 
 
@@ -22,7 +22,7 @@ def planned_pilot(settings: SourceSettings) -> PlannedPass:
     """Return an upper bound of the pass that draws the sample, and of the search in it."""
     d, k = settings.n_features, settings.most_components
     sample = 8 * _COPIES * settings.pilot_rows * d
-    columns = 8 * _STARTS * k * (d + _STARTS * k) * 8
+    columns = 8 * _INITIALISATIONS * k * (d + _INITIALISATIONS * k) * 8
     return PlannedPass(pilot_pass(settings), driver_nbytes=sample + columns)
 
 

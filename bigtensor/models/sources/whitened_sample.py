@@ -9,7 +9,7 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.decomposition.sample_tensors.discovery import DiscoverySettings, Starts
+from bigtensor.decomposition.sample_tensors.discovery import DiscoverySettings, Initialisations
 from bigtensor.decomposition.sample_tensors.gauss_newton import descended
 from bigtensor.decomposition.sample_tensors.joint_least_squares import (
     joint_sweeps,
@@ -39,25 +39,25 @@ UPDATES = 20
 """Power updates from random columns."""
 
 COSINE = 0.6
-"""Absolute cosine above which the ends of two starts are one term."""
+"""Absolute cosine above which the ends of two initialisations are one term."""
 
 _CUMULANT_UPDATES = 10
 _FEW_UPDATES = 10
 _FIXED_POINT_UPDATES = 200
 _NEAR = 0.02
 _SETTLED = 1e-4
-"""Mean sine of a turn, before one of several starts is chosen and after."""
+"""Mean sine of a turn, before one of several initialisations is chosen and after."""
 
 _ROWS_A_START = 10_000
 _ROWS_A_SOURCE = 200
-"""Rows in which starts are compared, which need no more: at least, and for every source."""
+"""Rows in which initialisations are compared: at least, and for every source."""
 
 GAUSSIAN_DEVIATION = 0.3535
 """Standard deviation of y tanh(y) + tanh(y)^2 of a Gaussian y, once its variance is made one."""
 
-_STARTS = 3
+_INITIALISATIONS = 3
 _SAME = 0.01
-"""Difference of the non-Gaussianity of two starts, relative, that is none."""
+"""Difference of the non-Gaussianity of two initialisations, relative, that is none."""
 
 _SWEEPS = 3
 _LEAST_WEIGHT = 1e-12
@@ -112,14 +112,14 @@ class WhitenedSample:
         dtype : str
             Of the whitened rows.
         """
-        values = (block.values[: block.rows] - mean) @ axes.whitening
+        values = (block.dense_values[: block.rows] - mean) @ axes.whitening
         whole = {"sample": slice(0, values.shape[1])}
         return cls(replace(block, values=values.astype(dtype), slices=whole), axes, mean)
 
     @property
     def n_axes(self) -> int:
         """Number of axes q."""
-        return int(self.block.values.shape[1])
+        return int(self.block.dense_values.shape[1])
 
     def contrast(self, rotation: FloatArray) -> ContrastSumsResult:
         """Return the sums of the fixed-point iteration.
@@ -131,7 +131,7 @@ class WhitenedSample:
         """
         point = np.zeros(self.n_axes)
         return sum_in_memory(
-            ContrastSums(rotation, point, str(self.block.values.dtype)), self.block
+            ContrastSums(rotation, point, str(self.block.dense_values.dtype)), self.block
         )
 
     def cumulant(self) -> Contract:
@@ -144,7 +144,7 @@ class WhitenedSample:
             (moments.mean,),
             np.zeros(1),
             Reach.unbounded(((0, q),)),
-            str(self.block.values.dtype),
+            str(self.block.dense_values.dtype),
             (np.ones(q),),
         )
         return tensor.contract_in_memory(self.block, gaussian_part(moments.covariance))
@@ -167,7 +167,7 @@ class WhitenedSample:
         """Return the rows along the first axes alone, on which their variance is largest."""
         if n_axes == self.n_axes:
             return self
-        values = np.ascontiguousarray(self.block.values[:, :n_axes])
+        values = np.ascontiguousarray(self.block.dense_values[:, :n_axes])
         whole = {"sample": slice(0, n_axes)}
         return replace(self, block=replace(self.block, values=values, slices=whole))
 
@@ -177,8 +177,9 @@ def independent_rotation(
 ) -> FloatArray:
     """Return the orthonormal columns whose sources are farthest from Gaussian ones.
 
-    From several random starts, orthogonal updates of the fourth cumulant lead near the solution,
-    and the fixed-point iteration with tanh to it. It finds sources of lighter and of heavier tails.
+    From several random initialisations, orthogonal updates of the fourth cumulant lead near the
+    solution, and the fixed-point iteration with tanh to it. It finds sources of lighter and of
+    heavier tails.
 
     Parameters
     ----------
@@ -187,7 +188,7 @@ def independent_rotation(
     n_components : int
         At most the number of axes.
     random_state : int
-        Seed of the random starts.
+        Seed of the random initialisations.
     """
     random = np.random.default_rng([random_state, 11])
     enough = max(_ROWS_A_START, _ROWS_A_SOURCE * n_components)
@@ -210,8 +211,8 @@ def independent_rotation(
 
 
 def _agreed(ends: list[tuple[float, FloatArray]]) -> bool:
-    """Return True if the best start was found twice, or starts have been enough."""
-    if len(ends) == _STARTS:
+    """Return True if the best solution was found twice, or initialisations are used up."""
+    if len(ends) == _INITIALISATIONS:
         return True
     best = max((distance for distance, _ in ends), default=np.inf)
     return sum(distance >= (1 - _SAME) * best for distance, _ in ends) > 1
@@ -341,8 +342,8 @@ def standing_out(terms: Terms, weight: float) -> Terms:
     return terms.take(np.abs(terms.weights) > least)
 
 
-def random_starts(n_axes: int, random_state: int) -> Starts:
-    """Return starts that are random columns."""
+def random_initialisations(n_axes: int, random_state: int) -> Initialisations:
+    """Return initialisations that are random columns."""
     random = np.random.default_rng([random_state, 13])
     return lambda n_starts: (random.standard_normal((n_axes, n_starts)),)
 
@@ -378,10 +379,10 @@ def cumulant_terms(
     rotation : (q, k) array, optional
         Orthonormal columns near which there may be terms.
     random_state : int
-        Seed of the random starts.
+        Seed of the random initialisations.
     """
     contract = sample.cumulant()
-    starts = random_starts(sample.n_axes, random_state)
+    starts = random_initialisations(sample.n_axes, random_state)
     search = DiscoverySettings(n_components, UPDATES, COSINE)
     none = Terms.empty((sample.n_axes,), ORDERS)
     discovery = yield from discover_terms(contract, starts, none, search)

@@ -147,7 +147,7 @@ class EmbeddedLogDensities(RowFunction):
         """Write the log-densities of the rows of ``block``."""
         n, d = block.rows, len(self.density.order)
         values, log_slope = np.empty((n, d)), out[LOG_DENSITY]
-        self.density.coordinates.write(block.values[:n], values, log_slope, work)
+        self.density.coordinates.write(block.dense_values[:n], values, log_slope, work)
         missing = np.asarray(np.isnan(values).any(axis=1))
         complete = np.flatnonzero(~missing)
         log_slope[complete] += self.density.log_densities_of_coordinates(values[complete])

@@ -17,7 +17,10 @@ from bigtensor.decomposition.tensor_train.cores import (
     node_tables,
     updated,
 )
-from bigtensor.decomposition.tensor_train.start import background_weights, train_of_clusters
+from bigtensor.decomposition.tensor_train.initialisation import (
+    background_weights,
+    train_of_clusters,
+)
 from bigtensor.decomposition.tensor_train.structure import balanced, chain
 from bigtensor.decomposition.tensor_train.variable_order import chain_order, dependence
 from bigtensor.features.bumps import bumps_on, nodes_of
@@ -43,7 +46,7 @@ ROWS_OF_ORDER = 3000
 """Rows in which the dependence of variables is measured."""
 
 _ROWS_OF_CLUSTERS = 5000
-"""Rows whose clusters are the states of the start."""
+"""Rows whose clusters are the states of the initialisation."""
 
 _OUTSIDE = 0.5
 """Rows that all bumps of a variable together have beside those of the sample."""
@@ -183,14 +186,14 @@ class SampleProblem:
             train = updated(train, self.bumps, self.first, sums, self.background, PRIOR_WEIGHT)
 
     def fitted(self, rank: int, random_state: int, steps: int) -> tuple[NonnegativeTrain, float]:
-        """Return a train after some steps from a start, and its log-likelihood.
+        """Return a train after some steps from an initialisation, and its log-likelihood.
 
         Parameters
         ----------
         rank : int
             Number of values of the latent states.
         random_state : int
-            Of the start.
+            Of the initialisation.
         steps : int
             Number of steps of expectation maximisation.
         """

@@ -33,8 +33,8 @@ from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts, TrainCountsResult
 
-MORE_STARTS = 3
-"""Starts beside as many as trains, of which those with the smallest likelihood are left out."""
+MORE_INITIALISATIONS = 3
+"""Initialisations besides one for each train. Those of the smallest likelihood are left out."""
 
 LEAST_GAIN = 1e-3
 """Gain of rows held out by a pass, in nats, below which it is the last."""
@@ -96,7 +96,7 @@ def prepare(settings: TrainSettings) -> Script:
     # the last step is a pass over all rows
     steps = max(0, best.steps - 1)
     fitted = [problem.fitted(best.candidate.rank, seed, steps) for seed in _seeds(settings)]
-    # some starts end in local maxima
+    # some initialisations end in local maxima
     fitted.sort(key=lambda train_and_score: -train_and_score[1])
     trains = tuple(train for train, _ in fitted[: settings.n_trains])
     diagnostics = {
@@ -173,8 +173,8 @@ def _solved(
 
 
 def _seeds(settings: TrainSettings) -> list[int]:
-    """Return one seed a start."""
-    count = settings.n_trains + MORE_STARTS
+    """Return one seed for each initialisation."""
+    count = settings.n_trains + MORE_INITIALISATIONS
     spawned = np.random.SeedSequence(settings.random_state).generate_state(count)
     return [int(seed) for seed in spawned]
 

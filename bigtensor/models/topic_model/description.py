@@ -16,6 +16,7 @@ from bigtensor.models.words.description import Facts, Line, ModelDescription, re
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Notice, ReportParts
 from bigtensor.models.words.sampled_rows import SampledRows
+from bigtensor.models.words.summary_table import SummaryTable
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 
 WORDS = 8
@@ -60,11 +61,13 @@ class TopicDescription(ModelDescription[DescribedTopics]):
         k = facts.get("n_components")
         return "" if k is None else f"{k} topics"
 
-    def fit_lines(self, model: DescribedTopics) -> Iterator[Line]:
-        """Return names and words for the result of a fit."""
-        yield from self.outcome(model)
-        for topic, words in enumerate(model.top_words(WORDS)):
-            yield f"topic {topic}", f"{model.topic_weights_[topic]:.3f}  {' '.join(words)}"
+    def table(self, facts: Mapping[str, Any]) -> SummaryTable:
+        """Return the weight and the likely words of every topic."""
+        pairs = zip(facts["topic_weights"], facts["top_words"], strict=True)
+        rows = [
+            (str(topic), weight, " ".join(words)) for topic, (weight, words) in enumerate(pairs)
+        ]
+        return SummaryTable(("topic", "weight", "likely words"), rows)
 
     def row_outputs(
         self,

@@ -9,30 +9,35 @@ from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.words.described_model import DescribedModel
 from bigtensor.models.words.report_blocks import ReportParts
 from bigtensor.models.words.sampled_rows import SampledRows
+from bigtensor.models.words.summary_table import SummaryTable
 from bigtensor.models.words.wording import sentence_of
 
 Facts = dict[str, Any]
 Line = tuple[str, str]
 """A name and words."""
 
-SummaryTable = tuple[tuple[str, ...], list[list[str]]]
-"""Head and rows."""
-
 Model = TypeVar("Model", bound=DescribedModel, contravariant=True)
 """Fitted model with the attributes that a description uses."""
 
 
 class ModelDescription(Generic[Model]):
-    """Facts and words on any model, for `info`, `fit`, `predict` and `report`.
+    """Facts and words on any model, for `info`, `fit`, `predict`, `report` and notebooks.
 
     A model declares its own in `description`. The type in brackets lists the attributes that are
     used, such as ``ModelDescription[DescribedModel]``. Each method may be overridden by itself.
+    `facts` is all that is true of the model. `size`, `lines` and `table` put facts into words, so
+    that words and JSON cannot differ.
     """
 
     def facts(self, model: Model) -> Facts:
         """Return facts of a fitted or a prepared model, as JSON holds them.
 
-        `bigtensor info` shows them besides parameters, data, passes and views.
+        ``bigtensor info --json`` and ``bigtensor fit --json`` print them.
+
+        Parameters
+        ----------
+        model : fitted or prepared model
+            Model with its ``diagnostics_``.
         """
         fitted = model.__sklearn_is_fitted__()
         return {"outcome": dict(self.outcome(model)) if fitted else {}}
@@ -47,16 +52,6 @@ class ModelDescription(Generic[Model]):
         """
         return []
 
-    def summary_table(self, model: Model) -> SummaryTable:  # noqa: ARG002
-        """Return head and rows of the table in the notebook's summary; no rows for none.
-
-        Parameters
-        ----------
-        model : fitted model
-            Model with its attributes.
-        """
-        return (), []
-
     def size(self, facts: Mapping[str, Any]) -> str:  # noqa: ARG002
         """Return the size of a model in words, such as ``"4 components"``; empty for none.
 
@@ -67,27 +62,30 @@ class ModelDescription(Generic[Model]):
         """
         return ""
 
-    def lines(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Return the facts of a fitted model in words, line by line.
+    def lines(self, facts: Mapping[str, Any]) -> Iterator[Line]:
+        """Return names and words for the facts of a fitted model.
 
         Parameters
         ----------
         facts : mapping
             From `facts`.
         """
-        yield from outcome_lines(facts)
+        yield from facts["outcome"].items()
 
-    def fit_facts(self, model: Model) -> Facts:
-        """Return facts that ``bigtensor fit --json`` prints."""
-        return self.facts(model)
+    def table(self, facts: Mapping[str, Any]) -> SummaryTable:  # noqa: ARG002
+        """Return a table of the parts of a fitted model, such as its components.
 
-    def fit_size(self, model: Model) -> str:
-        """Return the size of a model as the end of a fit tells it."""
-        return self.size(self.facts(model))
+        Parameters
+        ----------
+        facts : mapping
+            From `facts`.
 
-    def fit_lines(self, model: Model) -> Iterator[Line]:
-        """Return names and words for the result of a fit."""
-        yield from self.outcome(model)
+        Returns
+        -------
+        SummaryTable
+            Without rows where there is nothing to list.
+        """
+        return SummaryTable()
 
     def row_outputs(
         self,
@@ -155,15 +153,3 @@ def refuse_levels(answers: str, level: str | None, *, probabilities: bool) -> No
             + (Setting("level") if level is not None else Setting("probabilities"))
             + " out"
         )
-
-
-def outcome_lines(facts: Mapping[str, Any]) -> Iterator[str]:
-    """Return how the fit ended, in the words of the model.
-
-    Parameters
-    ----------
-    facts : mapping
-        With ``outcome``, from `ModelDescription.facts`.
-    """
-    for name, words in facts["outcome"].items():
-        yield f"{name:<10} {words}"

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from bigtensor.errors import Message, NoPopulationsError
-from bigtensor.models.words.described_model import DescribedMixture, LabelsRows
+from bigtensor.models.words.described_model import DescribedMixture
 from bigtensor.models.words.description import (
     Facts,
     Line,
     ModelDescription,
-    SummaryTable,
-    outcome_lines,
 )
 from bigtensor.models.words.label_level import level_of
 from bigtensor.models.words.report_blocks import Notice
-
-MOST_WEIGHTS = 30
-"""Weights that are shown at the end of a fit."""
-
-MOST_TABLE_ROWS = 40
-"""Weights that the HTML summary lists one by one, the heaviest first."""
+from bigtensor.models.words.summary_table import SummaryTable
 
 MOST_MEMBERS = 12
 """Components of a population that are listed."""
@@ -63,47 +53,33 @@ class MixtureDescription(ModelDescription[Mixture]):
             }
         return facts
 
-    def summary_table(self, model: Mixture) -> SummaryTable:
-        """Return the weights of populations, or of components."""
-        level = level_of(model)
-        return weight_table(level.weights, level.of_component)
-
     def size(self, facts: Mapping[str, Any]) -> str:
         """Return the numbers of components and populations in words."""
         k, populations = facts["n_components"], facts["populations"]
         if isinstance(k, str):
             return "components to be counted"
-        merged = "" if populations is None else f" in {len(populations['weights'])} populations"
+        merged = "" if populations is None else f" ({len(populations['weights'])} populations)"
         return f"{k} components{merged}"
 
-    def lines(self, facts: Mapping[str, Any]) -> Iterator[str]:
-        """Return the weights, and how the fit ended, line by line."""
-        yield from weight_lines(facts)
-        yield from outcome_lines(facts)
+    def lines(self, facts: Mapping[str, Any]) -> Iterator[Line]:
+        """Return how the fit ended, and how components were merged."""
+        yield from super().lines(facts)
+        populations = facts["populations"]
+        if populations is not None:
+            merged = (
+                f"{len(populations['weights'])}, merged from {facts['n_components']} components"
+            )
+            yield "populations", f"{merged} by {populations['merged_by']}"
 
-    def fit_facts(self, model: Mixture) -> Facts:
-        """Return numbers and weights of components and populations, and how the fit ended."""
-        level = level_of(model)
-        merged = level.of_component is not None
-        return {
-            "components": len(level.component_weights),
-            "weights": level.component_weights,
-            "populations": level.count if merged else None,
-            "population_weights": level.weights if merged else None,
-            "outcome": dict(self.outcome(model)),
-        }
-
-    def fit_size(self, model: Mixture) -> str:
-        """Return the numbers of components and populations in words."""
-        level = level_of(model)
-        merged = level.of_component is not None
-        populations = f", merged into {level.count} populations," if merged else ""
-        return f"{len(level.component_weights)} components{populations}"
-
-    def fit_lines(self, model: Mixture) -> Iterator[Line]:
-        """Return the weights of populations, or of components, and how the fit ended."""
-        yield "weights", listed_weights(model)
-        yield from super().fit_lines(model)
+    def table(self, facts: Mapping[str, Any]) -> SummaryTable:
+        """Return the weights of populations with their components, or of components."""
+        populations = facts["populations"]
+        if populations is None:
+            rows = [(str(component), weight) for component, weight in enumerate(facts["weights"])]
+            return SummaryTable(("component", "weight"), rows)
+        pairs = zip(populations["weights"], populations["components"], strict=True)
+        lines = [(str(h), weight, _members(members)) for h, (weight, members) in enumerate(pairs)]
+        return SummaryTable(("population", "weight", "components"), lines)
 
     def row_outputs(
         self, model: Mixture, level: str | None = None, *, probabilities: bool = False
@@ -139,25 +115,20 @@ class JudgedMixtureDescription(MixtureDescription[Mixture]):
     """Facts and words on a mixture whose diagnostics hold a verdict and log-likelihoods."""
 
     def facts(self, model: Mixture) -> Facts:
-        """Return the facts of a mixture with its verdict and its log-likelihoods."""
+        """Return the facts of a mixture with its verdict, its notes and its log-likelihoods."""
         diagnostics = model.diagnostics_
+        fitted = model.__sklearn_is_fitted__()
         return {
             **super().facts(model),
             "verdict": diagnostics.get("verdict"),
+            "notes": list(self.notes(diagnostics)) if fitted else [],
             "mean_log_likelihood": list(diagnostics.get("mean_log_likelihood") or ()),
         }
 
-    def fit_facts(self, model: Mixture) -> Facts:
-        """Return the facts of a mixture with its verdict."""
-        return {**super().fit_facts(model), "verdict": model.diagnostics_["verdict"]}
-
-    def fit_lines(self, model: Mixture) -> Iterator[Line]:
-        """Return the weights, the verdict and the notes. A fault was told in a warning."""
-        yield "weights", listed_weights(model)
-        verdict = model.diagnostics_["verdict"]
-        if verdict["good"]:
-            yield "verdict", verdict_in_words(verdict)
-        for note in self.notes(model.diagnostics_):
+    def lines(self, facts: Mapping[str, Any]) -> Iterator[Line]:
+        """Return how the fit ended, and the notes."""
+        yield from super().lines(facts)
+        for note in facts["notes"]:
             yield "note", note
 
     def notes(self, diagnostics: Mapping[str, Any]) -> Iterator[str]:  # noqa: ARG002
@@ -192,67 +163,17 @@ def judged_outcome(diagnostics: Mapping[str, Any], initialisation: str) -> list[
         Name of the method that made the initialisation.
     """
     likelihoods = diagnostics["mean_log_likelihood"]
+    words = f"{likelihoods[-1]:.4f} nats a row" if likelihoods else "before an EM iteration"
+    if len(likelihoods) > 1:
+        words += f", {likelihoods[0]:.4f} before the first of {len(likelihoods)} EM iterations"
     return [
         ("initialisation", initialisation),
         ("verdict", verdict_in_words(diagnostics["verdict"])),
-        (
-            "log-likelihood",
-            f"{likelihoods[-1]:.4f} nats a row" if likelihoods else "before an EM iteration",
-        ),
+        ("log-likelihood", words),
     ]
 
 
-def weight_lines(facts: Mapping[str, Any]) -> Iterator[str]:
-    """List the weights: of populations with their components, or of components.
-
-    Parameters
-    ----------
-    facts : mapping
-        From `MixtureDescription.facts` of a fitted mixture.
-    """
-    populations = facts["populations"]
-    if populations is None:
-        yield "weights"
-        for component, weight in enumerate(facts["weights"]):
-            yield f"  {component:<20} {weight:.5f}"
-        return
-    yield f"merged by  {populations['merged_by']}"
-    yield "populations"
-    pairs = zip(populations["weights"], populations["components"], strict=True)
-    for population, (weight, members) in enumerate(pairs):
-        plural = "s" if len(members) > 1 else ""
-        listed = ", ".join(map(str, members[:MOST_MEMBERS]))
-        listed += f", ... {len(members)} in all" if len(members) > MOST_MEMBERS else ""
-        yield f"  {population:<20} {weight:.5f}, component{plural} {listed}"
-
-
-def listed_weights(model: LabelsRows) -> str:
-    """Return the largest weights of populations, or of components, as one line."""
-    weights = level_of(model).weights
-    listed = ", ".join(f"{weight:.4f}" for weight in weights[:MOST_WEIGHTS])
-    more = len(weights) - MOST_WEIGHTS
-    return f"{listed} and {more} more" if more > 0 else listed
-
-
-def weight_table(
-    weights: NDArray[np.float64], of_component: NDArray[np.intp] | None
-) -> SummaryTable:
-    """Return head and rows of a table of weights.
-
-    Parameters
-    ----------
-    weights : (components or populations,) float64 array
-        Mixing weights in the order of the rows.
-    of_component : (components,) integer array, optional
-        The population of every component, where the weights are of populations.
-    """
-    head: tuple[str, ...] = ("component", "weight")
-    rows = [[str(h), f"{weight:.4f}"] for h, weight in enumerate(weights)]
-    if of_component is not None:
-        head = ("population", "weight", "components")
-        sizes = np.bincount(of_component)
-        rows = [[*row, str(size)] for row, size in zip(rows, sizes, strict=True)]
-    if len(rows) > MOST_TABLE_ROWS:
-        rest = float(sum(weights[MOST_TABLE_ROWS:]))
-        rows = [*rows[:MOST_TABLE_ROWS], [f"{len(rows) - MOST_TABLE_ROWS} more", f"{rest:.4f}"]]
-    return head, rows
+def _members(members: Sequence[int]) -> str:
+    """List the components of a population; of many the first ones and their number."""
+    listed = ", ".join(map(str, members[:MOST_MEMBERS]))
+    return f"{listed}, ... {len(members)} in all" if len(members) > MOST_MEMBERS else listed

@@ -10,6 +10,9 @@ from bigtensor.models.words.described_model import DescribedModel
 from bigtensor.models.words.description import ModelDescription
 from bigtensor.models.words.wording import names_in_words, passes_in_words
 
+MOST_TABLE_ROWS = 40
+"""Components, populations, states or topics that are listed one by one."""
+
 _STYLE = (
     ".bigtensor-summary{font-family:sans-serif;font-size:13px;margin:6px 0}"
     ".bigtensor-summary table{border-collapse:collapse;margin:4px 0}"
@@ -43,18 +46,21 @@ def summary_html(model: SummarisedModel) -> str:
     """
     diagnostics = model.diagnostics_
     views = model.views_.as_mapping()
-    facts = [
+    description = model.description
+    facts = description.facts(model)
+    table = description.table(facts)
+    lines = [
         ("data", diagnostics["data"]),
         ("rows", f"{diagnostics['rows']:,} ({diagnostics['rows_left_out']:,} left out)"),
         ("features", f"{model.n_features_in_} ({len(model.views_.feature_names)} used)"),
         ("views", "; ".join(f"{name}: {names_in_words(own)}" for name, own in views.items())),
         ("passes", f"{len(diagnostics['passes'])}: {passes_in_words(diagnostics['passes'])}"),
-        *((name, text) for name, text in model.description.outcome(model)),
+        *description.lines(facts),
     ]
     return (
         f'<style>{_STYLE}</style><div class="bigtensor-summary">'
         f"<strong>Fitted {escape(type(model).__name__)}</strong>"
-        f"{_table((), facts)}{_table(*model.description.summary_table(model))}</div>"
+        f"{_table((), lines)}{_table(table.head, table.as_text(MOST_TABLE_ROWS))}</div>"
     )
 
 

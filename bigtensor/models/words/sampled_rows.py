@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bigtensor.data.rows.block import Block
+from bigtensor.data.rows.block import Block, Values
 from bigtensor.data.rows.samples import Samples
 from bigtensor.statistics.base import RowFunction, Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
@@ -171,7 +171,9 @@ def read_windows(
             np.ones(block.rows) if block.weight is None else block.weight[: block.rows].copy()
         )
         done += block.rows
-    joined = sp.vstack(values, "csr") if sp.issparse(values[0]) else np.concatenate(values)
+    dense = [part for part in values if isinstance(part, np.ndarray)]
+    sparse = [part for part in values if isinstance(part, sp.csr_array)]
+    joined: Values = sp.vstack(sparse, "csr") if sparse else np.concatenate(dense)
     weight = np.concatenate(weights) if samples.has_weight else None
     return Block(joined, samples.views.slices, 0, len(valid), weight), valid
 

@@ -65,7 +65,7 @@ class CodeCounts(SumStatistic[CodeCountsResult]):
         if weight is None:
             weight = work.take("counts.weight", (block.rows,), "float64")
             weight.fill(1)
-        write_cells(block.values[: block.rows], np.array(self._shape), cell)
+        write_cells(block.dense_values[: block.rows], np.array(self._shape), cell)
         add_to_cells(cell, weight, state["table"])
         state["rows"] += block.rows
 

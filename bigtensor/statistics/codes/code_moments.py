@@ -272,7 +272,7 @@ def _read(groups: Groups, block: Block, work: Workspace) -> tuple[list[IntArray]
     symbols = []
     for t, group in enumerate(groups):
         of_view = work.take(f"moments.symbol{t}", (block.rows,), "int64")
-        group.write_symbols(block.values[: block.rows], of_view)
+        group.write_symbols(block.dense_values[: block.rows], of_view)
         symbols.append(of_view)
     if block.weight is not None:
         return symbols, block.weight[: block.rows]

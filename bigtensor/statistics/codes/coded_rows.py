@@ -37,9 +37,9 @@ class CodedRows(Statistic[Result]):
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
-        cells, shown = self.cells, len(block.values)
+        cells, shown = self.cells, len(block.dense_values)
         codes = work.take("cells.codes", (shown, 1), "int32")
-        write_cells(block.values, cells.low, cells.scale, cells.centres, codes[:, 0])
+        write_cells(block.dense_values, cells.low, cells.scale, cells.centres, codes[:, 0])
         coded = replace(block, values=codes, slices={VIEW: slice(0, 1)})
         self.statistic.update(state, coded, work)
 

@@ -100,9 +100,9 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
         weight : (rows + halo,) float64 array
             Weights of the rows; ones if there are none.
         """
-        shown = len(block.values)
+        shown = len(block.dense_values)
         codes = work.take("triples.codes", (shown,), "int64")
-        np.copyto(codes, block.values[:, 0])
+        np.copyto(codes, block.dense_values[:, 0])
         codes[codes < 0] = self.categories
         weight = work.take("triples.weight", (shown,), "float64")
         np.copyto(weight, 1.0 if block.weight is None else block.weight)
@@ -152,7 +152,7 @@ def first_rows(block: Block) -> IndexArray:
     (starts,) integer array
         Ascending positions.
     """
-    last = min(block.rows, len(block.values) - 1)
+    last = min(block.rows, len(block.dense_values) - 1)
     starts = np.zeros(0, np.intp)
     if block.sequence is not None:
         changed = block.sequence[1 : last + 1] != block.sequence[:last]
@@ -175,7 +175,7 @@ def goes_on(block: Block, rows: IndexArray) -> NDArray[np.bool_]:
     rows : (m,) integer array
         Positions in the rows that are shown.
     """
-    following = np.minimum(rows + 1, len(block.values) - 1)
+    following = np.minimum(rows + 1, len(block.dense_values) - 1)
     same = following > rows
     if block.sequence is not None:
         same &= block.sequence[following] == block.sequence[rows]

@@ -148,7 +148,7 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
     def _windows(self, block: Block, work: Workspace) -> tuple[IntArray, FloatArray]:
         """Return the codes of the windows of a block, a row each, and their weights."""
         codes = work.take("triples.codes", (block.rows, WINDOW), "int64")
-        np.copyto(codes, block.values[: block.rows, :WINDOW])
+        np.copyto(codes, block.dense_values[: block.rows, :WINDOW])
         weight = work.take("triples.weight", (block.rows,), "float64")
         np.copyto(weight, 1.0 if block.weight is None else block.weight[: block.rows])
         return codes, weight

@@ -270,7 +270,7 @@ class Tile:
         if self.lookup is None:
             out[:] = self._log_weights
         else:
-            self.lookup.locate(self.block.values[: self.rows])
+            self.lookup.locate(self.block.dense_values[: self.rows])
             self.lookup.write_log_joint(self._log_weights, out)
         of_components = out[:, : self.mixture.n_components]
         for part in self.mixture.embedded:

@@ -266,7 +266,7 @@ class GaussianTile:
 
     def write_log_joint(self, out: NDArray[Any]) -> None:
         """Write ``log pi_h + y' m_h - |m_h|^2 / 2`` into ``(rows, components)``, C-contiguous."""
-        values, whitening = self.block.values[: self.rows], self.mixture.whitening
+        values, whitening = self.block.dense_values[: self.rows], self.mixture.whitening
         # differences are exact but for their last digit, because the reference is rounded
         if whitening.ndim == 1:
             _write_scaled(values, self._reference, whitening, self.whitened)

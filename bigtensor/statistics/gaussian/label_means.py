@@ -60,7 +60,7 @@ class LabelMeans(SumStatistic[LabelMeansResult]):
         if weight is None:
             weight = work.take("label_means.ones", (block.rows,), "float64")
             weight[:] = 1
-        rows = block.values[: block.rows]
+        rows = block.dense_values[: block.rows]
         _add_rows(rows, block.group, weight, self.point, state["sums"], state["weights"])
 
     def finalize(self, state: State) -> LabelMeansResult:

@@ -83,7 +83,7 @@ class Covariances(SumStatistic[CovariancesResult]):
             size = stop - start
             centred = rows_of[: rows * size].reshape(rows, size)
             np.subtract(
-                block.values[:rows, start:stop],
+                block.dense_values[:rows, start:stop],
                 self.point[start:stop],
                 out=centred,
                 casting="same_kind",

@@ -115,7 +115,7 @@ class ProjectedMoment(SumStatistic[ProjectedMomentResult]):
         )
         for (start, stop), reference, factor, offset, out in views:
             view = centred[: rows * (stop - start)].reshape(rows, stop - start)
-            subtract_reference(block.values[:rows, start:stop], reference, view)
+            subtract_reference(block.dense_values[:rows, start:stop], reference, view)
             np.matmul(factor.T.astype(self.dtype), view.T, out=out[:, :rows])
             out[:, :rows] += offset.astype(self.dtype)[:, None]
         if block.weight is not None:

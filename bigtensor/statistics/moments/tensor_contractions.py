@@ -138,7 +138,7 @@ class TensorContractions(SumStatistic[Contractions]):
         else:
             np.copyto(buffers["weight"], block.weight[:rows], casting="same_kind")
         if isinstance(block.values, sp.csr_array):
-            self._add_sparse(state, block, buffers)
+            self._add_sparse(state, block.values, rows, buffers)
         else:
             self._add_dense(state, block, buffers)
         state["weight"] += block.total_weight()
@@ -218,7 +218,7 @@ class TensorContractions(SumStatistic[Contractions]):
             size = len(self.references[v])
             view = buffers["centred"][start : start + rows * size].reshape(rows, size)
             start += rows * size
-            subtract_reference(block.values[:rows, first:last], self.references[v], view)
+            subtract_reference(block.dense_values[:rows, first:last], self.references[v], view)
             factor = buffers["factor"][:size]
             np.copyto(factor, self.factors[v], casting="same_kind")
             np.matmul(view, factor, out=buffers["projected"][v])
@@ -233,10 +233,11 @@ class TensorContractions(SumStatistic[Contractions]):
             np.copyto(exact, sums)
             np.add(state[f"moment_{v}"], exact, out=state[f"moment_{v}"])
 
-    def _add_sparse(self, state: State, block: Block, buffers: Mapping[str, NDArray[Any]]) -> None:
-        """Add a block of sparse rows: references are subtracted from projections and sums."""
-        values = block.values
-        rows = values.indptr[: block.rows + 1], values.indices, values.data
+    def _add_sparse(
+        self, state: State, values: sp.csr_array, count: int, buffers: Mapping[str, NDArray[Any]]
+    ) -> None:
+        """Add the first of sparse rows: references are subtracted from projections and sums."""
+        rows = values.indptr[: count + 1], values.indices, values.data
         for v, (first, _) in enumerate(self.columns):
             project_counts(*rows, first, self.factors[v], buffers["projected"][v])
             buffers["shifts"][v] = -(self.references[v] @ self.factors[v])

@@ -143,7 +143,7 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
         for window, tile in self.chain.emissions.tiles(block, work):
             shares = posterior[window]
             if tile.lookup is not None:
-                tile.lookup.locate(tile.block.values)
+                tile.lookup.locate(tile.block.dense_values)
                 tile.lookup.add(shares, state["histograms"])
             for view, feature_map in self.out_maps.items():
                 width = feature_map.n_basis, padded_width(tile.rows)

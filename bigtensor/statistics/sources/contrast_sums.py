@@ -99,7 +99,7 @@ class ContrastSums(SumStatistic[ContrastSumsResult]):
             weight[:] = 1
         else:
             weight[:] = block.weight[: block.rows]
-        values = block.values[: block.rows]
+        values = block.dense_values[: block.rows]
         np.subtract(values, self.point, out=centred, casting="same_kind")
         np.matmul(centred, unmixing, out=sources)
         np.tanh(sources, out=tanh)

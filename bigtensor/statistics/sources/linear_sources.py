@@ -45,7 +45,7 @@ class LinearSources(RowFunction):
         """Write the sources of the rows of ``block``."""
         arrays = self._buffers(block.rows).items()
         centred, sources = (work.take(name, shape, dtype) for name, (shape, dtype) in arrays)
-        np.subtract(block.values[: block.rows], self.mean, out=centred)
+        np.subtract(block.dense_values[: block.rows], self.mean, out=centred)
         np.matmul(centred, self.unmixing, out=sources)
         np.copyto(out[SOURCE], sources, casting="same_kind")
 

@@ -124,7 +124,7 @@ def _evaluated(features: GroupMap, block: Block, work: Workspace) -> NDArray[Any
     """Return the features of the rows of a block, ``(rows, q)``."""
     transposed = work.take(_BUFFER, (features.n_features, block.rows), features.dtype)
     if block.rows:
-        features.evaluate([block.values[: block.rows]], transposed.T, work)
+        features.evaluate([block.dense_values[: block.rows]], transposed.T, work)
     return transposed.T
 
 

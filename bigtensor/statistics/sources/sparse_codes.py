@@ -93,7 +93,7 @@ class SparseCoder:
         """
         arrays = self.work_arrays(block.rows).items()
         rows, left, codes = (work.take(name, shape, dtype) for name, (shape, dtype) in arrays)
-        values = block.values[: block.rows]
+        values = block.dense_values[: block.rows]
         np.subtract(values, self.origin, out=rows, casting="same_kind")
         np.divide(rows, self.scales, out=rows, casting="same_kind")
         np.matmul(rows, self.columns, out=left)

@@ -65,8 +65,8 @@ class ImputedRows(RowFunction):
 
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the rows of ``block`` without missing entries."""
-        values = np.array(block.values[: block.rows], np.float64)
-        if block.values.dtype.kind != "f":
+        values = np.array(block.dense_values[: block.rows], np.float64)
+        if block.dense_values.dtype.kind != "f":
             values[values < 0] = np.nan
         imputed = out[IMPUTED]
         np.copyto(imputed, values)
@@ -77,7 +77,7 @@ class ImputedRows(RowFunction):
             # draws of later entries are given those of earlier ones
             evidence = imputed if self.method == "sample" else values
             shown = replace(
-                block.keep(np.isin(np.arange(len(block.values)), rows)), values=evidence[rows]
+                block.keep(np.isin(np.arange(len(block.dense_values)), rows)), values=evidence[rows]
             )
             of_variable = ConditionalCurves(self.trains, j, mode)
             located = self.trains.rows.located(shown, work)

@@ -86,7 +86,7 @@ class RowLocator:
 
 def _dense(block: Block) -> NDArray[np.floating]:
     """Return the values of a block as numbers, NaN where a code is missing."""
-    values: NDArray[Any] = np.asarray(block.values[: block.rows])
+    values: NDArray[Any] = np.asarray(block.dense_values[: block.rows])
     if values.dtype.kind == "f":
         return values
     return np.where(values < 0, np.nan, values.astype(np.float64))

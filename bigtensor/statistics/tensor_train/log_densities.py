@@ -67,8 +67,8 @@ class TrainTables:
         """
         if not variables.all():
             values = work.take("densities.variables", (block.rows, len(variables)), "float64")
-            np.copyto(values, block.values[: block.rows])
-            if block.values.dtype.kind != "f":
+            np.copyto(values, block.dense_values[: block.rows])
+            if block.dense_values.dtype.kind != "f":
                 values[values < 0] = np.nan
             values[:, ~variables] = np.nan
             block = replace(block.without_halo(), values=values)

@@ -6,8 +6,8 @@ import xarray as xr
 from numpy.testing import assert_allclose
 
 from bigtensor.data.opening import open_samples
-from bigtensor.data.rows.sample_weights import with_meaning
-from bigtensor.data.rows.weight_totals import weight_totals
+from bigtensor.data.rows.sample_weight_totals import weight_totals
+from bigtensor.data.rows.sample_weights import with_weight_meaning
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import open_runtime
 from bigtensor.errors import DataError, WeightWarning
@@ -57,27 +57,27 @@ def test_totals__leave_out_weights_that_a_pass_refuses():
 def test_relative_weights__add_up_to_the_effective_rows(tmp_path):
     wanted = WEIGHT * WEIGHT.sum() / (WEIGHT**2).sum()
     for where, data in stores(tmp_path).items():
-        samples = with_meaning(open_samples(data), "relative")
+        samples = with_weight_meaning(open_samples(data), "relative")
         assert_allclose(read_weights(samples), wanted, rtol=1e-13, err_msg=where)
         assert_allclose(samples.effective_rows, wanted.sum(), rtol=1e-13)
 
 
 def test_relative_weights__have_the_same_bits_in_units_of_a_power_of_two():
     one, other = (
-        with_meaning(open_samples(ROWS, weight=unit * WEIGHT), "relative")
+        with_weight_meaning(open_samples(ROWS, weight=unit * WEIGHT), "relative")
         for unit in (1.0, 2.0**-60)
     )
     assert read_weights(one).tobytes() == read_weights(other).tobytes()
 
 
 def test_equal_relative_weights__are_ones():
-    samples = with_meaning(open_samples(ROWS, weight=np.full(40, 1 / 40)), "relative")
+    samples = with_weight_meaning(open_samples(ROWS, weight=np.full(40, 1 / 40)), "relative")
     assert_allclose(read_weights(samples), 1, rtol=1e-14)
 
 
 def test_relative_weights__rows_of_other_data_sets_weigh_one_before_they_are_scaled():
     weighted = xr.Dataset({"X": (("sample", "feature"), ROWS), "weight": ("sample", WEIGHT)})
-    samples = with_meaning(open_samples([weighted, weighted[["X"]]]), "relative")
+    samples = with_weight_meaning(open_samples([weighted, weighted[["X"]]]), "relative")
     both = np.concatenate([WEIGHT, np.ones(40)])
     assert_allclose(samples.effective_rows, both.sum() ** 2 / (both**2).sum(), rtol=1e-13)
     shown = np.concatenate(
@@ -87,22 +87,22 @@ def test_relative_weights__rows_of_other_data_sets_weigh_one_before_they_are_sca
 
 
 def test_counts__stay_as_they_are():
-    samples = with_meaning(open_samples(ROWS, weight=WEIGHT), "counts")
+    samples = with_weight_meaning(open_samples(ROWS, weight=WEIGHT), "counts")
     assert (read_weights(samples) == WEIGHT).all()
     assert_allclose(samples.effective_rows, WEIGHT.sum())
 
 
 def test_counts__that_are_few_are_warned_of():
     with pytest.warns(WeightWarning, match="weights='relative'"):
-        with_meaning(open_samples(ROWS, weight=WEIGHT / WEIGHT.sum()), "counts")
+        with_weight_meaning(open_samples(ROWS, weight=WEIGHT / WEIGHT.sum()), "counts")
 
 
 def test_counts__of_zero_and_one_are_a_mask_and_not_warned_of():
     mask = (np.arange(40) % 4 == 0).astype(float)
-    assert with_meaning(open_samples(ROWS, weight=mask), "counts").effective_rows == 10
+    assert with_weight_meaning(open_samples(ROWS, weight=mask), "counts").effective_rows == 10
 
 
 @pytest.mark.parametrize("meaning", ["counts", "relative"])
 def test_weights_of_zero__are_refused_where_there_are_no_others(meaning):
     with pytest.raises(DataError, match="sample weight is zero"):
-        with_meaning(open_samples(ROWS, weight=np.zeros(40)), meaning)
+        with_weight_meaning(open_samples(ROWS, weight=np.zeros(40)), meaning)

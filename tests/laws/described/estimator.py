@@ -29,9 +29,9 @@ class SpreadDescription(Description):
     def size(self, facts: Mapping[str, Any]) -> str:
         return f"{len(facts['mean'])} means" if facts["mean"] else ""
 
-    def lines(self, facts: Mapping[str, Any]) -> Iterator[str]:
+    def lines(self, facts: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield from super().lines(facts)
-        yield f"means      {', '.join(f'{value:.1f}' for value in facts['mean'])}"
+        yield "means", ", ".join(f"{value:.1f}" for value in facts["mean"])
 
     def report(self, model: Any, rows: SampledRows | None) -> ReportParts:
         names = model.views_.feature_names

@@ -108,9 +108,9 @@ def test_many_views_of_few_rows__are_as_likely_as_from_the_truth(rows, k, seed) 
     # rows that are joint codes of their own are nothing to decompose
     spectral = DiscreteMixture(k, ridge=None, n_starts=1).fit(data)
     assert spectral.score(data) > started - 1e-4
-    assert {"exterior_point", "random_starts"} <= set(spectral.diagnostics_)
+    assert {"exterior_point", "random_initialisations"} <= set(spectral.diagnostics_)
     bare = DiscreteMixture(k, ridge=None, max_iter=0).fit(data)
-    assert "random_starts" not in bare.diagnostics_
+    assert "random_initialisations" not in bare.diagnostics_
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_random_starts__serve_where_no_group_has_enough_symbols() -> None:
     assert "exterior_point" in model.diagnostics_
     data, weight = truth(3, (2, 2, 2, 2), seed=7).rows()
     model = DiscreteMixture(3).fit(data, sample_weight=weight)
-    assert len(model.diagnostics_["random_starts"]) == 10
+    assert len(model.diagnostics_["random_initialisations"]) == 10
     assert np.abs(fitted_table(model) - truth(3, (2, 2, 2, 2), seed=7).joint).sum() < 0.01
 
 

@@ -235,7 +235,7 @@ def test_tied__does_not_take_rare_pixels_for_components(seed):
     images, digit = load_digits(return_X_y=True)
     model = GaussianMixture(10, covariance_type="tied", random_state=seed).fit(images)
     peer = Peer(10, covariance_type="tied", random_state=seed).fit(images)
-    assert model.diagnostics_["pilot"]["start"] == "clusters"
+    assert model.diagnostics_["pilot"]["initialisation"] == "clusters"
     assert adjusted_rand_score(digit, model.predict(images)) > 0.57
     assert (model.weights_ * len(images)).min() > 20
     assert len(model.weights_) == 10
@@ -316,7 +316,10 @@ def test_tied__does_not_depend_on_units_and_offsets(skewed):
         rows = np.exp(2 * rows)
     plain = GaussianMixture(6, covariance_type="tied", random_state=0).fit(rows)
     moved = GaussianMixture(6, covariance_type="tied", random_state=0).fit(rows * UNITS - 3 * UNITS)
-    assert moved.diagnostics_["pilot"]["start"] == plain.diagnostics_["pilot"]["start"]
+    assert (
+        moved.diagnostics_["pilot"]["initialisation"]
+        == plain.diagnostics_["pilot"]["initialisation"]
+    )
     same = plain.predict(rows) == moved.predict(rows * UNITS - 3 * UNITS)
     assert same.mean() > 0.999
     np.testing.assert_allclose(moved.means_ / UNITS + 3, plain.means_, rtol=1e-4, atol=1e-4)

@@ -39,7 +39,7 @@ MEANS = np.array([[0.0, 0, 0, 0, 0], [3.0, 6, 3, 4, -4], [6.0, 3, 6, -4, 4]])
 CODES = np.array([[0.8, 0.15, 0.05], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
 
 
-def start_of(model: KernelMixture, data) -> MixtureDensities:
+def initialisation_of(model: KernelMixture, data) -> MixtureDensities:
     """Return the mixture that the first posterior pass is given."""
     return statistic_of(model, open_samples(data, model.views), "posterior 1").mixture
 
@@ -88,7 +88,7 @@ def test_views_left_out__are_regressed_as_well_as_those_in_groups(rows, separati
         model = KernelMixture(
             3, view_groups=groups, spectral=SpectralOptions(bins=512), random_state=0
         )
-        mixture = start_of(model, data)
+        mixture = initialisation_of(model, data)
         densities = densities_of(mixture, truth)
         starts[name] = (
             error_of(truth, densities, slice(3, 6)),
@@ -138,7 +138,7 @@ def mixed_model(**parameters) -> KernelMixture:
 @pytest.mark.parametrize("seed", range(3))
 def test_views_left_out__may_be_of_every_kind(seed):
     rows, label = mixed_rows(seed)
-    mixture = start_of(mixed_model(), rows)
+    mixture = initialisation_of(mixed_model(), rows)
     pair, code = (
         next(part for part in mixture.embedded if part.view == name) for name in ("pair", "code")
     )
@@ -194,7 +194,7 @@ def best_accuracy(rows: np.ndarray, label: np.ndarray) -> float:
 @pytest.mark.parametrize("seed", range(5))
 def test_groups__are_chosen_where_neighbours_confuse_the_same_components(seed, small):
     rows, label = confusing_rows(seed)
-    chosen = start_of(KernelMixture(3, **small), rows)
+    chosen = initialisation_of(KernelMixture(3, **small), rows)
     best = best_accuracy(rows, label)
     assert accuracy(label, labels_of(chosen, rows)) > best - 0.01
 
@@ -203,7 +203,7 @@ def test_groups__of_neighbours_that_confuse_the_same_components_lose_accuracy(sm
     lost = []
     for seed in range(4):
         rows, label = confusing_rows(seed)
-        given = start_of(KernelMixture(3, view_groups=NEIGHBOURS, **small), rows)
+        given = initialisation_of(KernelMixture(3, view_groups=NEIGHBOURS, **small), rows)
         lost.append(best_accuracy(rows, label) - accuracy(label, labels_of(given, rows)))
     assert np.mean(lost) > 0.1
 

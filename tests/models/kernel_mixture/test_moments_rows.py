@@ -85,9 +85,9 @@ def test_moments__of_windows_that_leave_a_doubtful_start_get_rivals(many):
     ).fit(cells)
     found = model.diagnostics_
     assert found["spectral"]["outcome"] != "converged"
-    assert [start["rows"] for start in found["starts"]] == [WINDOW_ROWS, ROWS, WINDOW_ROWS]
-    assert [start["bandwidth"] for start in found["starts"]] == [1, 1, 2]
-    best = max(start["log_likelihood"] for start in found["starts"])
+    assert [tried["rows"] for tried in found["initialisations"]] == [WINDOW_ROWS, ROWS, WINDOW_ROWS]
+    assert [tried["bandwidth"] for tried in found["initialisations"]] == [1, 1, 2]
+    best = max(tried["log_likelihood"] for tried in found["initialisations"])
     assert found["settling_log_likelihood"][-1] == best
     # the passes of every start are in the plan
     shape = DataShape(ROWS, model.views_.features, "float32", False, ROWS)

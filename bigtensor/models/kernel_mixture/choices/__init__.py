@@ -1,1 +1,1 @@
-"""Choices of a fit from the data: bandwidths, features, components, populations, starts."""
+"""Choices of a fit from the data: bandwidths, components, populations, initialisations."""

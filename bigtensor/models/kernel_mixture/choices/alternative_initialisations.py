@@ -19,7 +19,7 @@ from bigtensor.models.kernel_mixture.solve import (
     Stage,
     decomposed,
     posterior_solution,
-    spectral_start,
+    spectral_initialisation,
 )
 from bigtensor.models.kernel_mixture.stages import (
     moments_pass,
@@ -29,14 +29,14 @@ from bigtensor.models.kernel_mixture.stages import (
 from bigtensor.statistics.base import Pass
 
 Alternative = tuple[float, int]
-"""Bandwidth of a start relative to the first, and the multiple of the windows it reads."""
+"""Bandwidth relative to the first initialisation, and the multiple of the windows it reads."""
 
 ALTERNATIVES_ON_WINDOWS: tuple[Alternative, ...] = ((1.0, 4), (2.0, 1))
-"""Where the last singular values of the moments are noise, the start is a draw.
+"""Where the last singular values of the moments are noise, the initialisation is a draw.
 
-On simulated cytometry of 1e8 rows the first start ended at a log-likelihood of -7.760 and an
-accuracy of 0.991, the others at -7.740 and 0.999. With 12 populations four times as many rows led
-from 0.973 to 0.982.
+On simulated cytometry of 1e8 rows the first initialisation ended at a log-likelihood of -7.760 and
+an accuracy of 0.991, the others at -7.740 and 0.999. With 12 populations four times as many rows
+led from 0.973 to 0.982.
 """
 
 ALTERNATIVES_ON_ALL_ROWS: tuple[Alternative, ...] = ((2.0, 1), (0.5, 1))
@@ -47,16 +47,16 @@ Of 6 sets of 100,000 simulated cells one was mended by each of the two bandwidth
 """
 
 FEWEST_ROWS_WITH_ALTERNATIVES = 10_000
-"""Rows from which on other starts are tried: of fewer, the likelihood tells little."""
+"""Rows from which on other initialisations are tried: of fewer, the likelihood tells little."""
 
 
 def alternatives_to(settings: Settings, rows: int) -> tuple[Alternative, ...]:
-    """Return the starts that are tried beside a doubtful one.
+    """Return the initialisations that are tried beside a doubtful one.
 
     Parameters
     ----------
     settings : Settings
-        Settings that say whether the start is spectral.
+        Settings that say whether the initialisation is spectral.
     rows : int
         Of the data.
     """
@@ -77,44 +77,45 @@ def best_initialisation(
     diagnostics: dict[str, Any],
     conclude: Callable[[Refinement], Solved],
 ) -> Generator[Pass[Any] | Estimate | Step, Any, Refinement]:
-    """Settle starts of other bandwidths too, and return the passes of the best likelihood.
+    """Settle initialisations of other bandwidths too, and return the passes of the best likelihood.
 
     Parameters
     ----------
     first : Refinement
-        Passes that settled the first start.
+        Passes that settled the first initialisation.
     preparation : Preparation
-        Preparation of the first start.
+        Preparation of the first initialisation.
     stage : Stage
         Over whose rows the mixtures settle.
     diagnostics : dict
-        Receives ``starts``: bandwidth factor, rows of the moments and last log-likelihood of all.
+        Receives ``initialisations``: bandwidth factor, rows of the moments and last log-likelihood
+        of all.
     conclude : callable
         As for `posterior_solution`.
     """
     best, settings = first, preparation.settings
     factor = diagnostics.get("bandwidth_choice", {}).get("chosen", settings.bandwidth_factor)
     rows = diagnostics["moments"]["rows"]
-    starts = [{"bandwidth": factor, "rows": rows, "log_likelihood": first.likelihoods[-1]}]
+    tried = [{"bandwidth": factor, "rows": rows, "log_likelihood": first.likelihoods[-1]}]
     on_all = moments_windows(settings, settings.shape.rows) is None
     for factor_of_first, multiple in alternatives_to(settings, settings.shape.rows):
         prepared = _with_bandwidth(preparation, factor_of_first * factor)
         assert prepared.groups is not None
-        suffix = f", start {len(starts) + 1}"
+        prefix = f"initialisation {len(tried) + 1}: "
         windows = None if on_all else settling_windows(settings.shape.rows, multiple)
-        moments = yield replace(moments_pass(prepared.groups, windows), name="moments" + suffix)
-        yield Step("decomposing the moments" + suffix)
+        moments = yield replace(moments_pass(prepared.groups, windows), name=prefix + "moments")
+        yield Step(prefix + "decomposing the moments")
         try:
             spectral = decomposed(moments, prepared)
         except IdentifiabilityError:
             continue
         passes = yield from posterior_solution(
-            spectral_start(spectral, prepared),
+            spectral_initialisation(spectral, prepared),
             prepared,
-            replace(stage, name=stage.name + suffix, co_posterior=False),
+            replace(stage, name=prefix + stage.name, co_posterior=False),
             conclude,
         )
-        starts.append(
+        tried.append(
             {
                 "bandwidth": factor_of_first * factor,
                 "rows": moments.rows,
@@ -123,7 +124,7 @@ def best_initialisation(
         )
         if passes.likelihoods[-1] > best.likelihoods[-1]:
             best = passes
-    diagnostics["starts"] = starts
+    diagnostics["initialisations"] = tried
     return best
 
 

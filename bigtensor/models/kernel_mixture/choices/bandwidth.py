@@ -14,7 +14,7 @@ from bigtensor.models.contract.script import Step
 from bigtensor.models.kernel_mixture.groups import Groups, SampleFeatures, projected_views
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings
-from bigtensor.models.kernel_mixture.solve import decomposed, spectral_start
+from bigtensor.models.kernel_mixture.solve import decomposed, spectral_initialisation
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.densities.log_likelihood import LogLikelihood
@@ -199,7 +199,7 @@ def _mixture(moments: TripleMomentsResult, preparation: Preparation) -> MixtureD
         spectral = decomposed(moments, preparation)
     except IdentifiabilityError:
         return None
-    return spectral_start(spectral, preparation)
+    return spectral_initialisation(spectral, preparation)
 
 
 def _gap(values: FloatArray, k: int) -> float:

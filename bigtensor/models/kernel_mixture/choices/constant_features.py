@@ -101,12 +101,12 @@ def _check_views(
     if not views:
         raise ViewError(f"{said}, so that no feature is left to fit; give features that vary")
     if len(views) < needed:
-        other_start = "; use " + Setting("init", "kmeans") + ", or views of fewer features"
+        alternative = "; use " + Setting("init", "kmeans") + ", or views of fewer features"
         raise ViewError(
             f"{said}. Without constant features {len(views)} view(s) are left, and "
             + Setting("init", "spectral" if settings.spectral else "kmeans")
             + f" needs at least {needed}"
-            + (other_start if len(views) > 1 else "")
+            + (alternative if len(views) > 1 else "")
         )
     lengths = {name: len(members) for name, members in views}
     if settings.shared and len({*lengths.values()}) > 1:

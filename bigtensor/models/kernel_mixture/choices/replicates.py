@@ -15,7 +15,7 @@ from bigtensor.models.contract.driver_threads import map_on_threads
 from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import labels_of
-from bigtensor.models.kernel_mixture.solve import clustered_start, refined
+from bigtensor.models.kernel_mixture.solve import clustered_initialisation, refined
 from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
@@ -159,7 +159,7 @@ def _replicate(
         assignment=clusters.labels,
         clustering_weight=weight,
     )
-    solution = clustered_start(half, own)
+    solution = clustered_initialisation(half, own)
     block = half.block(preparation.slices)
     for iteration in range(ITERATIONS):
         last = iteration == ITERATIONS - 1

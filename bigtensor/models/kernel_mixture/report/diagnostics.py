@@ -202,7 +202,7 @@ def conditioning_table(spectral: dict[str, Any], groups: Sequence[Sequence[str]]
         ("figure", "value"),
         tuple(rows),
         "The larger a condition number, and the closer a spectral gap to one, the less certain is "
-        "the spectral start.",
+        "the spectral initialisation.",
     )
 
 

@@ -16,9 +16,9 @@ from bigtensor.models.words.wording import counted, independence_sentence, words
 NOTABLE_TEMPERATURE = 1.005
 """Temperature of probabilities from which on a report tells of it."""
 
-_STARTS = {
+_INITIALISATIONS = {
     "spectral": "The components were found from moments of kernel features",
-    "kmeans": "The components started from k-means clusters of the sample",
+    "kmeans": "The initialisation was k-means clusters of the sample",
 }
 _METHODS = {"jacobi": "joint diagonalisation", "power": "the robust tensor power method"}
 _LANDMARKS = {
@@ -50,7 +50,7 @@ def method_sentences(model: DescribedKernelMixture) -> tuple[str, ...]:
     return (
         independence_sentence(model.views_.features),
         *_kernel_sentences(model),
-        *_start_sentences(model),
+        *_initialisation_sentences(model),
         *_population_sentences(model),
     )
 
@@ -130,12 +130,12 @@ def likelihood_sentence(diagnostics: Mapping[str, Any]) -> str:
     )
 
 
-def _start_sentences(model: DescribedKernelMixture) -> list[str]:
+def _initialisation_sentences(model: DescribedKernelMixture) -> list[str]:
     """Say how the components were found."""
     diagnostics = model.diagnostics_
-    start = "spectral" if "spectral" in diagnostics else "kmeans"
-    sentence = _STARTS[start]
-    if start == "spectral":
+    initialisation = "spectral" if "spectral" in diagnostics else "kmeans"
+    sentence = _INITIALISATIONS[initialisation]
+    if initialisation == "spectral":
         spectral = diagnostics["spectral"]
         residual = spectral["candidates"][spectral["chosen"]]["residual"]
         groups = " | ".join(", ".join(names) for names in diagnostics["groups"])

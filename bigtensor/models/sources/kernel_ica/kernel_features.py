@@ -63,7 +63,7 @@ class Standard:
         DataError
             When all features are constant.
         """
-        values, weight = pilot.rows.values[: pilot.rows.rows], _weight(pilot.rows)
+        values, weight = pilot.rows.dense_values[: pilot.rows.rows], _weight(pilot.rows)
         point = np.asarray(pilot.counted.points[0])
         centred = values - point
         shift = np.average(centred, axis=0, weights=weight)
@@ -156,7 +156,7 @@ def _full_map(
     with np.errstate(over="ignore"):
         lengths = np.minimum(bandwidth * spread, _NO_PART)
     kernel = default_kernel(settings.kernel, lengths).relative_to(np.empty((0, 1)))
-    values = pilot.rows.values[: pilot.rows.rows].astype(np.float64)
+    values = pilot.rows.dense_values[: pilot.rows.rows].astype(np.float64)
     # landmarks are chosen without weights, so rows are repeated by their weights
     values = values[occurrences(_weight(pilot.rows), settings.pilot_rows)]
     landmarks = choose_landmarks(
@@ -190,10 +190,10 @@ def sample_correlations(pilot: Pilot, features: KernelFeatures, mapped: Block) -
     """
     rows = pilot.rows
     standard, weight = features.standard, _weight(rows)
-    standardised = (rows.values[: rows.rows] - standard.mean) / standard.scales
+    standardised = (rows.dense_values[: rows.rows] - standard.mean) / standard.scales
     standardised *= (weight / weight.sum())[:, None] * standard.varying
-    mean = np.average(mapped.values, axis=0, weights=weight)
-    return np.asarray(standardised.T @ (mapped.values - mean))
+    mean = np.average(mapped.dense_values, axis=0, weights=weight)
+    return np.asarray(standardised.T @ (mapped.dense_values - mean))
 
 
 def _weight(rows: Block) -> FloatArray:

@@ -18,15 +18,15 @@ from bigtensor.models.sources.whitened_sample import (
     tanh_update,
 )
 
-STARTS = 30
-"""Random starts: kernel features are no exact mixtures, and have several local solutions.
+INITIALISATIONS = 30
+"""Random initialisations: kernel features are no exact mixtures, and have several local solutions.
 
 On six real sets, 5 and 8 sources of three seeds agreed by a correlation of at least .999 in 6 of 12
-cases with 10 starts, and in 11 with 30.
+cases with 10 initialisations, and in 11 with 30.
 """
 
 SEARCH_VALUES = 100_000
-"""Values, rows times sources, in which starts are compared; all rows for up to five sources."""
+"""Values, rows times sources, to compare initialisations in; all rows for up to five sources."""
 
 LEAST_SEARCH_ROWS = 5_000
 
@@ -38,8 +38,8 @@ _SETTLING = 0.5
 DAMPED = 0.5
 """Part of an update that is made where whole updates oscillate.
 
-With whole updates, 4 of 4 starts oscillated on 20,000 rows of a Gaussian kernel; with half of them,
-all settled in 60 to 140 updates.
+With whole updates, 4 of 4 initialisations oscillated on 20,000 rows of a Gaussian kernel; with half
+of them, all settled in 60 to 140 updates.
 """
 
 _STILL = 1e-4
@@ -64,23 +64,27 @@ class DampedRotation:
 def kernel_rotation(sample: WhitenedSample, random_state: int) -> DampedRotation:
     """Return as many orthonormal columns as axes, whose sources are farthest from Gaussian.
 
-    Starts are compared in some of the rows, and the best one is settled in all. They do not depend
-    on the signs of the axes, which are arbitrary.
+    Initialisations are compared in some of the rows, and the best one is settled in all. They do
+    not depend on the signs of the axes, which are arbitrary.
 
     Parameters
     ----------
     sample : WhitenedSample
         Whitened kernel features of the sample.
     random_state : int
-        Seed of the random starts.
+        Seed of the random initialisations.
     """
     k, rows = sample.n_axes, sample.block.rows
-    cubes = np.average(sample.block.values**3, axis=0, weights=sample.block.weight)
+    cubes = np.average(sample.block.dense_values**3, axis=0, weights=sample.block.weight)
     signs = np.where(cubes < 0, -1.0, 1.0)
-    oriented = replace(sample, block=replace(sample.block, values=sample.block.values * signs))
+    oriented = replace(
+        sample, block=replace(sample.block, values=sample.block.dense_values * signs)
+    )
     few = oriented.part(0, max(1, rows // max(SEARCH_VALUES // k, LEAST_SEARCH_ROWS)))
     random = np.random.default_rng([random_state, 17])
-    starts = (symmetric_orthogonalisation(random.standard_normal((k, k))) for _ in range(STARTS))
+    starts = (
+        symmetric_orthogonalisation(random.standard_normal((k, k))) for _ in range(INITIALISATIONS)
+    )
     settled_starts = [_settled(few, DampedRotation(start, 1.0)) for start in starts]
     best = settled_starts[int(np.argmax([_distance(few, one.columns) for one in settled_starts]))]
     settled = _settled(oriented, best)

@@ -10,7 +10,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.models.contract.data_shape import NamedViews
-from bigtensor.models.sources.components import order_and_signs
+from bigtensor.models.sources.component_order import component_order_and_signs
 from bigtensor.models.sources.kernel_ica.kernel_features import KernelFeatures, whole
 from bigtensor.models.sources.whitened_passes import WhitenedSources
 from bigtensor.statistics.sources.mapped_rows import MappedSources
@@ -101,7 +101,7 @@ def of_features(
         Of the sources.
     """
     unmixing = sources.axes.whitening @ sources.rotation
-    order, signs = order_and_signs(covariances @ unmixing, sources.kurtosis)
+    order, signs = component_order_and_signs(covariances @ unmixing, sources.kurtosis)
     unmixing = unmixing[:, order] * signs
     mixing = sources.axes.unwhitening @ sources.rotation[:, order]
     return KernelComponents(

@@ -33,9 +33,9 @@ class SparseICA(TransformAnswers):
     Every row is :math:`x = o + A h + e`, with independent sources h of which most are zero, and
     noise e. There may be more sources than features. Columns of A are found first as terms of the
     fourth cumulant of a pilot sample, :math:`\sum_j \kappa_j a_j^{\otimes 4}` (Anandkumar, Ge and
-    Janzamin 2015, sec. 4.3), which needs no start near the solution. Then rows are encoded, few
-    sources for each, and the columns follow by least squares: first in the sample, then in passes
-    over all rows.
+    Janzamin 2015, sec. 4.3), which needs no initialisation near the solution. Then rows are
+    encoded, few sources for each, and the columns follow by least squares: first in the sample,
+    then in passes over all rows.
 
     Sources do not depend on units, shifts or order of the features.
 
@@ -66,7 +66,8 @@ class SparseICA(TransformAnswers):
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, RandomState or Generator, optional
-        Seed of the sample and of the starts. None stands for 0: the same data give the same model.
+        Seed of the sample and of the initialisations. None stands for 0: the same data give the
+        same model.
 
     Attributes
     ----------

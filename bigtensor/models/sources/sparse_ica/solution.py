@@ -8,7 +8,8 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.models.contract.data_shape import NamedViews
-from bigtensor.models.sources.components import IndependentComponents, order_and_signs
+from bigtensor.models.sources.component_order import component_order_and_signs
+from bigtensor.models.sources.components import IndependentComponents
 from bigtensor.models.sources.sparse_ica.dictionary import (
     SparseDictionary,
     activity_of,
@@ -111,7 +112,7 @@ def of_codes(
     used = sums.variances > 0
     columns = dictionary.columns[:, used] * np.sqrt(sums.variances[used])
     kurtosis = sums.kurtosis[used]
-    order, signs = order_and_signs(columns, kurtosis)
+    order, signs = component_order_and_signs(columns, kurtosis)
     components = SparseComponents(
         mixing=dictionary.scales[:, None] * columns[:, order] * signs,
         mean=dictionary.origin,

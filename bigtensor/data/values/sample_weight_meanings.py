@@ -1,4 +1,4 @@
-"""Meanings of sample weights."""
+"""Meanings of sample weights: counts of a row, or relative weights."""
 
 COUNTS = "counts"
 """A weight of 2 is a row that occurs twice."""

@@ -1,4 +1,4 @@
-"""Starts of a Gaussian mixture in a pilot sample: third moments, merged clusters and labels."""
+"""Initialisations of a Gaussian mixture: third moments, merged clusters and labels."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bigtensor.features.merged_clusters import merged_clusters
 from bigtensor.models.contract.script import Step
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.settings import FEW_COMPONENTS, GaussianSettings
-from bigtensor.models.moment_tensors.pilot_tensor import sample_starts
+from bigtensor.models.moment_tensors.pilot_tensor import sample_initialisations
 from bigtensor.models.moment_tensors.sample_tensor import Correction, SampleTensor, discover_terms
 from bigtensor.statistics.within_reach import Reach
 
@@ -57,13 +57,13 @@ class PilotRows:
     total: TotalMoments
 
 
-def moment_start(
+def moment_initialisation(
     pilot: PilotRows, settings: GaussianSettings
 ) -> Generator[Step, None, GaussianComponents | None]:
     """Return components from the third moment; None where it does not determine them."""
     k, d = settings.n_components, settings.n_features
     if settings.tied:
-        return (yield from _tied_start(pilot, settings))
+        return (yield from _tied_initialisation(pilot, settings))
     # one unit for all features, because spherical noise has one variance for all
     unit = float(pilot.tensor.scales[0][0])
     covariance = pilot.total.covariance / unit**2
@@ -71,7 +71,7 @@ def moment_start(
         terms = yield from _discovered(pilot.tensor, pilot.block, settings, None)
         if not terms.n_terms:
             return None
-        return _started(columns_of_spherical(terms, covariance), pilot.total, settings, unit)
+        return _from_columns(columns_of_spherical(terms, covariance), pilot.total, settings, unit)
     if k > d:
         return None
     eigenvalues = np.linalg.eigvalsh(covariance)
@@ -83,10 +83,10 @@ def moment_start(
     )
     if not terms.n_terms:
         return None
-    return _started(columns_with_constant(terms, constant), pilot.total, settings, unit)
+    return _from_columns(columns_with_constant(terms, constant), pilot.total, settings, unit)
 
 
-def cluster_start(pilot: PilotRows, settings: GaussianSettings) -> GaussianComponents:
+def cluster_initialisation(pilot: PilotRows, settings: GaussianSettings) -> GaussianComponents:
     """Return the centres of merged clusters of the rows.
 
     Under a tied covariance, which does not depend on units, features are standardised. Clusters of
@@ -95,26 +95,26 @@ def cluster_start(pilot: PilotRows, settings: GaussianSettings) -> GaussianCompo
     the choice, the adjusted Rand index was .65 and .71 from standardised features, and .56 and .44
     from whitened rows.
     """
-    rows = pilot.block.values[: pilot.block.rows].astype(np.float64) - pilot.total.mean
+    rows = pilot.block.dense_values[: pilot.block.rows].astype(np.float64) - pilot.total.mean
     variances = pilot.total.variances
     scales = np.sqrt(np.where(settings.tied & (variances > 0), variances, 1.0))
     clusters = merged_clusters(
         rows / scales, settings.n_components, settings.random_state, pilot.block.weight
     )
     columns = CentredColumns(clusters.masses / clusters.masses.sum(), (clusters.centres * scales).T)
-    return _started(columns, pilot.total, settings)
+    return _from_columns(columns, pilot.total, settings)
 
 
-def label_start(
+def label_initialisation(
     means: FloatArray, total: TotalMoments, settings: GaussianSettings
 ) -> GaussianComponents:
     """Return equally probable components with the means of labelled rows."""
     k = settings.n_components
     columns = CentredColumns(np.full(k, 1 / k), (means - total.mean).T)
-    return replace(_started(columns, total, settings), names=settings.shape.groups)
+    return replace(_from_columns(columns, total, settings), names=settings.shape.groups)
 
 
-def _tied_start(
+def _tied_initialisation(
     pilot: PilotRows, settings: GaussianSettings
 ) -> Generator[Step, None, GaussianComponents | None]:
     """Return components from the third moment of whitened rows."""
@@ -122,7 +122,7 @@ def _tied_start(
     q = whitening.shape[1]
     if settings.n_components > q:
         return None
-    rows = pilot.block.values[: pilot.block.rows].astype(np.float64) - pilot.total.mean
+    rows = pilot.block.dense_values[: pilot.block.rows].astype(np.float64) - pilot.total.mean
     block = replace(pilot.block, values=rows @ whitening, slices={"all": slice(0, q)})
     tensor = SampleTensor(
         ((0, q),),
@@ -137,7 +137,7 @@ def _tied_start(
     if terms.n_terms < 2:
         return None
     tied = columns_of_tied(terms)
-    return _started(replace(tied, columns=back.T @ tied.columns), pilot.total, settings)
+    return _from_columns(replace(tied, columns=back.T @ tied.columns), pilot.total, settings)
 
 
 def _discovered(
@@ -146,13 +146,13 @@ def _discovered(
     """Return the terms of a tensor, without what noise makes of it."""
     contract = tensor.contract_in_memory(block, noise)
     search = DiscoverySettings(settings.n_components, UPDATES, COSINE)
-    starts = sample_starts(tensor, block, settings.random_state)
+    starts = sample_initialisations(tensor, block, settings.random_state)
     none = Terms.empty(tensor.sizes, ORDERS)
     discovery = yield from discover_terms(contract, starts, none, search)
     return discovery.terms
 
 
-def _started(
+def _from_columns(
     columns: CentredColumns, total: TotalMoments, settings: GaussianSettings, unit: float = 1.0
 ) -> GaussianComponents:
     """Return components with means from columns and the remaining covariance."""

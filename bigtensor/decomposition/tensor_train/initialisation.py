@@ -1,4 +1,4 @@
-"""Start of a nonnegative tensor train from clusters of rows."""
+"""Initialisation of a nonnegative tensor train from clusters of rows."""
 
 from __future__ import annotations
 

@@ -1,0 +1,24 @@
+"""A block of rows: its values as dense or sparse rows."""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from bigtensor.data.rows.block import Block
+
+VALUES = np.arange(6.0).reshape(3, 2)
+SLICES = {"a": slice(0, 1), "b": slice(1, 2)}
+
+
+def test_dense_values__are_the_values_and_views_are_windows_on_them():
+    block = Block(VALUES, SLICES, 0, 3)
+    assert block.dense_values is VALUES
+    assert np.shares_memory(block.view("b"), VALUES)
+
+
+def test_dense_values__of_sparse_rows_are_refused():
+    block = Block(csr_array(VALUES), SLICES, 0, 3)
+    with pytest.raises(TypeError, match="sparse"):
+        _ = block.dense_values
+    with pytest.raises(TypeError, match="sparse"):
+        block.view("a")
