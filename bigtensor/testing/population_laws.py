@@ -13,7 +13,7 @@ from bigtensor.data.exporters.labels import open_labels
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.store import read_group
 from bigtensor.testing.cases import ModelCase
-from bigtensor.testing.comparison import require, require_close
+from bigtensor.testing.comparison import require, require_same
 from bigtensor.testing.model_runs import model_law, temporary_folder
 
 LEAST_AGREEMENT = 0.8
@@ -39,10 +39,12 @@ def names_and_merges_survive_files(case: ModelCase) -> None:
         loaded.population_names_.tolist() == names,
         f"a loaded model has the names {loaded.population_names_.tolist()} in place of {names}",
     )
-    require_close(np.asarray(loaded.predict(case.data)), labels, 0.0, "labels of a loaded model")
+    require_same(
+        {"label": np.asarray(loaded.predict(case.data))}, {"label": labels}, "labels after loading"
+    )
     require(list(store.names) == names, f"labels are stored with the names {store.names}")
     require(labels.dtype == np.int32, f"labels are {labels.dtype}")
-    require_close(stored, labels, 0.0, "stored labels")
+    require_same({"label": stored}, {"label": labels}, "stored labels")
     require(
         labels.max() < len(names) and len({*names}) == len(names),
         f"labels up to {labels.max()} have the names {names}",
@@ -90,7 +92,9 @@ def _with_named_populations(model: MixtureAnswers) -> MixtureAnswers:
     """Return a model with two populations merged if it has more than two, and names for all."""
     if len(model.population_names_) > 2:
         model.merge_populations([0, 2])
-    names = {number: f"type {number}" for number in range(len(model.population_names_))}
+    names: dict[int | str, str | None] = {
+        number: f"type {number}" for number in range(len(model.population_names_))
+    }
     return model.rename_populations(names)
 
 

@@ -4,7 +4,8 @@ Four elements are written in anndata's own encoding (its on-disk format since ve
 nothing else in the file is changed:
 
 ==============================  ==================================================================
-``obs["bigtensor_label"]``      categorical ``"0"``, ``"1"``, ...; missing for rows left out
+``obs["bigtensor_label"]``      categorical: names of populations, ``"0"``, ``"1"``, ... without
+                                names; missing for rows left out
 ``obsm["X_bigtensor_proba"]``   (n_obs, k) float32, where the store of labels has probabilities
 ``var["bigtensor_used"]``       bool: the features that were in a view
 ``uns["bigtensor"]``            the model
@@ -172,12 +173,13 @@ def _write_partial(
     # what a process that was killed has left
     _discard(file, _PARTIAL)
     partial = file.group.create_group(_PARTIAL)
-    n_labels = store.count_labels()
+    names = store.shown_names()
+    n_labels = len(names)
     label = partial.create_group("label")
     label.attrs.update(
         {"encoding-type": "categorical", "encoding-version": "0.2.0", "ordered": False}
     )
-    file.write(label, "categories", np.array([str(h) for h in range(n_labels)], dtype=object))
+    file.write(label, "categories", np.array(names, dtype=object))
     file.write(partial, "used", np.array(used, dtype=bool))
     file.write(partial, "model", dict(model))
     for parent in ("obsm", "uns"):

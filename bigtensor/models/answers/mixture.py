@@ -18,6 +18,7 @@ from bigtensor.models.answers.density import mean_score
 from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.answers.populations_of_rounds import kept_populations
+from bigtensor.models.answers.suggested_names import suggested_names
 from bigtensor.models.answers.weights_by import weights_of_groups
 from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
@@ -97,6 +98,22 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         ['B', '1', 'CD4+ CD8-']
         """
         return self._with_populations(self._present_populations().renamed(names))
+
+    def suggest_population_names(self) -> list[str]:
+        """Return a different name for every population by its markers, such as ``"CD3+ CD4-"``.
+
+        A feature is used if its density over all populations has two modes. Its threshold is the
+        lowest point between them, and a population is positive (+) or negative (-) if at least 70 %
+        of its rows lie on one side. Rows are drawn from the model, so that no data are read.
+
+        Returns
+        -------
+        list of str
+            In the order of the populations, or of the components without populations. Texts are
+            empty if no feature has two modes, as in a mixture of categories.
+        """
+        populations, features = self._present_populations(), self.views_.feature_names
+        return list(suggested_names(self._mixture(), populations.of_component, features).names)
 
     def merge_populations(self, *groups: Sequence[int | str]) -> Self:
         """Make one population of several, by hand and without another fit.

@@ -11,6 +11,7 @@ from bigtensor.models.words.label_level import level_of
 from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
     judged_outcome,
+    merged_by,
     verdict_in_words,
     weight_lines,
 )
@@ -65,4 +66,4 @@ def _populations_in_words(model: DescribedKernelMixture) -> list[Line]:
     if level.of_component is None:
         return []
     merged = f"{level.count}, merged from {len(level.of_component)} components"
-    return [("populations", f"{merged} by {model.merge_tree_.criterion}")]
+    return [("populations", f"{merged} by {merged_by(model)}")]

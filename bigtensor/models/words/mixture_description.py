@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from bigtensor.models.words.description import (
     SummaryTable,
     outcome_lines,
 )
-from bigtensor.models.words.label_level import level_of
+from bigtensor.models.words.label_level import level_of, tree_of
 from bigtensor.models.words.report_blocks import Notice
 
 MOST_WEIGHTS = 30
@@ -46,15 +46,17 @@ class MixtureDescription(ModelDescription[Mixture]):
             "n_components": model.n_components,
             "weights": None,
             "populations": None,
+            "names": None,
         }
         if not model.__sklearn_is_fitted__():
             return facts
         level = level_of(model)
         facts["n_components"] = len(level.component_weights)
         facts["weights"] = level.component_weights.tolist()
+        facts["names"] = list(level.names)
         if level.of_component is not None:
             facts["populations"] = {
-                "merged_by": str(model.merge_tree_.criterion),
+                "merged_by": merged_by(model),
                 "weights": level.weights.tolist(),
                 "components": [
                     (level.of_component == population).nonzero()[0].tolist()
@@ -66,7 +68,7 @@ class MixtureDescription(ModelDescription[Mixture]):
     def summary_table(self, model: Mixture) -> SummaryTable:
         """Return the weights of populations, or of components."""
         level = level_of(model)
-        return weight_table(level.weights, level.of_component)
+        return weight_table(level.weights, level.of_component, level.names)
 
     def size(self, facts: Mapping[str, Any]) -> str:
         """Return the numbers of components and populations in words."""
@@ -90,6 +92,7 @@ class MixtureDescription(ModelDescription[Mixture]):
             "weights": level.component_weights,
             "populations": level.count if merged else None,
             "population_weights": level.weights if merged else None,
+            "names": list(level.names),
             "outcome": dict(self.outcome(model)),
         }
 
@@ -211,10 +214,12 @@ def weight_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         From `MixtureDescription.facts` of a fitted mixture.
     """
     populations = facts["populations"]
+    labels = _labels(facts["names"], facts.get("suggested_names", ()))
+    width = max(20, *(len(label) for label in labels))
     if populations is None:
         yield "weights"
-        for component, weight in enumerate(facts["weights"]):
-            yield f"  {component:<20} {weight:.5f}"
+        for label, weight in zip(labels, facts["weights"], strict=True):
+            yield f"  {label:<{width}} {weight:.5f}"
         return
     yield f"merged by  {populations['merged_by']}"
     yield "populations"
@@ -223,19 +228,44 @@ def weight_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         plural = "s" if len(members) > 1 else ""
         listed = ", ".join(map(str, members[:MOST_MEMBERS]))
         listed += f", ... {len(members)} in all" if len(members) > MOST_MEMBERS else ""
-        yield f"  {population:<20} {weight:.5f}, component{plural} {listed}"
+        yield f"  {labels[population]:<{width}} {weight:.5f}, component{plural} {listed}"
+
+
+def merged_by(model: LabelsRows) -> str:
+    """Return the criterion by which components were merged, or ``"hand"`` without a tree."""
+    tree = tree_of(model)
+    return "hand" if tree is None else str(tree.criterion)
+
+
+def _labels(names: Sequence[str], suggested: Sequence[str]) -> list[str]:
+    """Return numbers with names; a suggestion stands in parentheses where there is no name."""
+    labels = []
+    for number, name in enumerate(names):
+        label = str(number)
+        if name != label:
+            label += f" {name}"
+        elif suggested and suggested[number]:
+            label += f" ({suggested[number]})"
+        labels.append(label)
+    return labels
 
 
 def listed_weights(model: LabelsRows) -> str:
     """Return the largest weights of populations, or of components, as one line."""
-    weights = level_of(model).weights
-    listed = ", ".join(f"{weight:.4f}" for weight in weights[:MOST_WEIGHTS])
+    level = level_of(model)
+    weights = level.weights
+    texts = [f"{weight:.4f}" for weight in weights[:MOST_WEIGHTS]]
+    if level.has_names:
+        texts = [f"{name} {text}" for name, text in zip(level.names, texts, strict=False)]
+    listed = ", ".join(texts)
     more = len(weights) - MOST_WEIGHTS
     return f"{listed} and {more} more" if more > 0 else listed
 
 
 def weight_table(
-    weights: NDArray[np.float64], of_component: NDArray[np.intp] | None
+    weights: NDArray[np.float64],
+    of_component: NDArray[np.intp] | None,
+    names: Sequence[str] = (),
 ) -> SummaryTable:
     """Return head and rows of a table of weights.
 
@@ -245,6 +275,8 @@ def weight_table(
         Mixing weights in the order of the rows.
     of_component : (components,) integer array, optional
         The population of every component, where the weights are of populations.
+    names : sequence of str
+        Names of the components or populations. A name that is the number is not repeated.
     """
     head: tuple[str, ...] = ("component", "weight")
     rows = [[str(h), f"{weight:.4f}"] for h, weight in enumerate(weights)]
@@ -252,7 +284,11 @@ def weight_table(
         head = ("population", "weight", "components")
         sizes = np.bincount(of_component)
         rows = [[*row, str(size)] for row, size in zip(rows, sizes, strict=True)]
+    if any(name != str(number) for number, name in enumerate(names)):
+        head = (head[0], "name", *head[1:])
+        rows = [[row[0], name, *row[1:]] for row, name in zip(rows, names, strict=True)]
     if len(rows) > MOST_TABLE_ROWS:
         rest = float(sum(weights[MOST_TABLE_ROWS:]))
-        rows = [*rows[:MOST_TABLE_ROWS], [f"{len(rows) - MOST_TABLE_ROWS} more", f"{rest:.4f}"]]
+        more = [f"{len(rows) - MOST_TABLE_ROWS} more", *[""] * ("name" in head), f"{rest:.4f}"]
+        rows = [*rows[:MOST_TABLE_ROWS], more]
     return head, rows
