@@ -144,7 +144,7 @@ def names_by_markers(
         Populations that no marker divides get a number in parentheses. Empty names if no marker
         can be used.
     """
-    populations = signs.shape[1]
+    populations = int(signs.shape[1])
     divides = [
         marker
         for marker, row in enumerate(signs)

@@ -43,6 +43,14 @@ class LabelLevel:
         return any(name != str(number) for number, name in enumerate(self.names))
 
     @property
+    def numbered_names(self) -> tuple[str, ...]:
+        """The number of every component, or population, followed by its name if it has one."""
+        names = self.names or tuple(str(number) for number in range(self.count))
+        return tuple(
+            name if name == str(number) else f"{number} {name}" for number, name in enumerate(names)
+        )
+
+    @property
     def count(self) -> int:
         """Number of components, or of populations."""
         return len(self.weights)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from bigtensor.array_types import FloatArray
@@ -269,7 +267,7 @@ def member_table(levels: Levels) -> Table:
         listed = ", ".join(f"{h}\N{NO-BREAK SPACE}({100 * weights[h]:.2f})" for h in members)
         rows.append(
             (
-                Cell(_numbered(population, levels.labels.names)),
+                Cell(levels.labels.numbered_names[population]),
                 Cell(percent(weights[members].sum())),
                 Cell(str(len(members))),
                 Cell(listed, wide=True),
@@ -278,11 +276,6 @@ def member_table(levels: Levels) -> Table:
     return Table(
         ("population", "weight", "components", "which, with their weights in per cent"), tuple(rows)
     )
-
-
-def _numbered(number: int, names: Sequence[str]) -> str:
-    """Return a number, with the name of the population if it has one."""
-    return str(number) if names[number] == str(number) else f"{number} {names[number]}"
 
 
 def component_table(levels: Levels) -> Table:
