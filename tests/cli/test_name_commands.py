@@ -180,6 +180,24 @@ def test_export__anndata_has_names_as_categories(run, labelled, few_cells, tmp_p
     assert kept.population_names_.tolist() == ["CD4 T", "=B", "2", "3"]
 
 
+def test_labels__of_other_populations_are_refused(run, labelled, few_cells, tmp_path):
+    path, labels, _ = labelled
+    changed, renamed = tmp_path / "changed.zarr", tmp_path / "renamed.zarr"
+    assert run("merge-populations", path, "0,1", "--out", changed).exit_code == 0
+    report = ("--data", few_cells, "--labels", labels, "--out", tmp_path / "r.html")
+    export = ("export", labels, "--cells", few_cells, "--to", tmp_path / "cells.h5ad", "--model")
+    for refused in (run("report", changed, *report), run(*export, changed)):
+        assert (refused.exit_code, "predict the labels again" in refused.stderr) == (1, True)
+    # another name is no other population
+    assert (
+        run("name", path, write_names(tmp_path / "n.csv", "0,Th"), "--out", renamed).exit_code == 0
+    )
+    assert run(*export, renamed).exit_code == 0
+    said = run("report", renamed, *report)
+    assert said.exit_code == 0, said.stderr
+    assert ">Th<" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
 def test_python__answers_have_names(labelled, few_cells):
     path, _, _ = labelled
     model = bigtensor.load(path)

@@ -20,7 +20,8 @@ that lost its consolidated metadata in that way is whole without them, and slowe
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,7 @@ def write_answers_to_anndata(
     target: str | os.PathLike[str],
     model: Mapping[str, Any],
     *,
+    names: Sequence[str] | None = None,
     overwrite: bool = False,
     progress: RowProgress = lambda *_: None,
 ) -> None:
@@ -78,6 +80,8 @@ def write_answers_to_anndata(
         An existing ``.h5ad`` file, or a Zarr folder of AnnData, also a table of SpatialData.
     model : mapping
         What goes to ``uns``: see `bigtensor.annotation.model_record`.
+    names : sequence of str, optional
+        Names of the labels, by default those that are stored with them.
     overwrite : bool, default False
         Replace the answers of an earlier export. HDF5 does not give their space back: ``h5repack``
         does.
@@ -94,6 +98,8 @@ def write_answers_to_anndata(
         When the target is no AnnData file.
     """
     store, path = open_labels(labels), Path(target)
+    if names is not None:
+        store = replace(store, names=tuple(names))
     optional_module("anndata", "cytometry")
     try:
         with open_in_place(path) as file:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,6 +61,8 @@ class LabelStore:
         What is known of the model that made the labels.
     names : tuple of str
         Names of the labels; empty if the store has none.
+    label_attrs : mapping
+        Attributes of the labels.
     """
 
     path: str
@@ -68,11 +70,7 @@ class LabelStore:
     components: int | None
     attrs: Mapping[str, Any]
     names: tuple[str, ...] = ()
-
-    @property
-    def has_names(self) -> bool:
-        """True if some label has a name that is not its number."""
-        return any(name != str(number) for number, name in enumerate(self.names))
+    label_attrs: Mapping[str, Any] = field(default_factory=dict)
 
     def shown_names(self) -> tuple[str, ...]:
         """Return a different name for every label: its number if it has no other."""
@@ -161,7 +159,8 @@ def open_labels(path: str | os.PathLike[str]) -> LabelStore:
     if probability is not None and (probability.ndim != 2 or probability.shape[0] != rows):
         raise DataError(f"{path} has {rows:,} labels and probabilities of {probability.shape}")
     components = None if probability is None else int(probability.shape[1])
-    return LabelStore(path, rows, components, dict(group.attrs), label_names(label))
+    attrs = dict(group.attrs)
+    return LabelStore(path, rows, components, attrs, label_names(label), dict(label.attrs))
 
 
 def label_names(label: zarr.Array[Any]) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from sklearn.base import DensityMixin
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.decomposition.merging.merge_tree import MergeTree
-from bigtensor.errors import NoPopulationsError, ParameterError, Setting
+from bigtensor.errors import DataError, NoPopulationsError, ParameterError, Setting
 from bigtensor.models.answers.density import mean_score
 from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
@@ -26,6 +26,9 @@ from bigtensor.models.contract.parameters import RandomState, check_choice, chec
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.words.mixture_description import MixtureDescription
 from bigtensor.statistics.densities.row_functions import Responsibilities
+
+POPULATIONS = "population_of_component"
+"""Attribute of labels: the population of every component when they were predicted."""
 
 LEVELS = ("population", "component")
 
@@ -370,10 +373,34 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         return of_component if level == "component" and merged else plain
 
     def attributes_of_output(self, output: str) -> dict[str, Any]:
-        """Return the names that labels stand for, as ``categories``."""
+        """Return the names that labels stand for, as ``categories``, and their components."""
         if output != "label":
             return super().attributes_of_output(output)
-        return {"categories": self.population_names_.tolist()}
+        populations = self._present_populations()
+        return {
+            "categories": list(populations.shown_names),
+            # labels are told by it from those of another cut or merge
+            POPULATIONS: populations.of_component.tolist(),
+        }
+
+    def require_own_labels(self, attrs: Mapping[str, Any]) -> None:
+        """Refuse labels that were predicted before populations were cut or merged.
+
+        Parameters
+        ----------
+        attrs : mapping
+            Attributes of labels. Those without a record of populations are not refused.
+
+        Raises
+        ------
+        DataError
+        """
+        present = self._present_populations().of_component.tolist()
+        if list(attrs.get(POPULATIONS, present)) != present:
+            raise DataError(
+                "the populations of the model were cut or merged after these labels were "
+                "predicted; predict the labels again"
+            )
 
     def keep_choices_of(self, previous: FittedMixture) -> None:
         """Keep names, cuts and merges by hand of the solution of an earlier round."""

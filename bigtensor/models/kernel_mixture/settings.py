@@ -210,7 +210,7 @@ PILOT_ROWS, PILOT_ROWS_OF_POPULATIONS = 20_000, 50_000
 
 The F1 of 10 to 30 populations of activation cells varied by up to 0.12 between three seeds with
 20,000 rows, and by up to 0.06 between five seeds with 50,000. The mean F1 of 10 populations over
-three seeds was 0.54 and 0.59, and that of 10 populations of blood cells in 21 markers 0.44 and 0.48.
+three seeds was 0.54 and 0.59, and that of blood cells in 21 markers 0.44 and 0.48.
 """
 
 MOST_COUNTED = 20
