@@ -49,10 +49,10 @@ def annotate(
     """Write the answers of a model and the model itself into an AnnData object.
 
     Of a mixture these are the elements of an export to a file: ``obs["bigtensor_label"]``
-    (categorical; missing for rows left out), ``obsm["X_bigtensor_proba"]`` ((n_obs, k) float32).
-    Of a topic model they are ``obsm["X_bigtensor_topics"]``, the shares ((n_obs, k) float64), and
-    ``varm["bigtensor_topics"]``, the probabilities of the words ((n_vars, k) float64, zero of
-    words that the fit did not use). Both write ``var["bigtensor_used"]`` (bool) and
+    (categorical by name; missing for rows left out) and ``obsm["X_bigtensor_proba"]`` ((n_obs, k)
+    float32). Of a topic model they are ``obsm["X_bigtensor_topics"]``, the shares ((n_obs, k)
+    float64), and ``varm["bigtensor_topics"]``, the probabilities of the words ((n_vars, k) float64,
+    zero of words that the fit did not use). Both write ``var["bigtensor_used"]`` (bool) and
     ``uns["bigtensor"]``. Nothing is written into ``var`` and ``varm`` for a model of an entry of
     `obsm`, because its features are no variables of the object. If the object is backed by a file,
     the file does not change. `bigtensor.data.exporters.anndata.write_answers_to_anndata` writes
@@ -112,7 +112,7 @@ def _labels(model: Estimator, samples: Samples) -> Elements:
     """Return labels and probabilities of a mixture."""
     answers = _answers(model, samples, ("label", "probability"))
     label, probability = answers["label"], answers["probability"]
-    names = [str(h) for h in range(probability.shape[1])]
+    names = list(model.population_names_)
     categorical = optional_module("pandas", "tables").Categorical
     named = categorical.from_codes(label, categories=names)
     return {("obs", LABEL): named, ("obsm", PROBABILITY): probability}

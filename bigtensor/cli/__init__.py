@@ -8,6 +8,7 @@ import click
 
 from bigtensor._version import __version__
 from bigtensor.cli.commands.accumulate import accumulate
+from bigtensor.cli.commands.cut import cut
 from bigtensor.cli.commands.demo import demo
 from bigtensor.cli.commands.deploy import deploy
 from bigtensor.cli.commands.export import export
@@ -15,7 +16,9 @@ from bigtensor.cli.commands.fit import fit
 from bigtensor.cli.commands.importing import import_command
 from bigtensor.cli.commands.info import info
 from bigtensor.cli.commands.merge import merge
+from bigtensor.cli.commands.merge_populations import merge_populations
 from bigtensor.cli.commands.models import models
+from bigtensor.cli.commands.name import name
 from bigtensor.cli.commands.plan import plan
 from bigtensor.cli.commands.predict import predict
 from bigtensor.cli.commands.prepare import prepare
@@ -41,7 +44,8 @@ def main() -> None:
 
 
 _ALONE = (demo, simulate, import_command, info, models, plan, fit, predict, export, report)
+_POPULATIONS = (name, cut, merge_populations)
 _TOGETHER = (prepare, accumulate, merge, solve)
 
-for _command in (*_ALONE, *_TOGETHER, deploy):
+for _command in (*_ALONE, *_POPULATIONS, *_TOGETHER, deploy):
     main.add_command(_command)

@@ -22,8 +22,8 @@ def write_table(weights: xr.Dataset, path: Address) -> None:
 
     Columns are the variable, ``rows``, ``component_0``, ... (``population_0``, ... or
     ``state_0``, ...) for the weights, and ``component_0_error``, ... for their standard errors,
-    where the table has any. Names that a spreadsheet would take for a formula begin with an
-    apostrophe.
+    where the table has any. A population with a name has it in place of ``population_0``. Names
+    that a spreadsheet would take for a formula begin with an apostrophe.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def write_table(weights: xr.Dataset, path: Address) -> None:
         partial.open("w", encoding="utf-8", newline="") as file,
     ):
         lines = csv.writer(file, lineterminator="\n")
-        columns = [f"{level}_{h}" for h in range(weights.sizes[level])]
+        columns = _columns(weights, level)
         errors_of = columns if "standard_error" in weights else []
         lines.writerow(
             [as_text(by), "rows", *columns, *(f"{column}_error" for column in errors_of)]
@@ -62,7 +62,8 @@ def table_in_words(weights: xr.Dataset, path: Address) -> str:
     groups, count = weights.sizes[by], weights.sizes[level]
     shown = Table(box=None, pad_edge=False)
     shown.add_column(by, no_wrap=True)
-    for header in ("rows", *(f"{level} {h}" for h in range(min(count, MOST_COLUMNS)))):
+    headers = [column.replace(f"{level}_", f"{level} ") for column in _columns(weights, level)]
+    for header in ("rows", *headers[:MOST_COLUMNS]):
         shown.add_column(header, justify="right")
     for name, size, *values in _entries(weights)[:MOST_ROWS]:
         shown.add_row(name, f"{size:,}", *_cells(*values)[:MOST_COLUMNS])
@@ -79,6 +80,18 @@ def table_in_words(weights: xr.Dataset, path: Address) -> str:
         rows = f"{min(groups, MOST_ROWS)} of {groups:,} values"
         words.append(f"shown      {rows} and {min(count, MOST_COLUMNS)} of {count} {level}s")
     return "\n".join([*words, *(line.rstrip() for line in text.getvalue().splitlines())])
+
+
+def _columns(weights: xr.Dataset, level: str) -> list[str]:
+    """Return the name of every population, or its number after ``population_``."""
+    numbers = [str(number) for number in range(weights.sizes[level])]
+    names = weights.coords.get(f"{level}_name")
+    if names is None:
+        return [f"{level}_{number}" for number in numbers]
+    return [
+        f"{level}_{number}" if str(name) == number else as_text(str(name))
+        for number, name in zip(numbers, names.to_numpy(), strict=True)
+    ]
 
 
 def _cells(shares: list[float], errors: list[float]) -> list[str]:

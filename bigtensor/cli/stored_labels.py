@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.exporters.labels import label_names
 from bigtensor.data.stores.zarr_groups import open_whole_group, read_rows
 from bigtensor.report.agreement import Agreement
 
@@ -59,6 +60,18 @@ def label_counts(labels: Path | str) -> dict[int, int]:
         for label, count in zip(*np.unique(block, return_counts=True), strict=True):
             counts[int(label)] = counts.get(int(label), 0) + int(count)
     return dict(sorted(counts.items()))
+
+
+def stored_names(labels: Path | str) -> tuple[str, ...]:
+    """Return the names of stored labels; empty if the store has none.
+
+    Parameters
+    ----------
+    labels : Path, or str that may be a URL
+        A Zarr store with a variable ``label``.
+    """
+    array: Any = open_whole_group(labels)["label"]
+    return label_names(array)
 
 
 def row_count(store: Path | str, output: str) -> int:

@@ -37,6 +37,7 @@ def evaluate_to_store(
     marginalised: bool = False,
     sample_dim: str = "sample",
     attrs: Mapping[str, Any] | None = None,
+    array_attrs: Mapping[str, Mapping[str, Any]] | None = None,
     into: str | None = None,
     overwrite: bool = False,
     listeners: Iterable[Listener] = (),
@@ -46,7 +47,8 @@ def evaluate_to_store(
 
     The store appears under its name when all rows are written and ``check`` has not objected. With
     ``into`` it becomes the group of this name inside the store at ``path``, which stays. With
-    ``marginalised``, the function is shown rows with missing codes.
+    ``marginalised``, the function is shown rows with missing codes. ``attrs`` are attributes of the
+    store, and ``array_attrs`` are those of single outputs.
 
     Raises
     ------
@@ -65,6 +67,8 @@ def evaluate_to_store(
     )
     with write_errors(target), place as unfinished:
         group = _create_outputs(unfinished, samples.rows, function.outputs, sample_dim, attrs or {})
+        for name, own_attrs in (array_attrs or {}).items():
+            group[name].attrs.update(own_attrs)
         mark = group.attrs.get(UNFINISHED)
         own = None if mark is None else str(mark)
         task = RowTask(samples, function, unfinished, marginalised, own)

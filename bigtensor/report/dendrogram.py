@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from bigtensor.array_types import FloatArray, IndexArray, IntArray
+from bigtensor.models.words.label_level import is_cut
 from bigtensor.models.words.report_figures import TreePlot
 from bigtensor.report.figures import colour_scale
 from bigtensor.report.label_placement import spread_on_line
@@ -168,8 +169,9 @@ def _draw_tree(axes: Axes, shown: TreePlot, drawing: TreeDrawing) -> None:
         clip_on=False,
     )
     _number_populations(axes, at, drawing.floor, of_component)
-    cut = cut_height(drawing.top, inside, drawing.floor)
-    axes.axhline(cut, color=INK, linewidth=0.9, linestyle=":")
+    if is_cut(tree, of_component):
+        cut = cut_height(drawing.top, inside, drawing.floor)
+        axes.axhline(cut, color=INK, linewidth=0.9, linestyle=":")
     _draw_height_axis(axes, shown, drawing)
     axes.set_xlim(-0.7, k - 0.3)
     axes.spines["bottom"].set_visible(False)

@@ -254,6 +254,8 @@ def _label_weights(
 ) -> FloatArray:
     """Return the sum of the weights of all rows with each label, and check that they are labels."""
     dim, level = model.sample_dim, level_of(model)
+    if isinstance(model, MixtureAnswers):
+        model.require_own_labels(labels.attrs)
     weights = _along_rows(beside, "weight", dim) if samples.has_weight else None
     totals = np.zeros(level.count)
     for start in range(0, samples.rows, _WINDOW_ROWS):

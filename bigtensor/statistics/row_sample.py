@@ -13,7 +13,10 @@ from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import State, Statistic, Workspace
-from bigtensor.statistics.row_keys import block_keys
+from bigtensor.statistics.row_keys import block_keys, keys_at
+
+_PURPOSE = "sample"
+"""What the keys of the rows are drawn for."""
 
 _PER_ROW = ("key", "index", "values", "weight")
 """Arrays of the state that have one entry for every kept row."""
@@ -54,6 +57,21 @@ class Sample:
             index=self.index[rows],
             weight=None if self.weight is None else self.weight[rows],
         )
+
+    def smaller(self, size: int, random_state: int) -> Sample:
+        """Return the rows that a sample of this size and seed holds, if it has fewer rows.
+
+        Parameters
+        ----------
+        size : int
+            Largest number of rows.
+        random_state : int
+            Seed of the keys that this sample was drawn by.
+        """
+        if len(self.index) <= size:
+            return self
+        keys = keys_at(random_state, _PURPOSE, self.index)
+        return self.take(_smallest(keys, self.index, size))
 
     def by_occurrence(self, most: int) -> Sample:
         """Return rows of about equal weight: a row of weight w becomes about w rows.
@@ -143,7 +161,7 @@ class RowSample(Statistic[Sample]):
         if not block.rows:
             return
         state["rows"] += block.rows
-        keys = block_keys(self.random_state, "sample", block)
+        keys = block_keys(self.random_state, _PURPOSE, block)
         if state["key"].size < self.size:
             chosen = np.arange(block.rows)
         else:

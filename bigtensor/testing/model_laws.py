@@ -16,6 +16,7 @@ from bigtensor.testing.degenerate_laws import DEGENERATE_LAWS
 from bigtensor.testing.estimator_laws import ESTIMATOR_LAWS
 from bigtensor.testing.fit_laws import FIT_LAWS
 from bigtensor.testing.outlier_laws import OUTLIER_LAWS
+from bigtensor.testing.population_laws import POPULATION_LAWS
 from bigtensor.testing.round_laws import ROUND_LAWS
 from bigtensor.testing.sample_weight_laws import WEIGHT_LAWS
 
@@ -25,6 +26,7 @@ MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     *WEIGHT_LAWS,
     *ROUND_LAWS,
     *ANSWER_LAWS,
+    *POPULATION_LAWS,
     *COLUMN_LAWS,
     *OUTLIER_LAWS,
     *DEGENERATE_LAWS,

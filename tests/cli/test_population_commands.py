@@ -88,7 +88,7 @@ def test_info__lists_populations(run, merged):
     for population, weight in enumerate(model.population_weights_):
         members = np.flatnonzero(model.population_of_component_ == population)
         (line,) = [
-            line for line in result.stdout.splitlines() if line.startswith(f"  {population}  ")
+            line for line in result.stdout.splitlines() if line.startswith(f"  {population} ")
         ]
         assert f"{weight:.5f}, component" in line
         assert f" {members[0]}" in line

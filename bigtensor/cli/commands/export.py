@@ -161,32 +161,19 @@ def _to_anndata(
     """Write into an AnnData file or make one, after looking whether the labels are the model's."""
     from bigtensor.annotation import model_record
     from bigtensor.data.exporters.anndata import write_answers_to_anndata
-    from bigtensor.data.exporters.labels import open_labels
     from bigtensor.data.exporters.new_anndata import write_new_anndata
-    from bigtensor.errors import DataError, OutputError
+    from bigtensor.errors import OutputError
     from bigtensor.models.contract.model_files import load_model
-    from bigtensor.models.contract.parameters import plain
 
     model = load_model(model_path)
-    made_by = open_labels(labels).attrs
-    views = {name: list(members) for name, members in model.views_.as_mapping().items()}
-    model_identity = (
-        type(model).__name__,
-        views,
-        _without_missing(plain(model.get_params(deep=False))),
-    )
-    if (
-        made_by["model"],
-        made_by["views"],
-        _without_missing(made_by["parameters"]),
-    ) != model_identity:
-        raise DataError(
-            f"{labels} was not made by {model_path}: its views or its parameters are others; give "
-            "the model that 'bigtensor predict' was given"
-        )
+    _require_labels_of(model, model_path, labels)
     record = model_record(model.to_contents())
+    # a model may have been named after its labels were predicted
+    names = getattr(model, "population_names_", None)
     if cells is not None:
-        write_new_anndata(labels, cells, target, record, overwrite=overwrite, progress=progress)
+        write_new_anndata(
+            labels, cells, target, record, names=names, overwrite=overwrite, progress=progress
+        )
         return
     if isinstance(target, str):
         raise OutputError(
@@ -197,7 +184,37 @@ def _to_anndata(
         raise OutputError(
             f"{target} does not exist; to make it, give the store that was labelled (--cells)"
         )
-    write_answers_to_anndata(labels, target, record, overwrite=overwrite, progress=progress)
+    write_answers_to_anndata(
+        labels, target, record, names=names, overwrite=overwrite, progress=progress
+    )
+
+
+def _require_labels_of(model: Any, model_path: Address, labels: Address) -> None:
+    """Refuse labels of another model, or of other populations."""
+    from bigtensor.data.exporters.labels import open_labels
+    from bigtensor.errors import DataError
+    from bigtensor.models.answers.mixture import MixtureAnswers
+    from bigtensor.models.contract.parameters import plain
+
+    store = open_labels(labels)
+    views = {name: list(members) for name, members in model.views_.as_mapping().items()}
+    model_identity = (
+        type(model).__name__,
+        views,
+        _without_missing(plain(model.get_params(deep=False))),
+    )
+    made_by = store.attrs
+    if (
+        made_by["model"],
+        made_by["views"],
+        _without_missing(made_by["parameters"]),
+    ) != model_identity:
+        raise DataError(
+            f"{labels} was not made by {model_path}: its views or its parameters are others; give "
+            "the model that 'bigtensor predict' was given"
+        )
+    if isinstance(model, MixtureAnswers):
+        model.require_own_labels(store.label_attrs)
 
 
 def _without_missing(parameters: dict[str, Any]) -> dict[str, Any]:

@@ -234,14 +234,16 @@ def _write_csv(out: Address, csv_path: Address, progress: Reporter) -> None:
 
 def _facts(out: Address, outputs: tuple[str, ...], seconds: float) -> dict[str, Any]:
     """Return what was written, as ``--json`` prints it."""
-    from bigtensor.cli.stored_labels import label_counts, row_count
+    from bigtensor.cli.stored_labels import label_counts, row_count, stored_names
 
     counts = label_counts(out) if "label" in outputs else {}
+    names = stored_names(out) if "label" in outputs else ()
     return {
         "labels": out,
         "outputs": outputs,
         "rows": sum(counts.values()) if counts else row_count(out, outputs[0]),
         "counts": counts,
+        "names": list(names),
         "seconds": seconds,
     }
 
@@ -255,8 +257,10 @@ def _summary(facts: dict[str, Any], csv_path: Address | None) -> str:
     if not counts:
         named = ", ".join(facts["outputs"])
         return f"answers    {facts['labels']}: {named} of {rows:,} rows\n{took}"
+    names = dict(enumerate(facts["names"]))
     listed = ", ".join(
-        f"{'left out' if label < 0 else label}: {count:,}" for label, count in counts.items()
+        f"{'left out' if label < 0 else names.get(label, label)}: {count:,}"
+        for label, count in counts.items()
     )
     return (
         f"labels     {facts['labels']}: {', '.join(facts['outputs'])} of {rows:,} rows\n"

@@ -41,7 +41,15 @@ def model_facts(path: str) -> dict[str, Any]:
         "passes": diagnostics["passes"],
         "views": {name: list(members) for name, members in model.views_.as_mapping().items()},
         **model.description.facts(model),
+        **_suggested_names(model),
     }
+
+
+def _suggested_names(model: Any) -> dict[str, Any]:
+    """Return names by markers, of a fitted mixture whose populations have no names."""
+    if not hasattr(model, "suggest_population_names") or not model.__sklearn_is_fitted__():
+        return {}
+    return {"suggested_names": model.suggest_population_names()}
 
 
 def model_lines(facts: Mapping[str, Any]) -> Iterator[str]:

@@ -4,7 +4,8 @@ Four elements are written in anndata's own encoding (its on-disk format since ve
 nothing else in the file is changed:
 
 ==============================  ==================================================================
-``obs["bigtensor_label"]``      categorical ``"0"``, ``"1"``, ...; missing for rows left out
+``obs["bigtensor_label"]``      categorical: names of populations, ``"0"``, ``"1"``, ... without
+                                names; missing for rows left out
 ``obsm["X_bigtensor_proba"]``   (n_obs, k) float32, where the store of labels has probabilities
 ``var["bigtensor_used"]``       bool: the features that were in a view
 ``uns["bigtensor"]``            the model
@@ -19,7 +20,8 @@ that lost its consolidated metadata in that way is whole without them, and slowe
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +66,7 @@ def write_answers_to_anndata(
     target: str | os.PathLike[str],
     model: Mapping[str, Any],
     *,
+    names: Sequence[str] | None = None,
     overwrite: bool = False,
     progress: RowProgress = lambda *_: None,
 ) -> None:
@@ -77,6 +80,8 @@ def write_answers_to_anndata(
         An existing ``.h5ad`` file, or a Zarr folder of AnnData, also a table of SpatialData.
     model : mapping
         What goes to ``uns``: see `bigtensor.annotation.model_record`.
+    names : sequence of str, optional
+        Names of the labels, by default those that are stored with them.
     overwrite : bool, default False
         Replace the answers of an earlier export. HDF5 does not give their space back: ``h5repack``
         does.
@@ -93,6 +98,8 @@ def write_answers_to_anndata(
         When the target is no AnnData file.
     """
     store, path = open_labels(labels), Path(target)
+    if names is not None:
+        store = replace(store, names=tuple(names))
     optional_module("anndata", "cytometry")
     try:
         with open_in_place(path) as file:
@@ -172,12 +179,13 @@ def _write_partial(
     # what a process that was killed has left
     _discard(file, _PARTIAL)
     partial = file.group.create_group(_PARTIAL)
-    n_labels = store.count_labels()
+    names = store.shown_names()
+    n_labels = len(names)
     label = partial.create_group("label")
     label.attrs.update(
         {"encoding-type": "categorical", "encoding-version": "0.2.0", "ordered": False}
     )
-    file.write(label, "categories", np.array([str(h) for h in range(n_labels)], dtype=object))
+    file.write(label, "categories", np.array(names, dtype=object))
     file.write(partial, "used", np.array(used, dtype=bool))
     file.write(partial, "model", dict(model))
     for parent in ("obsm", "uns"):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.exporters.labels import label_names
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.stores.zarr_groups import open_group, open_whole_group, read_rows
 from bigtensor.errors import DataError
@@ -33,16 +34,19 @@ class AnswerStore:
         Number of rows of every answer.
     columns : mapping
         The names of the columns of every answer.
+    label_names : tuple of str
+        Names of the labels; empty if all are numbers, or there are no labels.
     """
 
     path: str
     rows: int
     columns: Mapping[str, tuple[str, ...]]
+    label_names: tuple[str, ...] = ()
 
     def without(self, answer: str) -> AnswerStore:
         """Return the store less one of its answers, if it has it."""
         left = {name: columns for name, columns in self.columns.items() if name != answer}
-        return AnswerStore(self.path, self.rows, left)
+        return replace(self, columns=left)
 
     def blocks(self, block_rows: int) -> Iterator[tuple[int, list[NDArray[Any]]]]:
         """Read all rows in order.
@@ -105,7 +109,10 @@ def open_answers(path: str | os.PathLike[str]) -> AnswerStore:
     features = _features(group.attrs.get("views"))
     order = sorted(arrays, key=lambda name: (name not in _FIRST, arrays[name].ndim, name))
     columns = {name: _columns(name, arrays[name], features) for name in order}
-    return AnswerStore(path, rows, columns)
+    names = label_names(arrays["label"]) if "label" in arrays else ()
+    if all(name == str(number) for number, name in enumerate(names)):
+        names = ()
+    return AnswerStore(path, rows, columns, names)
 
 
 def _is_answer(array: zarr.Array[Any]) -> bool:

@@ -38,9 +38,9 @@ def write_answers_to_csv(
     """Write the answers of a store to a CSV file that appears under its name when it is whole.
 
     Columns are ``row``, where wanted ``sample_id`` and features, and those of the answers:
-    ``label`` and ``probability_0``, ``probability_1``, ..., ``topic_share_0``, ``log_density``,
-    ``surprise_CD3`` and so on. Names that a spreadsheet would take for a formula begin with an
-    apostrophe.
+    ``population`` if populations have names, ``label`` and ``probability_0``, ``probability_1``,
+    ..., ``topic_share_0``, ``log_density``, ``surprise_CD3`` and so on. Names that a spreadsheet
+    would take for a formula begin with an apostrophe.
 
     Parameters
     ----------
@@ -164,19 +164,38 @@ def _lines(store: AnswerStore, cells: _Cells | None, block_rows: int) -> Iterato
     """Yield the number of rows written and lines of text. The first line is the header."""
     cell_names = [] if cells is None else cells.header
     answers = [as_cell(name) for columns in store.columns.values() for name in columns]
-    yield 0, ",".join(["row", *cell_names, *answers]) + "\n"
+    # the last name is that of the label -1, of rows left out
+    names = np.array([*map(as_cell, store.label_names), ""], object)
+    named = ["population"] * bool(store.label_names)
+    yield 0, ",".join(["row", *cell_names, *named, *answers]) + "\n"
     for start, block in store.blocks(block_rows):
         stop = start + len(block[0])
         columns: list[NDArray[Any]] = [np.arange(start, stop)]
         if cells is not None:
             columns += cells.columns(slice(start, stop))
         formats = ",".join(_format(column.dtype) for column in block)
-        line = "%d," + ("" if cells is None else cells.formats) + formats + "\n"
+        line = (
+            "%d," + ("" if cells is None else cells.formats) + "%s," * bool(named) + formats + "\n"
+        )
+        if named:
+            # labels are the first answer
+            columns.append(_names_of(block[0], names, store.path))
         columns += block
         piece = max(1, _MOST_VALUES // len(columns))
         for at in range(0, stop - start, piece):
             rows = zip(*(column[at : at + piece].tolist() for column in columns), strict=True)
             yield min(start + at + piece, stop), "".join(line % row for row in rows)
+
+
+def _names_of(label: NDArray[Any], names: NDArray[Any], path: str) -> NDArray[Any]:
+    """Return the name of every label."""
+    if label.min(initial=0) < -1 or label.max(initial=-1) >= len(names) - 1:
+        raise DataError(
+            f"{path} has labels up to {label.max()} and {len(names) - 1} names; predict the labels "
+            "again"
+        )
+    named: NDArray[Any] = names[label]
+    return named
 
 
 def _format(dtype: np.dtype[Any]) -> str:

@@ -14,7 +14,8 @@ channel                value
 Integer data (``$DATATYPE`` I) has no negative numbers and no fractions. There the label is the
 number of the population + 1, and 0 for events that were left out. Posteriors are stored as 0 to
 65535 with the gain 65535 (``$PnG``), which a reader divides by. The keyword ``BIGTENSOR_LABEL`` of
-every copy says which of the two its label is.
+every copy says which of the two its label is. ``BIGTENSOR_POPULATION_0`` and so on are the names
+of the populations that have one. A name is also the description (``$PnS``) of a posterior.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ from bigtensor.errors import DataError, FileFormatError, OutputError, ParameterE
 LABEL = "bigtensor_label"
 PROBABILITY = "bigtensor_proba_"
 LABEL_KEYWORD = "BIGTENSOR_LABEL"
+NAME_KEYWORD = "BIGTENSOR_POPULATION_"
 
 _BLOCK_ROWS = 65_536
 """Events that are copied at once."""
@@ -131,12 +133,12 @@ def write_answers_to_fcs(
         target = out / path.name
         jobs.append(_Job(header, start, target, unfinished_path(target)))
     total, done = sum(job.header.n_rows for job in jobs), 0
-    n_labels = store.count_labels()
+    names = store.shown_names()
     width = store.components or 0 if probabilities else 0
     try:
         out.mkdir(exist_ok=True)
         for job in jobs:
-            for rows in _copy(job, store, n_labels, width):
+            for rows in _copy(job, store, names, width):
                 done += rows
                 progress(done, total)
         for job in jobs:
@@ -204,13 +206,13 @@ def _check_source(header: FcsHeader, rows: int) -> None:
         )
 
 
-def _copy(job: _Job, store: LabelStore, n_labels: int, width: int) -> Iterator[int]:
+def _copy(job: _Job, store: LabelStore, names: Sequence[str], width: int) -> Iterator[int]:
     """Write one file block by block; yield the rows of every block."""
     header = job.header
     row_bytes = sum(np.dtype(dtype).itemsize for dtype in header.dtypes)
     added = _added_dtype(header)
     new_row_bytes = row_bytes + (1 + width) * added.itemsize
-    keywords = _keywords(header, n_labels, width, added)
+    keywords = _keywords(header, names, width, added)
     with header.path.open("rb") as source, job.partial.open("wb") as target:
         target.write(_head(header, keywords, new_row_bytes))
         source.seek(header.data_start)
@@ -251,10 +253,10 @@ def _added_values(block: LabelBlock, dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def _keywords(
-    header: FcsHeader, n_labels: int, width: int, dtype: np.dtype[Any]
+    header: FcsHeader, names: Sequence[str], width: int, dtype: np.dtype[Any]
 ) -> list[tuple[str, str]]:
     """Return the keywords of the source and of the new channels."""
-    whole = dtype.kind == "u"
+    whole, n_labels = dtype.kind == "u", len(names)
     if whole and n_labels >= _INTEGER_TOP:
         raise DataError(f"{n_labels:,} labels do not fit into integers of 16 bits")
     count = len(header.channels)
@@ -266,6 +268,8 @@ def _keywords(
         # The source has bytes alone, which have no order. The new channels have two bytes.
         new["$BYTEORD"] = "1,2"
     new[LABEL_KEYWORD] = _LABEL_MEANING["u" if whole else "f"]
+    named = {number: name for number, name in enumerate(names) if name != str(number)}
+    new |= {f"{NAME_KEYWORD}{number}": name for number, name in named.items()}
     for j in range(1 + width):
         number = count + 1 + j
         new |= {
@@ -276,6 +280,8 @@ def _keywords(
         }
         if j and whole:
             new[f"$P{number}G"] = str(_INTEGER_TOP)
+        if j - 1 in named:
+            new[f"$P{number}S"] = named[j - 1]
     notes = []
     if header.unread:
         segments = ", ".join(header.unread)

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.stores.zarr_groups import open_group, open_whole_group, read_rows
+from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.errors import DataError
+
+if TYPE_CHECKING:
+    import zarr
 
 BLOCK_ROWS = 262_144
 """Rows of one chunk of a store of labels."""
@@ -55,12 +59,22 @@ class LabelStore:
         Number of columns of the probabilities, None where the store has none.
     attrs : mapping
         What is known of the model that made the labels.
+    names : tuple of str
+        Names of the labels; empty if the store has none.
+    label_attrs : mapping
+        Attributes of the labels.
     """
 
     path: str
     rows: int
     components: int | None
     attrs: Mapping[str, Any]
+    names: tuple[str, ...] = ()
+    label_attrs: Mapping[str, Any] = field(default_factory=dict)
+
+    def shown_names(self) -> tuple[str, ...]:
+        """Return a different name for every label: its number if it has no other."""
+        return self.names or tuple(str(number) for number in range(self.count_labels()))
 
     def blocks(
         self,
@@ -105,10 +119,12 @@ class LabelStore:
             yield LabelBlock(first, labels, values)
 
     def count_labels(self) -> int:
-        """Return the number of labels, which is the number of columns of the probabilities.
+        """Return the number of labels, which is the number of their names or probabilities.
 
-        Without probabilities the labels are read once, and it is one more than the largest.
+        Without both the labels are read once, and it is one more than the largest.
         """
+        if self.names:
+            return len(self.names)
         if self.components is not None:
             return self.components
         largest = (int(block.label.max(initial=-1)) for block in self.blocks())
@@ -143,4 +159,23 @@ def open_labels(path: str | os.PathLike[str]) -> LabelStore:
     if probability is not None and (probability.ndim != 2 or probability.shape[0] != rows):
         raise DataError(f"{path} has {rows:,} labels and probabilities of {probability.shape}")
     components = None if probability is None else int(probability.shape[1])
-    return LabelStore(path, rows, components, dict(group.attrs))
+    attrs = dict(group.attrs)
+    return LabelStore(path, rows, components, attrs, label_names(label), dict(label.attrs))
+
+
+def label_names(label: zarr.Array[Any]) -> tuple[str, ...]:
+    """Return the names in the attributes of stored labels; empty if there are none.
+
+    Raises
+    ------
+    DataError
+        When names are no list of different texts.
+    """
+    names = label.attrs.get(ATTRIBUTE, [])
+    texts = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not isinstance(names, list) or not texts or len({*names}) < len(names):
+        raise DataError(
+            f"the attribute {ATTRIBUTE!r} of the labels is {names!r}; expected a list of different "
+            "names. Predict the labels again"
+        )
+    return tuple(str(name) for name in names)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,6 +47,7 @@ def write_new_anndata(
     target: str | os.PathLike[str],
     model: Mapping[str, Any],
     *,
+    names: Sequence[str] | None = None,
     overwrite: bool = False,
     progress: RowProgress = lambda *_: None,
 ) -> None:
@@ -62,6 +63,8 @@ def write_new_anndata(
         The file to make; it appears under its name when it is whole.
     model : mapping
         See :func:`~bigtensor.data.exporters.anndata.write_answers_to_anndata`.
+    names : sequence of str, optional
+        Names of the labels, by default those that are stored with them.
     overwrite : bool, default False
         Replace a file of this name.
     progress : callable, optional
@@ -94,7 +97,7 @@ def write_new_anndata(
         with whole_file(path) as partial:
             with optional_module("h5py", "cytometry").File(partial, "w") as file:
                 _write_cells(file, dataset, progress)
-            write_answers_to_anndata(labels, partial, model)
+            write_answers_to_anndata(labels, partial, model, names=names)
     except (OSError, RuntimeError) as error:
         # a full disk may be an error of closing the file, which h5py raises as RuntimeError
         if isinstance(error, BigtensorError):

@@ -33,3 +33,6 @@ class FittedMixture(Protocol):
         self, n_samples: int, rng: np.random.Generator
     ) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """Draw rows, features beside each other in the order of the views, and components."""
+
+    def draw_rows(self, label: NDArray[np.integer], rng: np.random.Generator) -> NDArray[Any]:
+        """Draw a row of every component, features beside each other in the order of the views."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self, Unpack
 
@@ -12,10 +13,12 @@ from sklearn.base import DensityMixin
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.decomposition.merging.merge_tree import MergeTree
-from bigtensor.errors import NoPopulationsError, Setting
+from bigtensor.errors import DataError, NoPopulationsError, ParameterError, Setting
 from bigtensor.models.answers.density import mean_score
 from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
+from bigtensor.models.answers.populations_of_rounds import kept_populations
+from bigtensor.models.answers.suggested_names import suggested_names
 from bigtensor.models.answers.weights_by import weights_of_groups
 from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
@@ -23,6 +26,9 @@ from bigtensor.models.contract.parameters import RandomState, check_choice, chec
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.words.mixture_description import MixtureDescription
 from bigtensor.statistics.densities.row_functions import Responsibilities
+
+POPULATIONS = "population_of_component"
+"""Attribute of labels: the population of every component when they were predicted."""
 
 LEVELS = ("population", "component")
 
@@ -50,12 +56,109 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         return self._require_populations().weights
 
     @property
+    def population_names_(self) -> NDArray[np.object_]:
+        """Names of the populations, or of the components if the model has no populations.
+
+        Without a name, it is the number as text. Without populations, the names of the classes are
+        those of the components, if the model was fitted with labels of rows.
+        """
+        return np.array(self._present_populations().shown_names, dtype=object)
+
+    @property
     def merge_tree_(self) -> MergeTree:
-        """Tree of merged components. Only with populations."""
-        return self._require_populations().tree
+        """Tree of merged components. Only if components were merged by a criterion."""
+        return self._require_tree()
+
+    def rename_populations(self, names: Mapping[int | str, str | None]) -> Self:
+        """Name populations. The names are kept in the model and shown wherever populations are.
+
+        A model without populations gets one for every component. A name belongs to the components
+        of its population: a cut that divides them, or unites them with others, drops the name.
+        Labels remain integers. Their attribute ``categories`` lists the names.
+
+        Parameters
+        ----------
+        names : mapping of int or str to str or None
+            New name by number or by present name. None removes a name. Other populations keep
+            theirs.
+
+        Returns
+        -------
+        self
+            The model itself.
+
+        Raises
+        ------
+        ParameterError
+            When there is no such population, a name is empty, or two populations have one name.
+
+        Examples
+        --------
+        >>> from bigtensor import KernelMixture, simulate
+        >>> cells = simulate.cytometry(5000, 3, random_state=1)
+        >>> model = KernelMixture(3, random_state=0).fit(cells)
+        >>> model.rename_populations({0: "B", 2: "CD4+ CD8-"}).population_names_.tolist()
+        ['B', '1', 'CD4+ CD8-']
+        """
+        return self._with_populations(self._present_populations().renamed(names))
+
+    def suggest_population_names(self) -> list[str]:
+        """Return a different name for every population by its markers, such as ``"CD3+ CD4-"``.
+
+        A feature is used if its density over all populations has two modes. Its threshold is the
+        lowest point between them, and a population is positive (+) or negative (-) if at least 70 %
+        of its rows lie on one side. Rows are drawn from the model, so that no data are read.
+
+        Returns
+        -------
+        list of str
+            In the order of the populations, or of the components without populations. Texts are
+            empty if no feature has two modes, as in a mixture of categories.
+        """
+        populations, features = self._present_populations(), self.views_.feature_names
+        return list(suggested_names(self._mixture(), populations.of_component, features).names)
+
+    def merge_populations(self, *groups: Sequence[int | str]) -> Self:
+        """Make one population of several, by hand and without another fit.
+
+        Populations are then numbered by descending weight. The merged population keeps a name if
+        exactly one of its parts has one. `cut_populations` starts from the tree again and undoes
+        the merge.
+
+        Parameters
+        ----------
+        *groups : sequences of int or str
+            Each holds the numbers, or present names, of the populations that become one.
+
+        Returns
+        -------
+        self
+            The model itself.
+
+        Raises
+        ------
+        ParameterError
+            When there is no such population, it is in two groups, or a group has less than two.
+
+        Examples
+        --------
+        >>> from bigtensor import KernelMixture, simulate
+        >>> cells = simulate.cytometry(5000, 3, random_state=1)
+        >>> model = KernelMixture(3, random_state=0).fit(cells)
+        >>> len(model.merge_populations([0, 2]).population_weights_)
+        2
+        """
+        if not groups:
+            raise ParameterError(
+                "merge_populations needs at least one group; give the populations to merge as "
+                "lists, such as merge_populations([2, 18])"
+            )
+        return self._with_populations(self._present_populations().merged(groups))
 
     def cut_populations(self, n_populations: int | str) -> Self:
         """Cut the tree of components into another number of populations, without another fit.
+
+        Populations that stay the same set of components keep their names.
 
         Parameters
         ----------
@@ -72,12 +175,10 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         ParameterError
             When there are fewer components, or components were not merged.
         """
-        populations = self._require_populations()
+        self._require_tree()
         if n_populations != "auto":
             check_integer("n_populations", n_populations, 1, len(self.weights_))
-        cut = Populations.cut(populations.tree, n_populations, populations.temperature)
-        self.solution_ = replace(self._mixture(), populations=cut)  # type: ignore[type-var]
-        return self
+        return self._with_populations(self._require_populations().recut(n_populations))
 
     def predict(self, X: DataLike, level: str | None = None) -> RowAnswer:
         """Return the most probable population, or component, of every row.
@@ -270,6 +371,63 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
             self._require_populations()
         merged = self._mixture().populations is not None
         return of_component if level == "component" and merged else plain
+
+    def attributes_of_output(self, output: str) -> dict[str, Any]:
+        """Return the names that labels stand for, as ``categories``, and their components."""
+        if output != "label":
+            return super().attributes_of_output(output)
+        populations = self._present_populations()
+        return {
+            "categories": list(populations.shown_names),
+            # labels are told by it from those of another cut or merge
+            POPULATIONS: populations.of_component.tolist(),
+        }
+
+    def require_own_labels(self, attrs: Mapping[str, Any]) -> None:
+        """Refuse labels that were predicted before populations were cut or merged.
+
+        Parameters
+        ----------
+        attrs : mapping
+            Attributes of labels. Those without a record of populations are not refused.
+
+        Raises
+        ------
+        DataError
+        """
+        present = self._present_populations().of_component.tolist()
+        if list(attrs.get(POPULATIONS, present)) != present:
+            raise DataError(
+                "the populations of the model were cut or merged after these labels were "
+                "predicted; predict the labels again"
+            )
+
+    def keep_choices_of(self, previous: FittedMixture) -> None:
+        """Keep names, cuts and merges by hand of the solution of an earlier round."""
+        kept = kept_populations(previous, self.solution_)
+        self.solution_ = replace(self.solution_, populations=kept)  # type: ignore[type-var]
+
+    def _with_populations(self, populations: Populations) -> Self:
+        """Set the populations of the solution."""
+        self.solution_ = replace(self._mixture(), populations=populations)  # type: ignore[type-var]
+        return self
+
+    def _present_populations(self) -> Populations:
+        """Return the populations, or every component as one."""
+        populations = self._mixture().populations
+        if populations is not None:
+            return populations
+        return Populations.of_components(self.weights_, getattr(self, "classes_", ()))
+
+    def _require_tree(self) -> MergeTree:
+        """Return the tree of merged components, or say that there is none."""
+        tree = self._require_populations().tree
+        if tree is None:
+            raise NoPopulationsError(
+                "this model has no tree of components, because its populations were made by hand; "
+                "merge populations by number, or fit it with " + Setting("n_populations")
+            )
+        return tree
 
     def _require_populations(self) -> Populations:
         """Return the populations, or say that there are none."""

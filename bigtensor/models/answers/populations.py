@@ -1,8 +1,10 @@
-"""Populations: groups of components that share their rows."""
+"""Populations: groups of components that labels stand for, with the names that users give them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,27 +12,41 @@ from numpy.typing import NDArray
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.errors import ParameterError, Setting
 
+PopulationKey: TypeAlias = int | str
+"""Number or present name of a population."""
+
 
 @dataclass(frozen=True, eq=False)
 class Populations:
-    """A tree of merged components, and where it is cut.
+    """Groups of components, how they were formed, and their names.
+
+    A name belongs to a set of components.
 
     Attributes
     ----------
-    tree : MergeTree
-        Merges of components, from the first to the last.
+    tree : MergeTree, optional
+        Merges of components, from the first to the last. None if components were not merged by a
+        criterion.
     of_component : (k,) integer array
-        The population of every component, by descending weight of the populations.
+        The population of every component. After a cut or a merge, populations are numbered by
+        descending weight.
     weights : (populations,) float64 array
         Sums of the weights of the components.
     temperature : float, default 1.0
         Posterior probabilities of populations are raised to its reciprocal, and scaled.
+    names : tuple of str, default ()
+        A name for every population, empty for a population without one. An empty tuple stands for
+        no names at all.
+    by_hand : bool, default False
+        True if a user named, cut or merged the populations. Later rounds of a fit then keep them.
     """
 
-    tree: MergeTree
+    tree: MergeTree | None
     of_component: NDArray[np.intp]
     weights: NDArray[np.float64]
     temperature: float = 1.0
+    names: tuple[str, ...] = ()
+    by_hand: bool = False
 
     @classmethod
     def cut(
@@ -53,3 +69,171 @@ class Populations:
         of_component = tree.cut(count)
         weights = np.bincount(of_component, weights=tree.weights, minlength=count)
         return cls(tree, of_component, weights / weights.sum(), temperature)
+
+    @classmethod
+    def of_components(cls, weights: NDArray[np.float64], names: Sequence[str] = ()) -> Populations:
+        """Return every component as a population of its own, in the order of the components."""
+        return cls(None, np.arange(len(weights)), weights / weights.sum(), names=tuple(names))
+
+    @property
+    def count(self) -> int:
+        """Number of populations."""
+        return len(self.weights)
+
+    @property
+    def shown_names(self) -> tuple[str, ...]:
+        """A name for every population: its number if it has no name."""
+        names = self.names or ("",) * self.count
+        return tuple(name or str(number) for number, name in enumerate(names))
+
+    @property
+    def members(self) -> tuple[tuple[int, ...], ...]:
+        """Components of every population."""
+        return tuple(
+            tuple(np.flatnonzero(self.of_component == number).tolist())
+            for number in range(self.count)
+        )
+
+    def number_of(self, key: PopulationKey) -> int:
+        """Return the number of a population.
+
+        Parameters
+        ----------
+        key : int or str
+            Number, or present name. A population without a name has its number as its name.
+
+        Raises
+        ------
+        ParameterError
+            When there is no such population.
+        """
+        if isinstance(key, str) and key.strip() in self.shown_names:
+            return self.shown_names.index(key.strip())
+        if isinstance(key, int | np.integer) and not isinstance(key, bool):
+            number = int(key)
+            if 0 <= number < self.count:
+                return number
+        names = ", ".join(name for name in self.names if name)
+        raise ParameterError(
+            f"there is no population {key!r}; use a number from 0 to {self.count - 1}"
+            + (f" or one of the names {names}" if names else "")
+        )
+
+    def renamed(self, names: Mapping[PopulationKey, str | None]) -> Populations:
+        """Return the populations with other names.
+
+        Parameters
+        ----------
+        names : mapping of int or str to str or None
+            New name by number or present name. None removes a name.
+
+        Raises
+        ------
+        ParameterError
+            When there is no such population, a name is empty, or two populations have one name.
+        """
+        new = list(self.names or ("",) * self.count)
+        renamed = set[int]()
+        for key, name in names.items():
+            number = self.number_of(key)
+            if number in renamed:
+                raise ParameterError(f"population {number} has two new names; give it one")
+            renamed.add(number)
+            new[number] = "" if name is None else _checked_name(number, name)
+        populations = replace(self, names=tuple(new), by_hand=True)
+        shown = populations.shown_names
+        repeated = sorted({name for name in shown if shown.count(name) > 1})
+        if repeated:
+            numbers = [number for number, name in enumerate(shown) if name == repeated[0]]
+            raise ParameterError(
+                f"populations {', '.join(map(str, numbers))} have the same name {repeated[0]!r}; "
+                "give different names, or merge the populations first"
+            )
+        return populations
+
+    def recut(self, n_populations: int | str) -> Populations:
+        """Return another cut of the tree. Names of populations that stay the same set are kept.
+
+        Parameters
+        ----------
+        n_populations : int or "auto"
+            Number of populations, or ``"auto"`` for the number that the tree suggests.
+        """
+        assert self.tree is not None
+        cut = Populations.cut(self.tree, n_populations, self.temperature)
+        return cut.with_names_of(self)
+
+    def with_names_of(self, other: Populations) -> Populations:
+        """Return these populations with the names of equal sets of components of others."""
+        named = dict(zip(other.members, other.names, strict=False))
+        names = tuple(named.get(members, "") for members in self.members)
+        return replace(self, names=names if any(names) else (), by_hand=True)
+
+    def merged(self, groups: Sequence[Sequence[PopulationKey]]) -> Populations:
+        """Return the populations with every group made one.
+
+        If exactly one population of a group has a name, the merged population keeps the name.
+
+        Parameters
+        ----------
+        groups : sequence of sequences of int or str
+            Numbers or present names of the populations of every group.
+
+        Raises
+        ------
+        ParameterError
+            When there is no such population, it is in two groups, or a group has less than two.
+        """
+        target = np.arange(self.count)
+        used = set[int]()
+        for group in groups:
+            numbers = [self.number_of(key) for key in group]
+            if len({*numbers}) < 2:
+                raise ParameterError(
+                    f"the group {list(group)} has less than two populations; name at least two to "
+                    "merge"
+                )
+            twice = sorted(used & {*numbers})
+            if twice:
+                raise ParameterError(
+                    f"population {twice[0]} is in two groups; put all of them into one group"
+                )
+            used |= {*numbers}
+            target[numbers] = min(numbers)
+        return self._grouped(target)
+
+    def _grouped(self, target: NDArray[np.intp]) -> Populations:
+        """Return unions of populations with the same target, numbered by descending weight."""
+        kept, new = np.unique(target, return_inverse=True)
+        weights = np.bincount(new, weights=self.weights).astype(np.float64)
+        of_component = new[self.of_component]
+        first = np.array([int(np.argmax(of_component == number)) for number in range(len(kept))])
+        # equal weights are ordered as in a cut of the tree
+        order = np.lexsort((first, -weights))
+        rank = np.argsort(order)
+        names = [
+            {name for name, place in zip(self.names, new, strict=False) if name and place == number}
+            for number in order
+        ]
+        single = tuple(next(iter(one)) if len(one) == 1 else "" for one in names)
+        return replace(
+            self,
+            of_component=rank[of_component],
+            weights=weights[order],
+            names=single if any(single) else (),
+            by_hand=True,
+        )
+
+
+def _checked_name(number: int, name: object) -> str:
+    """Return a name without blanks around it, or raise a ParameterError."""
+    if not isinstance(name, str) or not name.strip():
+        raise ParameterError(
+            f"the name of population {number} is {name!r}; expected text that is not empty"
+        )
+    if not name.strip().isprintable():
+        raise ParameterError(
+            f"the name of population {number}, {name!r}, has line breaks or control characters; "
+            "leave them out"
+        )
+    return name.strip()

@@ -36,7 +36,15 @@ from bigtensor.statistics.densities.class_densities import ClassDensities
 from bigtensor.statistics.densities.group_sums import GroupSums
 from bigtensor.statistics.in_memory import sum_in_memory
 
-_TAKEN = ("component", "population", "weight", "standard_error", "rows")
+_TAKEN = (
+    "component",
+    "population",
+    "component_name",
+    "population_name",
+    "weight",
+    "standard_error",
+    "rows",
+)
 """Names of the dimensions and variables of the table."""
 
 _DRAWN = 20_000
@@ -45,6 +53,10 @@ _DRAWN = 20_000
 
 class WeighsGroups(KnowsFeatures, RunsPasses, Protocol):
     """A fitted mixture whose weights are estimated group by group."""
+
+    @property
+    def population_names_(self) -> NDArray[np.object_]:
+        """Names of the populations, or of the components if the model has no populations."""
 
     def output_attrs(self) -> dict[str, Any]:
         """Return the attributes of every labelled output."""
@@ -71,6 +83,7 @@ def weights_of_groups(
     """
     fitted_mixture = model._mixture()
     classes = _classes_at(level, fitted_mixture)
+    labelled = "component" if classes.populations is None else "population"
     samples = open_with_groups(model, X, by)
     assert samples.groups is not None
     variable, names = samples.groups.variable, samples.groups.names
@@ -102,8 +115,10 @@ def weights_of_groups(
         "method": method,
         "rows_without": fitted.sums.rows_without,
     }
-    level = "component" if classes.populations is None else "population"
-    return _table(fitted, kept, names, (variable, level)).assign_attrs(attrs)
+    table = _table(fitted, kept, names, (variable, labelled)).assign_attrs(attrs)
+    if labelled == "component" and fitted_mixture.populations is not None:
+        return table
+    return table.assign_coords({f"{labelled}_name": (labelled, model.population_names_)})
 
 
 def _classes_at(level: str | None, fitted: FittedMixture) -> ClassDensities:

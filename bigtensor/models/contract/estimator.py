@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, replace
-from typing import ClassVar, Self, Unpack
+from typing import Any, ClassVar, Self, Unpack
 
 from sklearn.utils.validation import validate_data
 
@@ -311,8 +311,11 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         rounds = self._require_rounds()
         sums.require_model(type(self).__name__)
         solved, self._rounds = rounds.solved(rounds.after(sums), self.steps.refine)
+        previous = getattr(self, "solution_", None)
         if solved is not None:
             self._take(solved)
+            if previous is not None:
+                self.keep_choices_of(previous)
         elif hasattr(self, "solution_"):
             del self.solution_
         return self
@@ -520,6 +523,15 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         """
         self.diagnostics_ = solved.diagnostics
         self.set_solution(in_stored_layout(solved.fitted, self._stored_classes()))
+
+    def keep_choices_of(self, previous: Any) -> None:
+        """Keep what a user chose in the solution of an earlier round, such as names.
+
+        Parameters
+        ----------
+        previous : dataclass
+            Solution of the earlier round.
+        """
 
     def _forget_fit(self) -> None:
         """Remove the result of an earlier fit."""

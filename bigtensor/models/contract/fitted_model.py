@@ -393,6 +393,16 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
             "parameters": plain(self.parameters_of_fit()),
         }
 
+    def attributes_of_output(self, output: str) -> dict[str, Any]:  # noqa: ARG002
+        """Return further attributes of one output, such as the names that labels stand for.
+
+        Parameters
+        ----------
+        output : str
+            Name of the output.
+        """
+        return {}
+
     def __sklearn_is_fitted__(self) -> bool:
         """Return True if the model can answer. A prepared one knows its views only."""
         return hasattr(self, "solution_")

@@ -43,6 +43,9 @@ class AnswersRows(Protocol):
     def output_attrs(self) -> dict[str, Any]:
         """Return the attributes of every labelled output."""
 
+    def attributes_of_output(self, output: str) -> dict[str, Any]:
+        """Return further attributes of one output."""
+
 
 def answer_as_given(
     model: AnswersRows, X: DataLike, samples: Samples, output: str, function: RowFunction
@@ -71,7 +74,8 @@ def answer_as_given(
     if not is_labelled(X) or isinstance(X, list | tuple):
         return array
     dims = (model.sample_dim, *function.outputs[0].dims)
-    return labelled_answer(X, array, dims, output, model.output_attrs())
+    attrs = {**model.output_attrs(), **model.attributes_of_output(output)}
+    return labelled_answer(X, array, dims, output, attrs)
 
 
 def answers_in_memory(
@@ -143,6 +147,7 @@ def write_answers(
             marginalised=model.missing == MARGINALISE,
             sample_dim=model.sample_dim,
             attrs=model.output_attrs(),
+            array_attrs={name: model.attributes_of_output(name) for name in outputs},
             into=into,
             overwrite=overwrite,
             listeners=listeners,

@@ -11,8 +11,10 @@ from typing import Any
 import numpy as np
 
 from bigtensor.data.rows.block import Block
+from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.errors import DataError, IdentifiabilityError, ParameterError
 from bigtensor.features.column_order import content_order
+from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.script import Script, Solved, Step, in_memory
 from bigtensor.models.discrete_mixture.choice import Choice, choose
 from bigtensor.models.discrete_mixture.core import EXACT_SYMBOLS
@@ -76,6 +78,7 @@ class Preparation:
 
 
 STORED_CLASSES = (
+    *(Populations, MergeTree),
     *(DiscreteFit, DiscreteSolution, Preparation, Settings, Choice, SymbolGroup),
     *(CodeCounts, SketchedPairs, ProjectedSymbols, PosteriorSums, MixtureDensities, CodeTables),
 )

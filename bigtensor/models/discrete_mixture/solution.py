@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.descending_order import descending_order
+from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
 from bigtensor.statistics.codes.code_tables import CodeTables
 from bigtensor.statistics.densities.view_densities import MixtureDensities
@@ -96,15 +97,14 @@ class DiscreteFit:
         One feature a view.
     categories : tuple of tuple of str
         Names of the codes of every view.
+    populations : Populations, optional
+        Populations of components that a user named or merged; None without.
     """
 
     solution: DiscreteSolution
     views: NamedViews
     categories: tuple[tuple[str, ...], ...]
-
-    @property
-    def populations(self) -> None:
-        """None: components are not merged."""
+    populations: Populations | None = None
 
     @property
     def slices(self) -> dict[str, slice]:
@@ -125,16 +125,20 @@ class DiscreteFit:
         """Draw codes, in the order of the views, and components."""
         weights = self.solution.weights
         label = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
-        codes = np.empty((n_samples, len(self.views)), np.int32)
+        return self.draw_rows(label, rng), label.astype(np.int32)
+
+    def draw_rows(self, label: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.int32]:
+        """Draw a row of every component: ``(rows, views)``."""
+        codes = np.empty((len(label), len(self.views)), np.int32)
         for view, table in enumerate(self.solution.probabilities):
             edges = np.cumsum(table, axis=0)[:-1]
-            uniform = rng.random(n_samples)
-            for component in range(len(weights)):
+            uniform = rng.random(len(label))
+            for component in range(table.shape[1]):
                 rows = label == component
                 codes[rows, view] = np.searchsorted(
                     edges[:, component], uniform[rows], side="right"
                 )
-        return codes, label.astype(np.int32)
+        return codes
 
 
 def _floored(columns: NDArray[np.float64], floor: float) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from bigtensor.decomposition.gaussian.shared_covariance_em import (
     block_diagonal,
 )
 from bigtensor.descending_order import descending_order
+from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
 
@@ -35,6 +36,8 @@ class GaussianComponents:
         Of products of matrices.
     names : tuple of str
         Labels of the components; empty without.
+    populations : Populations, optional
+        Populations of components that a user named or merged; None without.
     """
 
     weights: NDArray[np.float64]
@@ -43,15 +46,12 @@ class GaussianComponents:
     views: NamedViews
     dtype: str
     names: tuple[str, ...] = ()
+    populations: Populations | None = None
 
     @property
     def n_components(self) -> int:
         """Number of components."""
         return len(self.weights)
-
-    @property
-    def populations(self) -> None:
-        """None: components are not merged."""
 
     @property
     def slices(self) -> dict[str, slice]:
@@ -91,12 +91,18 @@ class GaussianComponents:
     ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
         """Draw rows, in the order of the views, and components."""
         label = rng.choice(len(self.weights), size=n_samples, p=self.weights / self.weights.sum())
-        noise = rng.standard_normal((n_samples, self.means.shape[1]))
+        return self.draw_rows(label, rng), label.astype(np.int32)
+
+    def draw_rows(
+        self, label: NDArray[np.integer], rng: np.random.Generator
+    ) -> NDArray[np.float64]:
+        """Draw a row of every component: ``(rows, features)``."""
+        noise = rng.standard_normal((len(label), self.means.shape[1]))
         if self.covariance.ndim == 1:
             noise *= np.sqrt(self.covariance)
         else:
             noise = noise @ np.linalg.cholesky(self.covariance).T
-        return self.means[label] + noise, label.astype(np.int32)
+        return np.asarray(self.means[label] + noise)
 
 
 def joined(

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments
+from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.features.column_order import content_order
+from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.iteration import Iterations
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.gaussian.component_labels import check_label_means
@@ -72,6 +74,7 @@ class GaussianPreparation:
 
 
 STORED_CLASSES = (
+    *(Populations, MergeTree),
     *(GaussianComponents, GaussianPreparation, GaussianSettings, Reach),
     *(WithinReach, Together, Covariances, GaussianPosteriorSums, GaussianDensities, LabelMeans),
 )

@@ -116,9 +116,9 @@ class KernelMixture(MixtureAnswers):
         the quadratic entropy, and ``"overlap"`` the cosine of the posterior probabilities. With
         None components are never merged.
     pilot_rows : int, optional
-        Rows of the pilot sample, by default 20,000, and 50,000 with ``n_populations``. Bandwidths,
-        landmarks and directions are chosen from the sample. Take more if the smallest component has
-        fewer than a hundred rows in it.
+        Rows of the pilot sample, by default 20,000, and 50,000 if components are merged.
+        Bandwidths, landmarks and directions are chosen from the sample. Take more if the smallest
+        component has fewer than a hundred rows in it.
     spectral : SpectralOptions, optional
         Details of kernel features, moments and densities that seldom need a change. None stands for
         the defaults of `SpectralOptions`.

@@ -40,8 +40,9 @@ from bigtensor.statistics.densities.view_densities import EmbeddedDensities, Mix
 
 def planned_preparation(settings: Settings) -> list[PlannedPass]:
     """Return upper bounds of the passes before the moments."""
-    sample = pilot_pass(settings, least_candidates=LEAST_CANDIDATES)
-    planned = [PlannedPass(sample, driver_nbytes=_sample_nbytes(settings))]
+    sample = pilot_pass(settings.largest_sample, least_candidates=LEAST_CANDIDATES)
+    nbytes = max(_sample_nbytes(settings), _sample_nbytes(settings.largest_sample))
+    planned = [PlannedPass(sample, driver_nbytes=nbytes)]
     if settings.spectral and settings.bandwidth == "cross-validation":
         names, windows = candidate_names(), moments_windows(settings, settings.shape.rows)
         moments = training_moments(dict.fromkeys(names, _blank_groups(settings)), 0)

@@ -90,13 +90,9 @@ def prepare_from_sample(settings: Settings) -> Script:
     Constant features are left out of the sample, the settings, the preparation, and all later
     passes.
     """
-    pilot = counted((yield pilot_pass(settings, least_candidates=LEAST_CANDIDATES)))
-    columns = tuple((piece.start, piece.stop) for piece in settings.slices.values())
-    ignored = tuple(settings.categorical_columns)
-    # bandwidths, grids and components are made from the ordinary rows
-    ordinary = ordinary_rows(pilot, columns, ignored=ignored)
-    outliers = {"drawn_rows": len(pilot.values), **ordinary.diagnostics}
-    sample = ordinary.sample.by_occurrence(settings.pilot_rows)
+    pilot: Sample = yield pilot_pass(settings.largest_sample, least_candidates=LEAST_CANDIDATES)
+    all_columns = settings
+    sample, outliers = ordinary_sample(pilot, settings)
     varying = varying_columns(sample)
     left_out: LeftOut = {}
     if not varying.all():
@@ -108,6 +104,13 @@ def prepare_from_sample(settings: Settings) -> Script:
     if settings.if_dependent is not None:
         yield Step("measuring dependence within components")
     settings, dependence = with_populations_if_dependent(sample, settings)
+    if settings.pilot_rows > all_columns.pilot_rows:
+        # as many rows as for a number of populations that was asked for
+        sample, outliers = ordinary_sample(
+            pilot, replace(all_columns, pilot_rows=settings.pilot_rows)
+        )
+        if not varying.all():
+            sample = replace(sample, values=np.ascontiguousarray(sample.values[:, varying]))
     windows = moments_windows(settings, settings.shape.rows)
     yield Step("preparing the features")
     preparation = yield from with_chosen_bandwidth(prepare_from(sample, settings), windows)
@@ -305,6 +308,25 @@ def spectral_components(
     spectral = decomposed(moments, preparation)
     diagnostics["spectral"] = {"outcome": spectral.outcome.value, **spectral.diagnostics}
     return spectral
+
+
+def ordinary_sample(pilot: Sample, settings: Settings) -> tuple[Sample, dict[str, Any]]:
+    """Return the rows of the pilot sample that are no outliers, and diagnostics of these.
+
+    Bandwidths, grids and components are made from ordinary rows.
+
+    Parameters
+    ----------
+    pilot : Sample
+        Rows as they were drawn, at least as many as are used.
+    settings : Settings
+        Settings with the number of rows to use.
+    """
+    drawn = counted(pilot.smaller(settings.pilot_rows, settings.random_state))
+    columns = tuple((piece.start, piece.stop) for piece in settings.slices.values())
+    ordinary = ordinary_rows(drawn, columns, ignored=tuple(settings.categorical_columns))
+    outliers = {"drawn_rows": len(drawn.values), **ordinary.diagnostics}
+    return ordinary.sample.by_occurrence(settings.pilot_rows), outliers
 
 
 def counted(sample: Sample) -> Sample:

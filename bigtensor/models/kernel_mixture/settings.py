@@ -141,6 +141,11 @@ class Settings:
         )
 
     @property
+    def largest_sample(self) -> Settings:
+        """Settings with the larger pilot sample, if the data decide between two."""
+        return self if self.if_dependent is None else self.if_dependent
+
+    @property
     def merges_by_products(self) -> bool:
         """True if the criterion of merging compares products of posterior probabilities."""
         return self.merging in CRITERIA_OF_PRODUCTS
@@ -204,7 +209,8 @@ PILOT_ROWS, PILOT_ROWS_OF_POPULATIONS = 20_000, 50_000
 """Rows of the pilot sample, and where components are merged.
 
 The F1 of 10 to 30 populations of activation cells varied by up to 0.12 between three seeds with
-20,000 rows, and by up to 0.06 between five seeds with 50,000.
+20,000 rows, and by up to 0.06 between five seeds with 50,000. The mean F1 of 10 populations over
+three seeds was 0.54 and 0.59, and that of blood cells in 21 markers 0.44 and 0.48.
 """
 
 MOST_COUNTED = 20

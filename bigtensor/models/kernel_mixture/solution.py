@@ -198,7 +198,7 @@ class KernelSolution:
         label = rng.choice(len(self.weights), size=n_samples, p=self.weights).astype(np.int32)
         return self.draw_rows(label, rng), label
 
-    def draw_rows(self, label: NDArray[np.int32], rng: np.random.Generator) -> FloatArray:
+    def draw_rows(self, label: NDArray[np.integer], rng: np.random.Generator) -> FloatArray:
         """Draw a row of every component: ``(rows, features)``."""
         values = np.empty((len(label), sum(len(members) for _, members in self.views)))
         for component in range(len(self.weights)):
@@ -270,6 +270,10 @@ class KernelFit:
     ) -> tuple[FloatArray, NDArray[np.int32]]:
         """Draw rows, features beside each other in the order of the views, and components."""
         return self.solution.draw(n_samples, rng)
+
+    def draw_rows(self, label: NDArray[np.integer], rng: np.random.Generator) -> FloatArray:
+        """Draw a row of every component: ``(rows, features)``."""
+        return self.solution.draw_rows(label, rng)
 
 
 def responsibilities_of(

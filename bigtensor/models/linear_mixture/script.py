@@ -7,7 +7,9 @@ from functools import partial
 from typing import Any
 
 from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments
+from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.sample_tensors.terms import Terms
+from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.iteration import Iterations
 from bigtensor.models.contract.script import Estimate, Script, Solved
 from bigtensor.models.gaussian.em_iterations import CovarianceForm, EmIterate, em_iterations
@@ -60,6 +62,7 @@ components behind the mean; with 2 to 4, constants below 1 lose precision.
 
 
 STORED_CLASSES = (
+    *(Populations, MergeTree),
     *(GaussianComponents, LinearPreparation, LinearSettings, SampleTensor, Terms, Reach),
     *(WithinReach, Together, TensorContractions, Covariances, GaussianPosteriorSums),
     ProjectedMoment,

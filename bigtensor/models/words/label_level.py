@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.errors import NoPopulationsError
 from bigtensor.models.words.described_model import LabelsRows
 
@@ -26,12 +27,28 @@ class LabelLevel:
         Mixing weights of the components, which equal `weights` without populations.
     of_component : (k,) integer array, optional
         The population of every component. None without populations.
+    names : tuple of str
+        Name of every component, or population: its number if it has no other name.
     """
 
     name: str
     weights: FloatArray
     component_weights: FloatArray
     of_component: NDArray[np.intp] | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def has_names(self) -> bool:
+        """True if some name is not a number."""
+        return any(name != str(number) for number, name in enumerate(self.names))
+
+    @property
+    def numbered_names(self) -> tuple[str, ...]:
+        """The number of every component, or population, followed by its name if it has one."""
+        names = self.names or tuple(str(number) for number in range(self.count))
+        return tuple(
+            name if name == str(number) else f"{number} {name}" for number, name in enumerate(names)
+        )
 
     @property
     def count(self) -> int:
@@ -44,9 +61,9 @@ def level_of(model: LabelsRows) -> LabelLevel:
     weights = np.asarray(model.weights_, np.float64)
     of_component = population_of_component(model)
     if of_component is None:
-        return LabelLevel("component", weights, weights)
+        return LabelLevel("component", weights, weights, names=_names(model, len(weights)))
     merged = np.asarray(model.population_weights_, np.float64)
-    return LabelLevel("population", merged, weights, of_component)
+    return LabelLevel("population", merged, weights, of_component, _names(model, len(merged)))
 
 
 def population_of_component(model: LabelsRows) -> NDArray[np.intp] | None:
@@ -55,3 +72,22 @@ def population_of_component(model: LabelsRows) -> NDArray[np.intp] | None:
         return np.asarray(model.population_of_component_)
     except (AttributeError, NoPopulationsError):
         return None
+
+
+def tree_of(model: LabelsRows) -> MergeTree | None:
+    """Return the tree of merged components of a fitted model, or None without one."""
+    try:
+        return model.merge_tree_
+    except (AttributeError, NoPopulationsError):
+        return None
+
+
+def is_cut(tree: MergeTree, of_component: NDArray[np.intp]) -> bool:
+    """Return True if populations are a cut of the tree, and were not merged by hand since."""
+    return np.array_equal(tree.cut(int(of_component.max()) + 1), of_component)
+
+
+def _names(model: LabelsRows, count: int) -> tuple[str, ...]:
+    """Return the names of populations, or numbers of a model that has no names."""
+    names = getattr(model, "population_names_", range(count))
+    return tuple(str(name) for name in names)

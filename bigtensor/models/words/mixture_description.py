@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from bigtensor.errors import Message, NoPopulationsError
-from bigtensor.models.words.described_model import DescribedMixture
+from bigtensor.models.words.described_model import DescribedMixture, LabelsRows
 from bigtensor.models.words.description import (
     Facts,
     Line,
     ModelDescription,
 )
-from bigtensor.models.words.label_level import level_of
+from bigtensor.models.words.label_level import level_of, tree_of
 from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.summary_table import SummaryTable
 
@@ -36,15 +36,17 @@ class MixtureDescription(ModelDescription[Mixture]):
             "n_components": model.n_components,
             "weights": None,
             "populations": None,
+            "names": None,
         }
         if not model.__sklearn_is_fitted__():
             return facts
         level = level_of(model)
         facts["n_components"] = len(level.component_weights)
         facts["weights"] = level.component_weights.tolist()
+        facts["names"] = list(level.names)
         if level.of_component is not None:
             facts["populations"] = {
-                "merged_by": str(model.merge_tree_.criterion),
+                "merged_by": merged_by(model),
                 "weights": level.weights.tolist(),
                 "components": [
                     (level.of_component == population).nonzero()[0].tolist()
@@ -74,11 +76,12 @@ class MixtureDescription(ModelDescription[Mixture]):
     def table(self, facts: Mapping[str, Any]) -> SummaryTable:
         """Return the weights of populations with their components, or of components."""
         populations = facts["populations"]
+        labels = _labels(facts["names"], facts.get("suggested_names", ()))
         if populations is None:
-            rows = [(str(component), weight) for component, weight in enumerate(facts["weights"])]
+            rows = list(zip(labels, facts["weights"], strict=True))
             return SummaryTable(("component", "weight"), rows)
-        pairs = zip(populations["weights"], populations["components"], strict=True)
-        lines = [(str(h), weight, _members(members)) for h, (weight, members) in enumerate(pairs)]
+        members = map(_members, populations["components"])
+        lines = list(zip(labels, populations["weights"], members, strict=True))
         return SummaryTable(("population", "weight", "components"), lines)
 
     def row_outputs(
@@ -171,6 +174,25 @@ def judged_outcome(diagnostics: Mapping[str, Any], initialisation: str) -> list[
         ("verdict", verdict_in_words(diagnostics["verdict"])),
         ("log-likelihood", words),
     ]
+
+
+def merged_by(model: LabelsRows) -> str:
+    """Return the criterion by which components were merged, or ``"hand"`` without a tree."""
+    tree = tree_of(model)
+    return "hand" if tree is None else str(tree.criterion)
+
+
+def _labels(names: Sequence[str], suggested: Sequence[str]) -> list[str]:
+    """Return numbers with names; a suggestion stands in parentheses where there is no name."""
+    labels = []
+    for number, name in enumerate(names):
+        label = str(number)
+        if name != label:
+            label += f" {name}"
+        elif suggested and suggested[number]:
+            label += f" ({suggested[number]})"
+        labels.append(label)
+    return labels
 
 
 def _members(members: Sequence[int]) -> str:

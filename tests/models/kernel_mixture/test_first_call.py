@@ -10,6 +10,7 @@ import bigtensor
 from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.cli import main
 from bigtensor.data.stores.layout import SampleStoreWriter
+from bigtensor.models.kernel_mixture import settings as resolved
 
 QUICK = {"spectral": SpectralOptions(bins=256), "pilot_rows": 4000, "random_state": 0}
 MARKERS = [f"CD{number}" for number in (3, 4, 8, 19, 45, 56, 14, 16)]
@@ -142,3 +143,35 @@ def test_fit_command__prints_the_notes(store, tmp_path):
     assert "n_populations" not in text
     count = len(model.population_weights_)
     assert f"merged into {count} populations, in {len(MARKERS)} views" in result.stdout
+
+
+@pytest.fixture
+def two_sizes(monkeypatch):
+    """Draw fewer rows for components than for populations, as from large data."""
+    monkeypatch.setattr(resolved, "PILOT_ROWS", 800)
+    monkeypatch.setattr(resolved, "PILOT_ROWS_OF_POPULATIONS", 1500)
+    return {"spectral": SpectralOptions(bins=128), "random_state": 0}
+
+
+@pytest.mark.slow
+def test_number_of_populations__is_a_cut_of_the_automatic_fit(cells, two_sizes, tmp_path):
+    few = cells.isel(sample=slice(None, None, 3))
+    checkpoint = {"checkpoint": tmp_path / "parts", "scheduler": "threads"}
+    automatic = KernelMixture(**two_sizes).fit(few, **checkpoint)
+    asked = KernelMixture(n_populations=6, **two_sizes).fit(few, **checkpoint)
+    assert len(automatic.population_weights_) != 6
+    automatic.cut_populations(6)
+    assert_array_equal(asked.predict_proba(few), automatic.predict_proba(few))
+    # the checkpoint has every pass: no row is read again
+    assert len(asked.diagnostics_["passes"]) > 2
+    for entry in asked.diagnostics_["passes"]:
+        assert (entry["name"], entry["reused_parts"]) == (entry["name"], entry["parts"])
+
+
+def test_number_of_components__comes_from_the_smaller_sample(two_sizes):
+    data = simulate.kernel_mixture(3000, 3, random_state=0)
+    model = KernelMixture(**two_sizes).fit(data)
+    assert not hasattr(model, "population_weights_")
+    assert model.diagnostics_["sample_rows"] <= 800
+    smaller = KernelMixture(pilot_rows=800, **two_sizes).fit(data)
+    assert_array_equal(model.predict_proba(data), smaller.predict_proba(data))

@@ -35,6 +35,9 @@ class DescribedKernelMixture(DescribedMixture, Protocol):
     ) -> NDArray[np.float64]:
         """Return the expectation of a function of one view for every component."""
 
+    def suggest_population_names(self) -> list[str]:
+        """Return a different name for every population by its markers."""
+
     def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that answers for every row."""
 

@@ -40,6 +40,8 @@ class Level:
         See `standardised_means`.
     overlap : (m, m) float64 array
         How much any two resemble each other, from 0 (apart) to 1 (the same).
+    suggested_names : tuple of str
+        Names by markers; empty texts if no marker has two modes.
     """
 
     name: str
@@ -47,6 +49,7 @@ class Level:
     profiles: tuple[FeatureProfile, ...]
     standardised: FloatArray
     overlap: FloatArray
+    suggested_names: tuple[str, ...] = ()
 
     @property
     def features(self) -> list[str]:
@@ -80,15 +83,17 @@ class Levels:
 
 def levels_of(model: DescribedKernelMixture) -> Levels:
     """Describe a fitted model at the level of its labels."""
-    labels = level_of(model)
+    labels, suggested = level_of(model), tuple(model.suggest_population_names())
     weights, profiles = labels.component_weights, feature_profiles(model)
     means = standardised_means(profiles, weights)
     if labels.of_component is None:
-        shown = Level("component", weights, profiles, means, overlaps(model, profiles))
+        overlap = overlaps(model, profiles)
+        shown = Level("component", weights, profiles, means, overlap, suggested)
         return Levels(shown, labels, means)
     merged = merged_profiles(profiles, weights, labels.of_component)
     standardised = standardised_means(merged, labels.weights)
-    shown = Level("population", labels.weights, merged, standardised, population_overlaps(model))
+    overlap = population_overlaps(model)
+    shown = Level("population", labels.weights, merged, standardised, overlap, suggested)
     return Levels(shown, labels, means)
 
 

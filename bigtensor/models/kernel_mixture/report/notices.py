@@ -10,7 +10,7 @@ import numpy as np
 from bigtensor.models.kernel_mixture.options import SpectralOptions
 from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.kernel_mixture.report.levels import Level
-from bigtensor.models.words.label_level import population_of_component
+from bigtensor.models.words.label_level import is_cut, population_of_component, tree_of
 from bigtensor.models.words.mixture_description import verdict_notice
 from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.wording import counted, percent, sentence_of, words_of
@@ -72,10 +72,10 @@ def population_notices(model: DescribedKernelMixture) -> list[Notice]:
     list of Notice
         None without populations.
     """
-    of_component = population_of_component(model)
-    if of_component is None:
+    of_component, tree = population_of_component(model), tree_of(model)
+    if of_component is None or tree is None or not is_cut(tree, of_component):
         return []
-    tree, k, count = model.merge_tree_, len(of_component), int(of_component.max()) + 1
+    k, count = len(of_component), int(of_component.max()) + 1
     count_choice = model.diagnostics_.get("population_count")
     if count_choice is not None:
         return [_agreement_notice(count_choice, count)]
@@ -156,14 +156,14 @@ def outlier_notices(model: DescribedKernelMixture) -> list[Notice]:
         None without populations, without components that are too light to be one, or where the
         tree is cut so finely that they are not merged.
     """
-    of_component = population_of_component(model)
+    of_component, tree = population_of_component(model), tree_of(model)
     outlying = model.diagnostics_.get("outlying_components", {"count": 0})
-    if of_component is None or not outlying["count"]:
+    if of_component is None or tree is None or not outlying["count"]:
         return []
     if of_component.max() + 1 > len(of_component) - outlying["count"]:
         return []
     # components are too light below a mass, so that they are the lightest
-    light = np.argsort(model.merge_tree_.weights, kind="stable")[: outlying["count"]]
+    light = np.argsort(tree.weights, kind="stable")[: outlying["count"]]
     numbers, members = np.unique(of_component[light], return_counts=True)
     places = ", ".join(
         f"{number} ({counted(int(count), 'component')})"

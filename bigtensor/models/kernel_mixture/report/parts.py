@@ -35,7 +35,7 @@ def report_parts(model: DescribedKernelMixture, rows: LabelledRows | None) -> Re
         headline=headline,
         method=method_sentences(model),
         columns=level_columns(shown),
-        columns_lead=columns_lead(shown.name),
+        columns_lead=columns_lead(shown),
         sections=sections_of(model, levels, rows),
         diagnostics=diagnostic_blocks(model),
     )

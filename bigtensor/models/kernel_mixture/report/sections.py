@@ -11,6 +11,7 @@ from bigtensor.models.kernel_mixture.report.diagnostics import agreement_of_cuts
 from bigtensor.models.kernel_mixture.report.feature_pairs import choose_pairs
 from bigtensor.models.kernel_mixture.report.levels import Level, Levels
 from bigtensor.models.kernel_mixture.report.sentences import component_description, cuts_sentences
+from bigtensor.models.words.label_level import is_cut, tree_of
 from bigtensor.models.words.report_blocks import Block, Cell, Column, Group, Section, Table, Words
 from bigtensor.models.words.report_figures import DensityPlot, Heatmap, Scatter, TreePlot
 from bigtensor.models.words.sampled_rows import LabelledRows
@@ -35,26 +36,40 @@ def level_columns(shown: Level) -> tuple[Column, ...]:
                 f"{row[h]:.2f}" if several else "" for row, h in zip(others, nearest, strict=True)
             ),
         ),
-        Column(
-            "features",
-            tuple(component_description(column, shown.features) for column in shown.standardised.T),
-            wide=True,
-        ),
+        _features_column(shown),
     )
 
 
-def columns_lead(name: str) -> str:
+def _features_column(shown: Level) -> Column:
+    """Return suggested names, or the features that stand out if none has two modes."""
+    if any(shown.suggested_names):
+        return Column("markers", shown.suggested_names, wide=True)
+    texts = (component_description(column, shown.features) for column in shown.standardised.T)
+    return Column("features", tuple(texts), wide=True)
+
+
+def columns_lead(shown: Level) -> str:
     """Say how to read the columns of `level_columns`.
 
     Parameters
     ----------
-    name : {"component", "population"}
-        Kind of the things in the rows of the table.
+    shown : Level
+        Components, or populations, in the rows of the table.
     """
+    name = shown.name
+    affinity = (
+        f"Affinity says how much a {name} resembles its nearest one: 0 is apart, 1 is the same."
+    )
+    if any(shown.suggested_names):
+        return (
+            f"A {name} is positive (+) for a marker if most of its rows lie above the lowest point "
+            "between the two modes of the marker, and negative (-) if most lie below. Markers with "
+            f"one mode are not used. {affinity}"
+        )
     return (
         f"A feature is high or low where a {name}{APOSTROPHE}s mean is at least 0.75 overall "
-        "standard deviations from the overall mean, very high or low from 1.75 on. Affinity says "
-        f"how much a {name} resembles its nearest one: 0 is apart, 1 is the same."
+        "standard deviations from the overall mean, very high or low from 1.75 on. "
+        f"{affinity}"
     )
 
 
@@ -117,10 +132,9 @@ def standardised_heatmap(
 
 def _tree_sections(model: DescribedKernelMixture, levels: Levels) -> list[Section]:
     """Return the tree of components, and where it is cut. Only with populations."""
-    labels = levels.labels
-    if labels.of_component is None:
+    labels, tree, shown = levels.labels, tree_of(model), levels.shown
+    if labels.of_component is None or tree is None:
         return []
-    tree, shown = model.merge_tree_, levels.shown
     # its heights are averages of ranks
     ranked = tree.criterion == CONSENSUS
     heights = (
@@ -133,10 +147,15 @@ def _tree_sections(model: DescribedKernelMixture, levels: Levels) -> list[Sectio
         "their rows, high up next to none. Where the criterion rises from one merge to the next, "
         "the height stays."
     )
+    place = (
+        "The tree is cut at the dotted line: populations are what hangs below it."
+        if is_cut(tree, labels.of_component)
+        else "Populations were merged by hand after the tree was cut."
+    )
     lead = Words(
         "Every dot is a component, as large as its weight and in the colour of its population. The "
-        f"number of the population stands below. A bridge is a merge. {heights} The tree is cut at "
-        "the dotted line: populations are what hangs below it. Under every component are its "
+        f"number of the population stands below. A bridge is a merge. {heights} {place} "
+        "Under every component are its "
         "means, from low (blue) to high (red), in overall standard deviations (sd)."
     )
     alternative = "How components were merged into populations"
@@ -248,7 +267,7 @@ def member_table(levels: Levels) -> Table:
         listed = ", ".join(f"{h}\N{NO-BREAK SPACE}({100 * weights[h]:.2f})" for h in members)
         rows.append(
             (
-                Cell(str(population)),
+                Cell(levels.labels.numbered_names[population]),
                 Cell(percent(weights[members].sum())),
                 Cell(str(len(members))),
                 Cell(listed, wide=True),

@@ -10,7 +10,7 @@ import numpy as np
 from bigtensor.array_types import FloatArray
 from bigtensor.descending_order import descending_order
 from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
-from bigtensor.models.words.label_level import population_of_component
+from bigtensor.models.words.label_level import population_of_component, tree_of
 from bigtensor.models.words.wording import counted, independence_sentence, words_of
 
 NOTABLE_TEMPERATURE = 1.005
@@ -200,11 +200,16 @@ def _kernel_name(kernel: object) -> str:
 
 def _population_sentences(model: DescribedKernelMixture) -> list[str]:
     """Say how components were merged into populations."""
-    of_component = population_of_component(model)
+    of_component, tree = population_of_component(model), tree_of(model)
     if of_component is None:
         return []
     count = int(of_component.max()) + 1
-    criterion = model.merge_tree_.criterion
+    if tree is None:
+        return [
+            f"The {counted(len(of_component), 'component')} are {counted(count, 'population')}, as "
+            "they were named and merged by hand."
+        ]
+    criterion = tree.criterion
     if criterion not in _CRITERIA:
         return [
             f"The {counted(len(of_component), 'component')} were merged into "

@@ -1,0 +1,51 @@
+"""``bigtensor cut``: another number of populations, without another fit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from bigtensor.cli.command import FactsCommand
+from bigtensor.cli.named_populations import check_out, load_mixture, save_changed
+from bigtensor.cli.options import ADDRESS, overwrite_option
+from bigtensor.cli.options import count as whole_number
+
+if TYPE_CHECKING:
+    from bigtensor.data.addresses.store_address import Address
+
+
+def _count(value: str | int) -> int | str:
+    """Return a number of populations, or ``auto``."""
+    return "auto" if value == "auto" else whole_number()(value)
+
+
+@click.command(cls=FactsCommand)
+@click.argument("model_path", type=ADDRESS, metavar="MODEL.zarr")
+@click.argument("count", type=_count, metavar="COUNT|auto")
+@click.option(
+    "--out",
+    type=ADDRESS,
+    metavar="MODEL.zarr",
+    help="Write the model here, and leave the first one as it is.",
+)
+@overwrite_option
+def cut(model_path: Address, count: int | str, out: Address | None, overwrite: bool) -> None:
+    """Cut the tree of components into COUNT populations.
+
+    No data are read. Populations that stay the same set of components keep their names. Merges by
+    hand are undone. With auto, the tree suggests the number.
+    """
+    from bigtensor.errors import NoPopulationsError
+
+    check_out(model_path, out, overwrite=overwrite)
+    model = load_mixture(model_path)
+    try:
+        model.cut_populations(count)
+    except NoPopulationsError as error:
+        raise NoPopulationsError(
+            f"{model_path} has no tree of components to cut; fit it with --populations, or unite "
+            "populations with 'bigtensor merge-populations'"
+        ) from error
+    action = f"cut into {len(model.population_weights_)} populations"
+    save_changed(model, model_path, out, overwrite=overwrite, action=action)

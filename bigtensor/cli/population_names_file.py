@@ -1,0 +1,88 @@
+"""CSV file of the names of populations: columns ``population`` and ``name``."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from bigtensor.data.addresses.store_address import Address
+from bigtensor.data.exporters.spreadsheet import as_text
+from bigtensor.data.stores.outputs import whole_file, write_errors
+from bigtensor.errors import FileFormatError
+
+_COLUMNS = ("population", "name")
+
+
+def read_names(path: Path) -> dict[int | str, str | None]:
+    """Return the names in a file by number or present name of the population.
+
+    Further columns are not read. An empty name is None. Commas, semicolons or tabs separate cells.
+
+    Parameters
+    ----------
+    path : Path
+        CSV file with the columns ``population`` and ``name``.
+
+    Raises
+    ------
+    FileFormatError
+        When the file is no such table, or names a population twice.
+    """
+    try:
+        # spreadsheet programs write a byte order mark
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        raise FileFormatError(f"{path} is not text in UTF-8; save it as CSV UTF-8") from error
+    except OSError as error:
+        raise FileFormatError(f"{path} cannot be read ({error.strerror or error})") from error
+    header = lines[0] if lines else ""
+    separator = max(",;\t", key=header.count)
+    rows = list(csv.DictReader(lines, delimiter=separator))
+    columns = [column.strip() for column in header.split(separator)]
+    if not {*_COLUMNS} <= {*columns}:
+        raise FileFormatError(
+            f"{path} has the columns {', '.join(columns) or 'none'}; expected population and name. "
+            "'bigtensor name MODEL.zarr --out names.csv' writes a table to edit"
+        )
+    names: dict[int | str, str | None] = {}
+    for number, row in enumerate(rows, 2):
+        population, name = (_text(row.get(column)) for column in _COLUMNS)
+        if not population and not name:
+            continue
+        key = int(population) if population.isdecimal() else population
+        if key in names:
+            raise FileFormatError(
+                f"line {number} of {path} names population {population} again; leave one line"
+            )
+        names[key] = name or None
+    return names
+
+
+def _text(cell: str | None) -> str:
+    """Return a cell without blanks and without the apostrophe before what looks like a formula."""
+    text = (cell or "").strip()
+    return text[1:] if text.startswith("'") and as_text(text[1:]) == text else text
+
+
+def write_names(rows: Sequence[Mapping[str, Any]], path: Address) -> None:
+    """Write a table of names to edit, which appears under its name when it is whole.
+
+    Parameters
+    ----------
+    rows : sequence of mappings
+        Facts of every population: see `bigtensor.cli.named_populations.population_facts`.
+    path : Path or str
+        An existing file is replaced.
+    """
+    with (
+        write_errors(path),
+        whole_file(path) as partial,
+        partial.open("w", encoding="utf-8", newline="") as file,
+    ):
+        lines = csv.writer(file, lineterminator="\n")
+        lines.writerow([*_COLUMNS, "weight"])
+        for row in rows:
+            name = row["name"] or row["suggested_name"]
+            lines.writerow([row["population"], as_text(name), f"{row['weight']:.6g}"])
