@@ -39,7 +39,8 @@ class RowLoop(Generic[_Arguments]):
     ----------
     function : callable
         Of arrays and numbers; returns nothing. It calls no other loop, because Numba's cache does
-        not notice changes in other files.
+        not notice changes in other files. It copies arrays entry by entry: for ``a[i] = b``, Numba
+        compiles an error message about shapes as well, which takes three seconds.
     any_order : bool, default False
         Let Numba choose the order of a sum. A sum over neighbouring numbers then takes a quarter of
         the time. The order is the same at every call only if the innermost loop of the sum writes
