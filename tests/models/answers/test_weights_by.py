@@ -185,6 +185,7 @@ def test_weights_by__what_cannot_be_asked_is_an_error(fitted, cells):
         KernelMixture(2).weights_by(cells)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 def test_weights_by__are_near_the_proportions_of_the_rows(small):
     """Total variation distance, mean over samples: 0.0003 to 0.03, where fits are less exact."""
