@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import bigtensor
+from tests.parameters import first_quick
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = 300_000
@@ -94,10 +95,12 @@ def test_fit__two_workers_give_the_bits_of_threads(start, run, tmp_path):
 
 @pytest.mark.parametrize(
     "option",
-    [
-        lambda address, _: ("--scheduler", address),
-        lambda _, path: ("--scheduler-file", path),
-    ],
+    first_quick(
+        [
+            lambda address, _: ("--scheduler", address),
+            lambda _, path: ("--scheduler-file", path),
+        ]
+    ),
     ids=["address", "file"],
 )
 def test_scheduler__is_used_and_left_running(run, cells, model, tmp_path, option):

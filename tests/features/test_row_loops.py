@@ -161,7 +161,8 @@ sys.path.insert(0, {str(locked_folder)!r})
     assert not kept(locked_folder)
 
 
-@pytest.mark.parametrize("ending", [".nbi", pytest.param(".nbc", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
 def test_loops__run_when_kept_machine_code_is_torn(folder, ending):
     run(folder, DOUBLE)
     (torn,) = folder.rglob(f"*{ending}")
@@ -226,7 +227,7 @@ AS_ROOT = pytest.mark.skipif(
     [
         open_to_all,
         pytest.param(open_to_a_group, marks=[AS_ROOT, pytest.mark.slow]),
-        pytest.param(owned_by_another, marks=AS_ROOT),
+        pytest.param(owned_by_another, marks=[AS_ROOT, pytest.mark.slow]),
     ],
 )
 def test_machine_code__that_others_could_have_written_is_not_read(folder, share):

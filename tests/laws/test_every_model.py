@@ -40,7 +40,11 @@ CASES = [(name, kind) for name in MODELS for kind in sorted(model_class(name).ta
 SLOW_ON_WIDE_DATA = ("HiddenMarkovModel", "KernelMixture", "TensorTrainDensity")
 """Models whose law of wide data takes several seconds."""
 
-SLOW_CASES = [("KernelICA", "measured"), ("TensorTrainDensity", "codes")]
+SLOW_CASES = [
+    ("HiddenMarkovModel", "measured"),
+    ("KernelICA", "measured"),
+    ("TensorTrainDensity", "codes"),
+]
 """Models with a long fit, and a kind of data beside the measured one."""
 
 LAWS_OF_SLOW_CASES = (*ESTIMATOR_LAWS, *ANSWER_LAWS, *ROUND_LAWS, *OUTLIER_LAWS)

@@ -19,6 +19,7 @@ from bigtensor.errors import (
     PlanError,
 )
 from bigtensor.statistics.base import Workspace
+from tests.parameters import first_quick
 
 K, SAMPLES = 4, 3
 
@@ -85,7 +86,7 @@ def test_weights_by__have_the_largest_likelihood_of_every_sample(fitted, cells):
     assert frame.index.tolist() == ["sample1", "sample2", "sample3"]
 
 
-@pytest.mark.parametrize("level", [None, "population", "component"])
+@pytest.mark.parametrize("level", first_quick([None, "population", "component"]))
 def test_weights_by__at_both_levels(merged, cells, level):
     table = merged.weights_by(cells, level=level)
     expected = maximum_likelihood(merged, cells, cells["sample_id"].to_numpy(), level)

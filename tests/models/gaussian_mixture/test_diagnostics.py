@@ -125,6 +125,7 @@ def test_two_near_means__are_found_or_told_by_their_weight():
     assert sentences[1].startswith("1 component has twice the weight")
 
 
+@pytest.mark.slow
 def test_unequal_weights__of_one_to_ten_are_found():
     for seed in range(3):
         shares = np.where(np.arange(12) < 6, 10.0, 1.0)

@@ -200,6 +200,7 @@ def test_groups__are_chosen_where_neighbours_confuse_the_same_components(seed, s
     assert accuracy(label, labels_of(chosen, rows)) > best - 0.01
 
 
+@pytest.mark.slow
 def test_groups__of_neighbours_that_confuse_the_same_components_lose_accuracy(small):
     lost = []
     for seed in range(4):

@@ -88,6 +88,7 @@ def test_too_few__are_said(asked, seed):
     assert "Use more components (n_components)" in said[0]
 
 
+@pytest.mark.slow
 def test_near_columns__are_found_or_told_by_their_weight():
     rng = default_rng(1)
     means = columns(K, rng)
