@@ -43,6 +43,7 @@ SLOW_PAGES = (
     *("tutorial-event-log", "tutorial-gene-counts", "tutorial-holes", "tutorial-many-groups"),
     *("tutorial-recording", "tutorial-signals", "tutorial-stream", "tutorial-survey"),
     *("tutorial-what-if", "tutorial-xarray", "hidden-markov", "gaussian-mixture", "linear-mixture"),
+    "statistics",
 )
 """Pages with long fits. Other tests fit the same models."""
 

@@ -157,6 +157,7 @@ def test_endpoint__of_a_profile_is_named(server, monkeypatch, tmp_path):
     point_at(monkeypatch, server.environment)
 
 
+@pytest.mark.slow
 def test_answers__that_are_replaced_are_never_listed_without_their_arrays(server):
     """A reader of consolidated metadata would read fill values in place of removed chunks."""
     cells = f"s3://{BUCKET}/listed.zarr"

@@ -72,7 +72,7 @@ class RowLoop(Generic[_Arguments]):
         from numba import typeof
 
         # an array of one row is contiguous in both orders, and a number may be of NumPy or not
-        signature = tuple([typeof(value) for value in (*args, *kwargs.values())])
+        signature = tuple(map(typeof, (*args, *kwargs.values())))
         if signature in self._by_signature:
             compiled = self._by_signature[signature]
             compiled(*args, **kwargs)

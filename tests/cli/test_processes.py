@@ -273,6 +273,7 @@ def test_termination__of_an_import_leaves_nothing(start, tmp_path):
     assert os.listdir(tmp_path) == ["cells.csv"]  # noqa: PTH208
 
 
+@pytest.mark.slow
 def test_interrupt__while_workers_start_is_as_clean(start, many_cells, tmp_path):
     process = start("fit", many_cells, "-k", 8, "--out", tmp_path / "m.zarr", "--workers", 2)
     for line in process.stdout:
