@@ -9,7 +9,7 @@ import pytest
 from hypothesis import settings
 
 # .ci/nightly tries laws on ten times as many examples
-settings.register_profile("thorough", max_examples=1000)
+settings.register_profile("thorough", max_examples=1000, deadline=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:
