@@ -6,6 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# .ci/nightly tries laws on ten times as many examples
+settings.register_profile("thorough", max_examples=1000, deadline=None)
 
 
 def pytest_configure(config: pytest.Config) -> None:

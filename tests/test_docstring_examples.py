@@ -9,6 +9,8 @@ import pytest
 from bigtensor.models.contract.registry import MODELS, model_class
 
 PACKAGE = Path(__file__).resolve().parents[1] / "bigtensor"
+LONG_EXAMPLES = ("kernel_ica.estimator", "tensor_train_density.estimator", "testing.model_laws")
+"""Modules whose examples take several seconds."""
 
 
 def modules_with_examples() -> list[str]:
@@ -28,7 +30,13 @@ def failures_of(test: doctest.DocTest) -> str:
     return "".join(reports)
 
 
-@pytest.mark.parametrize("name", modules_with_examples())
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name.endswith(LONG_EXAMPLES) else [])
+        for name in modules_with_examples()
+    ],
+)
 def test_examples__show_what_they_give(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     tests = [test for test in doctest.DocTestFinder().find(import_module(name)) if test.examples]

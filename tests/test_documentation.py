@@ -42,7 +42,8 @@ SLOW_PAGES = (
     *("tensor-train-density", "topic-model", "tutorial-cytometry", "tutorial-documents"),
     *("tutorial-event-log", "tutorial-gene-counts", "tutorial-holes", "tutorial-many-groups"),
     *("tutorial-recording", "tutorial-signals", "tutorial-stream", "tutorial-survey"),
-    *("tutorial-what-if",),
+    *("tutorial-what-if", "tutorial-xarray", "hidden-markov", "gaussian-mixture", "linear-mixture"),
+    "statistics",
 )
 """Pages with long fits. Other tests fit the same models."""
 

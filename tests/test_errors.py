@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tblib.pickling_support import pickle_exception, pickle_traceback
 
@@ -23,6 +23,7 @@ from bigtensor.errors import (
     StoreReadError,
     message_of,
 )
+from tests.parameters import few_examples
 
 KINDS = [
     kind
@@ -56,6 +57,7 @@ def carried(error: BaseException, *, with_traceback: bool) -> Any:
 
 @pytest.mark.parametrize("with_traceback", [False, True])
 @pytest.mark.parametrize("kind", [*KINDS, *WARNINGS])
+@settings(max_examples=few_examples())
 @given(arguments=ARGUMENTS, cause=st.sampled_from([None, KeyError("x"), StoreReadError("torn")]))
 def test_error__is_the_same_on_another_process(kind, with_traceback, arguments, cause) -> None:
     with pytest.raises(kind) as raised:
@@ -90,6 +92,7 @@ def named(message: Message) -> list[Any]:
 
 @pytest.mark.parametrize("with_traceback", [False, True])
 @pytest.mark.parametrize("kind", [*KINDS, *WARNINGS])
+@settings(max_examples=few_examples())
 @given(message=MESSAGES)
 def test_error__names_its_parameters_on_another_process(kind, with_traceback, message) -> None:
     with pytest.raises(kind) as raised:

@@ -34,6 +34,7 @@ from bigtensor.statistics.base import Pass
 from tests.cli.conftest import invoke, launch
 from tests.engine.sums import ColumnSums
 from tests.object_stores import BUCKET, ObjectStore, s3_server, slow_proxy
+from tests.parameters import first_quick
 
 pytestmark = [
     pytest.mark.skipif(
@@ -111,8 +112,9 @@ FAULTS = {
 }
 
 
-@pytest.mark.parametrize(("environment", "message"), FAULTS.values(), ids=FAULTS)
-def test_fault__is_named_within_seconds(server, monkeypatch, environment, message):
+@pytest.mark.parametrize("fault", first_quick(FAULTS, 2))
+def test_fault__is_named_within_seconds(server, monkeypatch, fault):
+    environment, message = FAULTS[fault]
     bucket = "buckte" if not environment else BUCKET
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nowhere")
     for name in [name for name, value in environment.items() if not value]:
@@ -134,6 +136,7 @@ def test_fault__is_named_within_seconds(server, monkeypatch, environment, messag
     point_at(monkeypatch, server.environment)
 
 
+@pytest.mark.slow
 def test_endpoint__of_a_profile_is_named(server, monkeypatch, tmp_path):
     """Of `~/.aws/config`, where no variable stands for it."""
     config = tmp_path / "config"
@@ -154,6 +157,7 @@ def test_endpoint__of_a_profile_is_named(server, monkeypatch, tmp_path):
     point_at(monkeypatch, server.environment)
 
 
+@pytest.mark.slow
 def test_answers__that_are_replaced_are_never_listed_without_their_arrays(server):
     """A reader of consolidated metadata would read fill values in place of removed chunks."""
     cells = f"s3://{BUCKET}/listed.zarr"
@@ -211,7 +215,7 @@ def wide(server: ObjectStore) -> str:
     return f"s3://{BUCKET}/wide.zarr"
 
 
-@pytest.mark.parametrize("reset", [0, 0.05])
+@pytest.mark.parametrize("reset", first_quick([0.05, 0]))
 def test_pass__asks_for_each_chunk_once_and_survives_resets(
     server, wide, tmp_path, monkeypatch, reset
 ):

@@ -170,11 +170,13 @@ def label_scatter(shown: Scatter) -> Figure:
         One axes with one collection of all points in an order that favours no label.
     """
     x, y, label = shown.x, shown.y, shown.label
-    colours = np.array([*palette(shown.n_labels), FAINT])
     order = np.random.default_rng(0).permutation(len(x))
     with report_style():
+        import matplotlib.colors
         import matplotlib.patheffects
 
+        # matplotlib would read the name of a colour for every row
+        colours = matplotlib.colors.to_rgba_array([*palette(shown.n_labels), FAINT])
         figure = empty_figure(3.7, 3.5)
         axes = figure.add_subplot()
         size = float(np.clip(30_000 / max(len(x), 1), 1.2, 14.0))

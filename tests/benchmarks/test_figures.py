@@ -82,6 +82,7 @@ def test_figures__need_their_tables():
         markov_error_against_triples({})
 
 
+@pytest.mark.slow
 def test_main__draws_what_the_benchmark_wrote(tmp_path):
     source, out = tmp_path / "drawn.json", tmp_path / "figures"
     assert benchmark(["--only", "recovered-densities", "--out", str(source)]) == 0

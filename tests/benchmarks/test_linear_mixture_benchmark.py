@@ -14,6 +14,7 @@ from tests.benchmarks.linear_mixture.growth import DEFAULT, ORACLE, SWEEPS
 pytestmark = pytest.mark.benchmark
 
 
+@pytest.mark.slow
 def test_benchmark__bars_hold_at_a_small_size(tmp_path: Path) -> None:
     out = tmp_path / "linear.json"
     assert (

@@ -12,7 +12,7 @@ from click.testing import CliRunner, Result
 from bigtensor.cli import main
 
 ROOT = Path(__file__).resolve().parents[2]
-ROWS, COMPONENTS = 50_000, 4
+ROWS, COMPONENTS = 20_000, 4
 
 Command = Callable[..., Result]
 

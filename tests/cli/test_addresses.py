@@ -6,6 +6,7 @@ import pytest
 from bigtensor.data.stores.zarr_groups import open_whole_group
 
 THREADS = ("--scheduler", "threads")
+TWO_FEATURES = ("--features", "CD3,CD4", "--init", "kmeans")
 
 
 def test_every_command__takes_a_url(run, cells, tmp_path):
@@ -15,7 +16,8 @@ def test_every_command__takes_a_url(run, cells, tmp_path):
     steps = (
         ("plan", file, "-k", 4),
         ("plan", local, "-k", 4),
-        ("fit", local, "-k", 4, "--init", "kmeans", "--out", model, *THREADS),
+        # of two features, because a report draws every pair
+        ("fit", local, "-k", 4, *TWO_FEATURES, "--out", model, *THREADS),
         ("predict", model, file, "--out", labels, "--by", "sample_id", *THREADS),
         ("report", model, "--data", local, "--labels", f"file://{labels}", "--out", page),
     )

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 import xarray as xr
 
 THREADS = ("--scheduler", "threads")
+TWO_FEATURES = ("--features", "CD3,CD4", "--init", "kmeans")
 
 pytestmark = pytest.mark.filterwarnings("ignore:Writing zarr v2 data:UserWarning")
 
@@ -66,7 +67,8 @@ def test_every_command__takes_anndata(run, address, tmp_path):
     table = tmp_path / "patients.csv"
     steps = (
         ("plan", address, "-k", 4),
-        ("fit", address, "-k", 4, "--init", "kmeans", "--out", model, *THREADS),
+        # of two features, because a report draws every pair
+        ("fit", address, "-k", 4, *TWO_FEATURES, "--out", model, *THREADS),
         ("predict", model, address, "--out", labels, "--by", "patient", "--table", table, *THREADS),
         ("report", model, "--data", address, "--labels", labels, "--truth", "truth", "--out", page),
     )

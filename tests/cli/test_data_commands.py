@@ -134,9 +134,9 @@ def test_import__never_replaces_what_it_reads(run, tmp_path):
 def test_info__describes_simulated_data(run, cells):
     result = run("info", cells)
     assert result.exit_code == 0
-    assert f"data       {cells}: 50,000 rows x 6 features" in result.stdout
+    assert f"data       {cells}: 20,000 rows x 6 features" in result.stdout
     assert "features   CD3, CD4, CD8, CD19, CD45, CD56" in result.stdout
-    assert "values     X float32, chunks of 50,000 x 6" in result.stdout
+    assert "values     X float32, chunks of 20,000 x 6" in result.stdout
     assert "label                (sample) int32" in result.stdout
     assert "simulator  cytometry" in result.stdout
     assert result.stderr == ""

@@ -197,4 +197,4 @@ def test_labels__with_a_flipped_bit_name_their_rows(run, labels, tmp_path, comma
     options = ("--to", tmp_path / "l.csv") if command == "export" else ()
     result = run(command, copy, *options)
     assert result.exit_code == 1
-    assert "rows 0 to 49,999 of" in result.stderr.replace("\n", " ")
+    assert "rows 0 to 19,999 of" in result.stderr.replace("\n", " ")

@@ -49,7 +49,7 @@ def test_predict__by_writes_and_prints_the_weights_of_every_sample(run, cells, m
     assert header == ["sample_id", "rows", *columns, *(f"{column}_error" for column in columns)]
     expected = bigtensor.load(model).weights_by(cells)
     assert [line[0] for line in lines] == [f"sample{n}" for n in (1, 2, 3, 4)]
-    assert [int(line[1]) for line in lines] == [12_500] * 4
+    assert [int(line[1]) for line in lines] == [5_000] * 4
     for part, name in ((slice(2, 6), "weight"), (slice(6, None), "standard_error")):
         written = [[float(value) for value in line[part]] for line in lines]
         np.testing.assert_allclose(written, expected[name], rtol=1e-8)
@@ -66,7 +66,7 @@ def test_predict__by_writes_and_prints_the_weights_of_every_sample(run, cells, m
             expected["weight"].to_numpy()[0], expected["standard_error"].to_numpy()[0], strict=True
         )
     ]
-    assert words[at + 3].split() == ["sample1", "12,500", *sum(first, ())]
+    assert words[at + 3].split() == ["sample1", "5,000", *sum(first, ())]
     passes = list(dict.fromkeys(line.split(":")[0] for line in result.stderr.splitlines()))
     assert passes == ["weights by sample_id", "likelihood by sample_id", "predict"]
 

@@ -87,8 +87,8 @@ def test_document__has_the_numbers(run, kinds):
     document = json.loads(run("info", *kinds.values(), "--json").stdout)
     facts = dict(zip(kinds, document["paths"], strict=True))
     assert "together" not in document
-    assert facts["samples"]["rows"] == sum(facts["labels"]["counts"].values()) == 50_000
-    assert facts["statistics"]["rows"] == 50_000
+    assert facts["samples"]["rows"] == sum(facts["labels"]["counts"].values()) == 20_000
+    assert facts["statistics"]["rows"] == 20_000
     assert sum(facts["model"]["weights"]) == pytest.approx(1)
     assert facts["prepared"]["weights"] is None
     assert [each["marker"] for each in facts["fcs"]["channels"]] == ["", "CD3"]

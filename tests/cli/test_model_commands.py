@@ -25,8 +25,8 @@ def only(folder):
 def test_plan__prints_the_plan_and_starts_nothing(run, cells):
     result = run("plan", cells, "--components", 4, "--memory-limit", "1GiB", "--workers", 3)
     assert result.exit_code == 0
-    assert "50,000 rows x 6 features" in result.stdout
-    # 50,000 rows are one task, which leaves other processes without work
+    assert "20,000 rows x 6 features" in result.stdout
+    # 20,000 rows are one task, which leaves other processes without work
     assert "runs on    1 process x 1 thread" in result.stdout
     assert "1.00 GiB allowed" in result.stdout
     assert re.search(r"^fits +yes$", result.stdout, re.MULTILINE)
@@ -54,7 +54,7 @@ def test_fit__prints_plan_passes_and_what_was_written(fitted):
     path, result = fitted
     assert result.stdout.index("fits       yes") < result.stdout.index(f"model      {path}")
     assert "4 components in 6 views" in result.stdout
-    assert "fitted on  50,000 rows in 4 passes" in result.stdout
+    assert "fitted on  20,000 rows in 4 passes" in result.stdout
     # steps of the driver have no rows, and lines only where they take long
     told = result.stderr.splitlines()
     passes = [line.split(":")[0] for line in told if " rows, " in line]
@@ -157,11 +157,11 @@ def test_predict__labels_probabilities_and_csv(run, cells, model, tmp_path):
     out, text = tmp_path / "l.zarr", tmp_path / "l.csv"
     result = run("predict", model, cells, "--out", out, "--probabilities", "--csv", text, *THREADS)
     assert result.exit_code == 0, result.stderr
-    assert f"{out}: label, probability, log_density of 50,000" in result.stdout
+    assert f"{out}: label, probability, log_density of 20,000" in result.stdout
     group = zarr.open_group(out, mode="r")
     label, probability = group["label"][:], group["probability"][:]
     assert (label.dtype, probability.dtype) == (np.int32, np.float32)
-    assert group["log_density"].shape == (50_000,)
+    assert group["log_density"].shape == (20_000,)
     fitted = bigtensor.load(model)
     with xr.open_zarr(cells, chunks=None) as data:
         np.testing.assert_array_equal(label, fitted.predict(data))
@@ -177,7 +177,7 @@ def test_predict__labels_probabilities_and_csv(run, cells, model, tmp_path):
     expected = ", ".join(f"{h}: {count:,}" for h, count in enumerate(np.bincount(label)))
     assert counts == expected
     described = run("info", out)
-    assert "50,000 rows, by a KernelMixture" in described.stdout
+    assert "20,000 rows, by a KernelMixture" in described.stdout
     assert "probability          (sample, component) float32" in described.stdout
 
 

@@ -21,7 +21,7 @@ def facts(result):
 
 def test_plan__as_json(run, cells):
     found = facts(run("plan", cells, "-k", 4, "--memory-limit", "1GiB", "--json"))
-    assert (found["rows"], found["features"], found["fits"]) == (50_000, 6, True)
+    assert (found["rows"], found["features"], found["fits"]) == (20_000, 6, True)
     assert found["allowed_nbytes"] == 2**30
     sizes = {"state_nbytes", "work_nbytes", "driver_nbytes"}
     assert found["passes"][0].keys() == {"name", "times", "rows", *sizes}
@@ -35,11 +35,11 @@ def test_fit_and_predict__as_json(run, cells, tmp_path):
     (described,) = facts(run("info", model, "--json"))["paths"]
     same = {"n_components", "weights", "outcome", "verdict", "notes", "mean_log_likelihood"}
     assert {name: found[name] for name in same} == {name: described[name] for name in same}
-    assert found["plan"]["rows"] == found["rows"] == 50_000
+    assert found["plan"]["rows"] == found["rows"] == 20_000
     assert found["verdict"]["good"]
     found = facts(run("predict", model, cells, "--out", labels, *where))
     assert found["labels"] == str(labels)
-    assert sum(found["counts"].values()) == found["rows"] == 50_000
+    assert sum(found["counts"].values()) == found["rows"] == 20_000
     assert found["csv"] is None
 
 

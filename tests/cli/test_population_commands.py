@@ -110,8 +110,8 @@ def test_predict__labels_are_populations_and_on_request_components(run, cells, m
     group = zarr.open_group(both, mode="r")
     np.testing.assert_array_equal(group["component_label"][:], model.predict(cells, "component"))
     np.testing.assert_array_equal(group["label"][:], model.predict(cells))
-    assert group["component_probability"].shape == (50_000, 16)
-    assert group["probability"].shape == (50_000, 4)
+    assert group["component_probability"].shape == (20_000, 16)
+    assert group["probability"].shape == (20_000, 4)
 
 
 def test_predict__a_level_that_the_model_has_not_is_refused(run, cells, model, tmp_path):

@@ -17,12 +17,12 @@ def own(cells, tmp_path):
 def test_into__writes_a_group_that_later_commands_read(run, model, own, tmp_path):
     result = run("predict", model, own, "--into", "answers", "--by", "sample_id", *THREADS)
     assert result.exit_code == 0, result.stderr
-    assert f"labels     {own / 'answers'}: label of 50,000 rows" in result.stdout
+    assert f"labels     {own / 'answers'}: label of 20,000 rows" in result.stdout
     assert (tmp_path / "own_answers_by_sample_id.csv").exists()
     with xr.open_zarr(own, group="answers") as found:
-        assert found["label"].shape == (50_000,)
+        assert found["label"].shape == (20_000,)
     described = run("info", own / "answers")
-    assert "50,000 rows, by a KernelMixture" in described.stdout
+    assert "20,000 rows, by a KernelMixture" in described.stdout
     page = tmp_path / "r.html"
     result = run("report", model, "--data", own, "--labels", own / "answers", "--out", page)
     assert result.exit_code == 0, result.stderr

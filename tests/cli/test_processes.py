@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import bigtensor
+from tests.parameters import first_quick
 
 ROOT = Path(__file__).resolve().parents[2]
 ROWS = 300_000
@@ -94,10 +95,12 @@ def test_fit__two_workers_give_the_bits_of_threads(start, run, tmp_path):
 
 @pytest.mark.parametrize(
     "option",
-    [
-        lambda address, _: ("--scheduler", address),
-        lambda _, path: ("--scheduler-file", path),
-    ],
+    first_quick(
+        [
+            lambda address, _: ("--scheduler", address),
+            lambda _, path: ("--scheduler-file", path),
+        ]
+    ),
     ids=["address", "file"],
 )
 def test_scheduler__is_used_and_left_running(run, cells, model, tmp_path, option):
@@ -270,6 +273,7 @@ def test_termination__of_an_import_leaves_nothing(start, tmp_path):
     assert os.listdir(tmp_path) == ["cells.csv"]  # noqa: PTH208
 
 
+@pytest.mark.slow
 def test_interrupt__while_workers_start_is_as_clean(start, many_cells, tmp_path):
     process = start("fit", many_cells, "-k", 8, "--out", tmp_path / "m.zarr", "--workers", 2)
     for line in process.stdout:

@@ -16,7 +16,7 @@ def sites(cells, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sites")
     values = xr.open_zarr(cells)["X"]
     paths = []
-    for name, part in (("a", slice(0, 20_000)), ("b", slice(20_000, None))):
+    for name, part in (("a", slice(0, 8_000)), ("b", slice(8_000, None))):
         chosen = values.isel(sample=part)
         features = list(chosen["feature"].to_numpy())[:: 1 if name == "a" else -1]
         paths.append(folder / f"{name}.zarr")
@@ -70,12 +70,12 @@ def test_prepare__options_reach_the_model(run, cells, tmp_path):
 def test_merge__adds_what_was_accumulated(merged, run):
     out, results = merged
     assert [result.exit_code for result in results] == [0, 0, 0], results[-1].stderr
-    assert "moments of 20,000 rows\ntook " in results[0].stdout
-    assert f"{out}: moments of 50,000 rows in 2 parts" in results[-1].stdout
+    assert "moments of 8,000 rows\ntook " in results[0].stdout
+    assert f"{out}: moments of 20,000 rows in 2 parts" in results[-1].stdout
     info = run("info", out)
-    assert "moments of 50,000 rows for a KernelM" in info.stdout
-    assert "20,000 rows, bigtensor" in info.stdout
-    assert "30,000 rows, bigtensor" in info.stdout
+    assert "moments of 20,000 rows for a KernelM" in info.stdout
+    assert "8,000 rows, bigtensor" in info.stdout
+    assert "12,000 rows, bigtensor" in info.stdout
 
 
 def test_solve__and_a_round_further_make_a_model_that_predicts(
@@ -84,7 +84,7 @@ def test_solve__and_a_round_further_make_a_model_that_predicts(
     first, sums, refined = (tmp_path / f"{name}.zarr" for name in ("first", "sums", "refined"))
     result = run("solve", prepared[0], merged[0], "--out", first)
     assert result.exit_code == 0, result.stderr
-    assert "solved     pilot, moments; 50,000 rows" in result.stdout
+    assert "solved     pilot, moments; 20,000 rows" in result.stdout
     for command in (
         ("accumulate", first, cells, "--out", sums, *THREADS),
         ("solve", first, sums, "--out", refined),

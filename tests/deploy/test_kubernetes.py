@@ -63,9 +63,8 @@ def test_operator_manifest__has_the_schema_of_the_operator(deploy: Callable[...,
     assert list(validator.iter_errors(misspelt))
 
 
-@pytest.mark.parametrize(
-    "cluster", ["workers.yaml", pytest.param("operator.yaml", marks=pytest.mark.slow)]
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("cluster", ["workers.yaml", "operator.yaml"])
 def test_containers__fit_as_processes_with_the_same_bits(
     deploy: Callable[..., Path],
     study: Path,

@@ -1,5 +1,6 @@
 """The files of ``bigtensor deploy slurm`` run on a real SLURM."""
 
+from tests.parameters import first_quick
 import os
 import shutil
 import subprocess
@@ -46,6 +47,7 @@ def test_fit_job__has_the_same_bits_after_a_worker_was_killed(
     assert not dask_processes(private)
 
 
+@pytest.mark.slow
 def test_workers_as_jobs__have_the_same_bits_though_every_job_was_cancelled(
     slurm: Slurm,
     fit_with_jobs: FitWithJobs,
@@ -66,7 +68,7 @@ def test_workers_as_jobs__have_the_same_bits_though_every_job_was_cancelled(
 
 @pytest.mark.parametrize(
     ("mistake", "count"),
-    [("python: /absent/python", "2 jobs failed"), ("queue: absent", "refused 2 jobs")],
+    first_quick([("queue: absent", "refused 2 jobs"), ("python: /absent/python", "2 jobs failed")]),
 )
 def test_workers_as_jobs__that_cannot_start_end_the_script(
     slurm: Slurm,

@@ -251,6 +251,7 @@ def test_worker__holds_no_more_results_than_are_in_flight(
     assert 6 * MiB < max(held) <= 8.1 * MiB
 
 
+@pytest.mark.slow
 def test_preemption__is_followed_by_retries_as_long_as_other_tasks_finish(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -246,6 +246,7 @@ def test_worker__killed_in_mid_pass_changes_no_bit() -> None:
         assert array.tobytes() == killed[name].tobytes()
 
 
+@pytest.mark.slow
 def test_worker__killed_in_mid_fit_changes_no_bit(undisturbed: Undisturbed, tmp_path: Path) -> None:
     with local_cluster(2) as client:
         victims = sorted(client.run(os.getpid).values())

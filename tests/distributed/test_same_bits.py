@@ -24,6 +24,7 @@ from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.statistics.base import Pass
 from tests.engine.sums import ColumnSums, LaggedProducts, RowTotals, write_store
 from tests.models.kernel_mixture.parameters import mixture_parameters
+from tests.parameters import first_quick
 
 ROWS = 200_000
 DATA = simulate.kernel_mixture(ROWS, 3, random_state=6)
@@ -45,7 +46,7 @@ def arrays(fitted: KernelMixture, folder: Path) -> dict[str, bytes]:
     return {name: np.asarray(array[...]).tobytes() for name, array in group.arrays()}
 
 
-@pytest.mark.parametrize("start", ["spectral", "kmeans"])
+@pytest.mark.parametrize("start", first_quick(["spectral", "kmeans"]))
 def test_fit_and_predict__have_the_same_bits_everywhere(
     tmp_path: Path, one_worker: Client, two_workers: Client, start: str
 ) -> None:
@@ -80,7 +81,7 @@ def test_fit_and_predict__have_the_same_bits_everywhere(
         assert fitted.predict(rows).to_numpy().tobytes() == answers[0]["label"]
 
 
-@pytest.mark.parametrize("start", ["spectral", "kmeans"])
+@pytest.mark.parametrize("start", first_quick(["spectral", "kmeans"]))
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-8), ("float32", 1e-5)])
 def test_fit__hardly_depends_on_the_chunks_of_the_store(
     tmp_path: Path, start: str, dtype: str, tolerance: float

@@ -12,6 +12,7 @@ from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
 from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.errors import ClusterError
 from tests.distributed.jobs import number_much_later
+from tests.parameters import first_quick
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -89,7 +90,7 @@ ENDS = [
 ]
 
 
-@pytest.mark.parametrize(("end", "words"), ENDS)
+@pytest.mark.parametrize(("end", "words"), first_quick(ENDS))
 def test_workers__that_always_end_while_they_start_are_explained(
     tmp_path: Path, end: str, words: str
 ) -> None:
@@ -113,7 +114,7 @@ def test_workers__that_end_when_they_are_replaced_are_explained(tmp_path: Path) 
     assert "dask worker" not in said
 
 
-@pytest.mark.parametrize("level", ["info", "critical"])
+@pytest.mark.parametrize("level", first_quick(["info", "critical"]))
 def test_workers__of_a_script_without_a_guard_name_the_guard(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, level: str
 ) -> None:

@@ -77,6 +77,22 @@ def test_row_loop__is_compiled_once_for_every_type():
     assert add.__name__ == "add"
 
 
+def test_row_loop__is_compiled_once_for_arrays_of_one_row_and_of_many():
+    """One row is contiguous in both orders, and Numba's type of it is that of many rows."""
+
+    @row_loop
+    def scale(values: np.ndarray, factor: float) -> None:
+        for i in range(values.shape[0]):
+            for j in range(values.shape[1]):
+                values[i, j] *= factor
+
+    for rows, factor in ((3, 2.0), (1, 2.0), (1, np.float64(2))):
+        values = np.ones((rows, 2))
+        scale(values, factor)
+        np.testing.assert_array_equal(values, np.full((rows, 2), 2.0))
+    assert (len(scale._compiled), len(scale._by_signature)) == (3, 1)
+
+
 def test_machine_code__is_kept_and_used_again(folder):
     assert run(folder, DOUBLE).stdout == "[0.0, 2.0, 4.0, 6.0]\n"
     first = kept(folder)
@@ -161,7 +177,8 @@ sys.path.insert(0, {str(locked_folder)!r})
     assert not kept(locked_folder)
 
 
-@pytest.mark.parametrize("ending", [".nbi", pytest.param(".nbc", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("ending", [".nbi", ".nbc"])
 def test_loops__run_when_kept_machine_code_is_torn(folder, ending):
     run(folder, DOUBLE)
     (torn,) = folder.rglob(f"*{ending}")
@@ -226,7 +243,7 @@ AS_ROOT = pytest.mark.skipif(
     [
         open_to_all,
         pytest.param(open_to_a_group, marks=[AS_ROOT, pytest.mark.slow]),
-        pytest.param(owned_by_another, marks=AS_ROOT),
+        pytest.param(owned_by_another, marks=[AS_ROOT, pytest.mark.slow]),
     ],
 )
 def test_machine_code__that_others_could_have_written_is_not_read(folder, share):

@@ -13,7 +13,11 @@ import pytest
 
 from bigtensor.models.contract.registry import MODELS, model_class
 from bigtensor.testing import MODEL_LAWS, ModelCase, small_data
+from bigtensor.testing.answer_laws import ANSWER_LAWS
 from bigtensor.testing.degenerate_laws import wide_data_are_answered_or_refused
+from bigtensor.testing.estimator_laws import ESTIMATOR_LAWS
+from bigtensor.testing.outlier_laws import OUTLIER_LAWS
+from bigtensor.testing.round_laws import ROUND_LAWS
 
 
 def small_case(name: str, kind: str) -> ModelCase:
@@ -33,12 +37,24 @@ case_of = cache(small_case)
 CASES = [(name, kind) for name in MODELS for kind in sorted(model_class(name).takes.kinds)]
 
 
-SLOW_ON_WIDE_DATA = ("KernelMixture", "TensorTrainDensity")
+SLOW_ON_WIDE_DATA = ("HiddenMarkovModel", "KernelMixture", "TensorTrainDensity")
 """Models whose law of wide data takes several seconds."""
 
+SLOW_CASES = [
+    ("HiddenMarkovModel", "measured"),
+    ("KernelICA", "measured"),
+    ("TensorTrainDensity", "codes"),
+]
+"""Models with a long fit, and a kind of data beside the measured one."""
 
-def is_slow(name: str, law: Callable[..., None]) -> bool:
-    return law is wide_data_are_answered_or_refused and name in SLOW_ON_WIDE_DATA
+LAWS_OF_SLOW_CASES = (*ESTIMATOR_LAWS, *ANSWER_LAWS, *ROUND_LAWS, *OUTLIER_LAWS)
+"""Quick laws of slow cases: those that share a fit, or that no other model stands for."""
+
+
+def is_slow(name: str, kind: str, law: Callable[..., None]) -> bool:
+    if law is wide_data_are_answered_or_refused and name in SLOW_ON_WIDE_DATA:
+        return True
+    return (name, kind) in SLOW_CASES and law not in LAWS_OF_SLOW_CASES
 
 
 @pytest.mark.parametrize(
@@ -46,7 +62,7 @@ def is_slow(name: str, law: Callable[..., None]) -> bool:
     [
         pytest.param(
             *(name, kind, law),
-            marks=[pytest.mark.slow] if is_slow(name, law) else [],
+            marks=[pytest.mark.slow] if is_slow(name, kind, law) else [],
             id=f"{name}-{kind}-{law.__name__}",
         )
         for name, kind in CASES

@@ -234,16 +234,22 @@ SLOW = (TensorTrainDensity, TopicModel, TripleHistogramClassifier)
 """Models whose fits take most of the time of all checks."""
 
 
+def is_slow(model: BaseEstimator) -> bool:
+    """Return True for models with long fits, and for the second case of a family."""
+    first = next(case for case, _ in CASES if type(case) is type(model))
+    return isinstance(model, SLOW) or model is not first
+
+
 # a few dozen rows of the checks' blobs do not determine a model
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
-@parametrize_with_checks([model for model, _ in CASES if not isinstance(model, SLOW)])
+@parametrize_with_checks([model for model, _ in CASES if not is_slow(model)])
 def test_common_checks__hold(estimator: BaseEstimator, check: Any) -> None:
     assert_as_expected(estimator, check)
 
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
-@parametrize_with_checks([model for model, _ in CASES if isinstance(model, SLOW)])
+@parametrize_with_checks([model for model, _ in CASES if is_slow(model)])
 def test_common_checks__hold_for_slow_models(estimator: BaseEstimator, check: Any) -> None:
     assert_as_expected(estimator, check)
 

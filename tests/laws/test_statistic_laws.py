@@ -28,8 +28,9 @@ from tests.laws.test_code_statistic_laws import STATISTICS as STATISTICS_OF_CODE
 from tests.laws.test_count_statistic_laws import STATISTICS as STATISTICS_OF_COUNTS
 from tests.laws.test_sequence_laws import OF_MESSAGES
 from tests.laws.test_sequence_laws import STATISTICS as STATISTICS_OF_SEQUENCES
+from tests.parameters import few_examples
 
-law = settings(max_examples=25, deadline=None)
+law = settings(max_examples=few_examples(), deadline=None)
 
 
 def offset_of(rows):

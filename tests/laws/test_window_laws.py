@@ -19,6 +19,7 @@ from bigtensor.statistics.validity import Checked
 from bigtensor.testing import check_statistic
 from tests.engine.sums import ColumnSums
 from tests.laws.strategies import cuts
+from tests.parameters import few_examples
 
 LENGTH = 4
 
@@ -103,7 +104,7 @@ def drawn(draw):
 
 @pytest.mark.parametrize("kind", ["array", "lazy"])
 @pytest.mark.parametrize("together", [False, True])
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=3 * few_examples(), deadline=None)
 @given(data=st.data())
 def test_law__every_window_of_valid_rows_is_summed_once(kind, together, data):
     rows = data.draw(drawn())

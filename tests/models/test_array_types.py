@@ -149,6 +149,7 @@ def test_hidden_markov_model__reads_numbers_as_its_emissions_ask() -> None:
     assert_array_equal(kernel.fit(MEASURED).predict(MEASURED), expected)
 
 
+@pytest.mark.slow
 def test_classifier__reads_booleans_and_whole_floats() -> None:
     rng = np.random.default_rng(0)
     y = np.repeat([0, 1], 20)

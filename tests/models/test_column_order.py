@@ -20,6 +20,7 @@ from bigtensor import (
 )
 from bigtensor.errors import BigtensorWarning
 from bigtensor.features.column_order import content_order
+from tests.parameters import first_quick
 
 
 def clusters(rows: int, features: int, spread: float, seed: int) -> np.ndarray:
@@ -71,7 +72,7 @@ SETS = {
 }
 
 
-@pytest.mark.parametrize("name", SETS)
+@pytest.mark.parametrize("name", first_quick(["wine", "iris", "six", "eight"], 2))
 @pytest.mark.parametrize("components", [3, pytest.param("auto", marks=pytest.mark.slow)])
 def test_kernel_mixture(name, components):
     # densities are float32
@@ -80,8 +81,10 @@ def test_kernel_mixture(name, components):
     )
 
 
-@pytest.mark.parametrize(("rows", "features"), [(2_000, 6), (300, 9)])
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize(
+    ("rows", "features"), [(300, 9), pytest.param(2_000, 6, marks=pytest.mark.slow)]
+)
+@pytest.mark.parametrize("seed", first_quick([0, 1]))
 @pytest.mark.parametrize("components", [3, pytest.param("auto", marks=pytest.mark.slow)])
 def test_discrete_mixture(rows, features, seed, components):
     drawn = codes(rows, features, seed)
@@ -90,7 +93,7 @@ def test_discrete_mixture(rows, features, seed, components):
     )
 
 
-@pytest.mark.parametrize("name", ["wine", "cancer"])
+@pytest.mark.parametrize("name", first_quick(["wine", "cancer"]))
 @pytest.mark.parametrize(
     "make",
     [
@@ -110,7 +113,7 @@ def test_sparse_sources():
     )
 
 
-@pytest.mark.parametrize("name", ["six", "wine"])
+@pytest.mark.parametrize("name", first_quick(["wine", "six"]))
 @pytest.mark.parametrize(("components", "form"), [(5, "tied"), (3, "shared_spherical")])
 def test_gaussian_mixture(name, components, form):
     require_equal_answers(

@@ -197,6 +197,7 @@ def test_constant_in_the_pilot__is_left_out_whatever_the_other_rows_hold():
     assert differs <= 2
 
 
+@pytest.mark.slow
 def test_digits__can_be_fitted_as_they_are():
     digits = load_digits()
     model = KernelMixture(30, n_populations=10, **(SMALL | {"pilot_rows": 2000}))

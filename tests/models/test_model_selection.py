@@ -16,6 +16,8 @@ from bigtensor.models.contract.registry import MODELS, model_class
 from tests.laws.test_every_model import case_of
 
 FAMILIES = [(name, kind) for name in MODELS for kind in sorted(model_class(name).takes.kinds)]
+LONG_FITS = ("KernelICA", "TensorTrainDensity")
+"""Models of which seven fits take several seconds."""
 
 # advice on a fit of few rows
 pytestmark = pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
@@ -40,7 +42,13 @@ def test_pipeline__has_the_answers_of_its_model(name: str, kind: str) -> None:
         assert_array_equal(getattr(pipeline, method)(X), getattr(model, method)(X))
 
 
-@pytest.mark.parametrize(("name", "kind"), FAMILIES)
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        pytest.param(*family, marks=[pytest.mark.slow] if family[0] in LONG_FITS else [])
+        for family in FAMILIES
+    ],
+)
 def test_cross_validation_and_grid_search__score_every_fold(name: str, kind: str) -> None:
     case = case_of(name, kind)
     X, folds = values_of(case), KFold(2)

@@ -15,6 +15,7 @@ from bigtensor import GaussianMixture, TensorTrainDensity, TopicModel, simulate
 from bigtensor.data.values.random_states import integer_seed
 from bigtensor.errors import ParameterError
 from bigtensor.testing import small_data
+from tests.parameters import first_quick
 
 DRAWN: list[Callable[[], Any]] = [
     lambda: np.random.RandomState(4),
@@ -60,7 +61,7 @@ def test_prepared_model__keeps_its_seed_through_rounds(make: Callable[[], Any]) 
     assert_array_equal(found.means_, expected.means_)
 
 
-@pytest.mark.parametrize("make", DRAWN)
+@pytest.mark.parametrize("make", first_quick(DRAWN))
 def test_draws__are_made_from_generators(make: Callable[[], Any]) -> None:
     seed = integer_seed(make())
     density = TensorTrainDensity(random_state=make()).fit(ROWS)

@@ -24,6 +24,7 @@ from bigtensor.errors import (
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.store import read_group
 from tests.models.kernel_mixture.parameters import mixture_parameters
+from tests.parameters import first_quick
 
 PRECISE = {
     "spectral": SpectralOptions(n_landmarks=40, bins=512, feature_dtype="float64"),
@@ -203,7 +204,7 @@ def test_rows__are_in_no_file(rows, tmp_path):
         assert not {1777, 1999} & lengths
 
 
-@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("name", first_quick(SETTINGS, 4))
 def test_prepared_model__accumulates_the_same_bits_after_loading(rows, tmp_path, name):
     model = KernelMixture(3, **mixture_parameters(PRECISE, **SETTINGS[name])).prepare(rows)
     loaded = bigtensor.load(model.save(tmp_path / "prepared.zarr"))

@@ -112,7 +112,8 @@ def write_filtered(
     for row in range(rows):
         of_row = filtered[row]
         if starts[row]:
-            of_row[:] = initial
+            for j in range(k):
+                of_row[j] = initial[j]
         else:
             before = entering if row == 0 else filtered[row - 1]
             of_row[:] = 0.0
@@ -157,7 +158,8 @@ def write_smoothed(
     """
     rows, k = emission.shape
     onward, ahead = buffer[0], buffer[1]
-    onward[:] = leaving
+    for j in range(k):
+        onward[j] = leaving[j]
     for row in range(rows - 1, -1, -1):
         of_row = filtered[row]
         total = 0.0
@@ -220,7 +222,8 @@ def add_transitions(
     """
     rows, k = emission.shape
     onward, ahead = buffer[0], buffer[1]
-    onward[:] = leaving
+    for j in range(k):
+        onward[j] = leaving[j]
     for row in range(rows - 1, -1, -1):
         of_row = posterior[row]
         total = 0.0

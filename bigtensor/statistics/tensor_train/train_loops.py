@@ -103,7 +103,8 @@ def _add_counts(
                             above[second, v] += one * branches[-1 - j, z, u, v]
                             branchings[-1 - j, z, u, v] += two * below[row, second, v]
                         onward[u] += here * part
-                above[first] = onward
+                for w in range(r):
+                    above[first, w] = onward[w]
                 continue
             t, share, rest = point[row, j], left[row, j], right[row, j]
             if first < 0:
@@ -122,7 +123,8 @@ def _add_counts(
                 for w in range(r):
                     counts[t, z, w] += one * weighted[w]
                     counts[t + 1, z, w] += two * weighted[w]
-            above[first] = onward
+            for w in range(r):
+                above[first, w] = onward[w]
 
 
 def _write_above(
@@ -177,7 +179,8 @@ def _write_above(
                 if child < 0:
                     continue
                 density = above[row, child].sum()
-                above[row, child] /= density
+                for z in range(r):
+                    above[row, child, z] /= density
                 logs[row, child, 1] = both + np.log(density)
                 if sibling >= 0:
                     logs[row, child, 1] += logs[row, sibling, 0]

@@ -184,7 +184,8 @@ def _add(
         if weight[row] == 0:
             continue
         state = keys[row]
-        of_topic[:] = prior
+        for j in range(k):
+            of_topic[j] = prior[j]
         for sweep in range(-1, sweeps[0] + sweeps[1]):
             place = 0
             for at in range(starts[row], starts[row + 1]):
@@ -216,7 +217,8 @@ def _add(
                     topic_of[place] = drawn
                     of_topic[drawn] += scale[row]
                     place += 1
-        drawn_words[row] = of_topic - prior
+        for j in range(k):
+            drawn_words[row, j] = of_topic[j] - prior[j]
 
 
 @row_loop

@@ -137,7 +137,8 @@ def _infer(
                 expected[j] += counts[at] * mine[j]
             length += counts[at]
         for _ in range(int(rule[0])):
-            before[:] = expected
+            for j in range(k):
+                before[j] = expected[j]
             for at in range(first, last):
                 if counts[at] <= 0:
                     continue

@@ -27,6 +27,7 @@ from bigtensor.data.opening import open_samples
 from bigtensor.data.sources.anndata_datasets import anndata_dataset
 from bigtensor.data.sources.anndata_source import anndata_file_source
 from bigtensor.errors import FileFormatError
+from tests.parameters import first_quick
 
 VARIABLES = 500
 
@@ -91,7 +92,7 @@ DOORS: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", first_quick(DOORS, 2))
 def test_endless_loop__is_refused_wherever_the_file_is_opened(door: str, whole: Path) -> None:
     DOORS[door](whole)
     make_endless(whole, b"anndata\0")
@@ -110,7 +111,7 @@ def test_info__says_in_one_line_that_the_library_cannot_read_the_file(whole: Pat
     assert "HDF5 library makes no progress for 1 s" in result.output
 
 
-@pytest.mark.parametrize("text", [b"gene 3\0", b"gene 499", b"note 3"])
+@pytest.mark.parametrize("text", first_quick([b"gene 3\0", b"gene 499", b"note 3"]))
 def test_names__are_read_to_their_end(text: bytes, whole: Path) -> None:
     assert whole.read_bytes().count(b"GCOL") >= 2
     make_endless(whole, text)

@@ -236,10 +236,10 @@ exporter.write_answers_to_anndata(
     ("name", "when"),
     [
         ("cells.h5ad", "written"),
-        ("cells.h5ad", "moved"),
-        ("cells3.zarr", "written"),
+        pytest.param("cells.h5ad", "moved", marks=pytest.mark.slow),
+        pytest.param("cells3.zarr", "written", marks=pytest.mark.slow),
         ("cells3.zarr", "moved"),
-        ("cells2.zarr", "moved"),
+        pytest.param("cells2.zarr", "moved", marks=pytest.mark.slow),
     ],
 )
 def test_anndata__killed_leaves_a_readable_file_that_does_not_look_whole(

@@ -13,6 +13,7 @@ import zarr
 from bigtensor.data.importers.anndata import open_anndata
 from bigtensor.data.importers.source import ImportSource
 from bigtensor.errors import DataError, FileFormatError, FileFormatWarning
+from tests.parameters import first_quick
 
 ROWS, WIDTH = 230, 5
 
@@ -48,7 +49,7 @@ def whole(source: ImportSource, rows: int) -> np.ndarray:
 
 @pytest.mark.parametrize("ending", [".h5ad", ".zarr"])
 @pytest.mark.parametrize("kind", ["dense", "csr"])
-@pytest.mark.parametrize("dtype", ["float32", "int32"])
+@pytest.mark.parametrize("dtype", first_quick(["float32", "int32"]))
 def test_anndata__is_read_by_blocks(tmp_path: Path, ending: str, kind: str, dtype: str) -> None:
     path = tmp_path / f"cells{ending}"
     expected = make(path, kind, dtype)

@@ -18,6 +18,7 @@ from bigtensor.errors import (
     FileFormatWarning,
     MissingDependencyError,
 )
+from tests.parameters import first_quick
 
 
 def table(rows: int = 500) -> pd.DataFrame:
@@ -46,7 +47,7 @@ def variable(source: ImportSource, name: str) -> list[object]:
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".parquet"])
-@pytest.mark.parametrize("rows", [1, 77, 1000])
+@pytest.mark.parametrize("rows", first_quick([77, 1000, 1], 2))
 def test_table__is_read_by_blocks(tmp_path: Path, ending: str, rows: int) -> None:
     frame = table()
     path = tmp_path / f"cells{ending}"

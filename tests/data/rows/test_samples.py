@@ -18,6 +18,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.data.rows.samples import Samples
 from bigtensor.errors import DataError
 from tests.engine.sums import write_store
+from tests.parameters import few_examples
 
 ROWS, FEATURES = 157, 5
 VALUES = np.random.default_rng(7).normal(size=(ROWS, FEATURES)).astype("float32")
@@ -46,7 +47,7 @@ def stored(folder: Path, kind: str, chunk: int, split: int) -> Any:
 
 
 @settings(
-    max_examples=60,
+    max_examples=2 * few_examples(),
     deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )

@@ -19,6 +19,7 @@ from bigtensor.errors import (
     PlanError,
 )
 from bigtensor.statistics.base import Workspace
+from tests.parameters import first_quick
 
 K, SAMPLES = 4, 3
 
@@ -85,7 +86,7 @@ def test_weights_by__have_the_largest_likelihood_of_every_sample(fitted, cells):
     assert frame.index.tolist() == ["sample1", "sample2", "sample3"]
 
 
-@pytest.mark.parametrize("level", [None, "population", "component"])
+@pytest.mark.parametrize("level", first_quick([None, "population", "component"]))
 def test_weights_by__at_both_levels(merged, cells, level):
     table = merged.weights_by(cells, level=level)
     expected = maximum_likelihood(merged, cells, cells["sample_id"].to_numpy(), level)
@@ -185,6 +186,7 @@ def test_weights_by__what_cannot_be_asked_is_an_error(fitted, cells):
         KernelMixture(2).weights_by(cells)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 def test_weights_by__are_near_the_proportions_of_the_rows(small):
     """Total variation distance, mean over samples: 0.0003 to 0.03, where fits are less exact."""

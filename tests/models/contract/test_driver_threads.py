@@ -10,6 +10,7 @@ import threadpoolctl
 from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.models.contract import driver_threads
 from bigtensor.models.contract.driver_threads import map_on_threads
+from tests.parameters import first_quick
 
 
 def test_results__are_in_the_order_of_the_items():
@@ -63,7 +64,7 @@ def test_blas__has_one_thread_meanwhile():
     assert map_on_threads(blas_threads, range(3), most=2) == [{1}] * 3
 
 
-@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("threads", first_quick([4, 1]))
 def test_populations__do_not_depend_on_the_number_of_threads(monkeypatch, threads):
     cells = simulate.correlated_cells(4000, [4, 3, 2, 1], outliers=5, random_state=4)
     options = {

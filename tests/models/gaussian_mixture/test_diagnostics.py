@@ -9,6 +9,7 @@ from numpy.random import default_rng
 from sklearn.datasets import load_breast_cancer
 
 from bigtensor import GaussianMixture
+from tests.parameters import first_quick
 
 PRAISE = "no two alike and none almost empty."
 
@@ -36,7 +37,7 @@ def fit(rows, k, **settings):
     return model, said, sentences
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", first_quick(range(10)))
 @pytest.mark.parametrize(
     ("n", "d", "k", "noise"),
     [(5000, 10, 12, 0.5), (300, 4, 3, 0.3), (1000, 2, 2, 0.3), (600, 30, 2, 1.0)],
@@ -51,7 +52,7 @@ def test_right_results__carry_no_word_of_worry(n, d, k, noise, seed):
     assert sentences == [f"{k} components, {PRAISE}"]
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", first_quick(range(10)))
 def test_tied__right_results_carry_no_word_of_worry(seed):
     rows, _, _ = drawn(4000, 8, 6, 0.5, seed)
     model, said, sentences = fit(
@@ -63,7 +64,7 @@ def test_tied__right_results_carry_no_word_of_worry(seed):
 
 
 @pytest.mark.parametrize("asked", [16, 19])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", first_quick([0, 1, 2]))
 def test_too_many__are_returned_as_fewer(asked, seed):
     rows, label, means = drawn(seed=seed)
     model, said, _ = fit(rows, asked)
@@ -86,7 +87,7 @@ def test_too_many__in_a_sample_say_that_the_sample_may_be_larger():
 
 
 @pytest.mark.parametrize("asked", [6, 8, 9])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", first_quick([0, 1, 2]))
 def test_too_few__are_said(asked, seed):
     rows, _, _ = drawn(noise=0.35, seed=seed)
     model, said, _ = fit(rows, asked)
@@ -124,6 +125,7 @@ def test_two_near_means__are_found_or_told_by_their_weight():
     assert sentences[1].startswith("1 component has twice the weight")
 
 
+@pytest.mark.slow
 def test_unequal_weights__of_one_to_ten_are_found():
     for seed in range(3):
         shares = np.where(np.arange(12) < 6, 10.0, 1.0)

@@ -22,6 +22,7 @@ from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
+from tests.parameters import first_quick
 
 
 def drawn(n=8000, d=10, k=12, noise=0.6, seed=0):
@@ -57,7 +58,7 @@ def test_fit__is_as_near_as_the_means_of_true_labels(fitted):
     assert (np.diff(model.weights_) <= 0).all()
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", first_quick([1, 2, 3]))
 def test_fit__finds_more_components_than_features_where_the_peer_does_not(seed):
     rows, label, means = drawn(12_000, 20, 30, 0.8, seed)
     model = GaussianMixture(30, random_state=seed).fit(rows)
@@ -230,7 +231,7 @@ def test_too_many_components__are_said():
         GaussianMixture(8, random_state=0).fit(np.repeat(np.eye(3), 50, axis=0) * 1.0)
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", first_quick([0, 1]))
 def test_tied__does_not_take_rare_pixels_for_components(seed):
     images, digit = load_digits(return_X_y=True)
     model = GaussianMixture(10, covariance_type="tied", random_state=seed).fit(images)
@@ -242,7 +243,7 @@ def test_tied__does_not_take_rare_pixels_for_components(seed):
     assert adjusted_rand_score(digit, peer.predict(images)) > 0.6
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", first_quick(range(4)))
 def test_tied__does_not_prefer_the_likelihood_of_rare_pixels_in_any_order_of_rows(seed):
     images, digit = load_digits(return_X_y=True)
     order = default_rng(seed).permutation(len(images))

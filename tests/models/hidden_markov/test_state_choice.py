@@ -35,6 +35,7 @@ def test_number_of_states__is_that_of_the_simulation(n_components: int, sequence
     assert words.startswith(f"{n_components}, chosen from 1 to ")
 
 
+@pytest.mark.slow
 def test_the_fit__is_that_of_the_number(tmp_path: Path) -> None:
     data = simulate.hidden_markov(60_000, 3, 8, sequences=60, stay=0.6, random_state=1)
     model = HiddenMarkovModel("auto", max_iter=2, random_state=0).fit(data)

@@ -17,6 +17,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.statistics.codes.triple_counts import TripleCounts
 from bigtensor.statistics.in_memory import sum_in_memory
+from tests.parameters import first_quick
 
 SUBJECTS = 5
 
@@ -158,7 +159,7 @@ def _block(codes: np.ndarray, lengths: np.ndarray, weight: np.ndarray | None) ->
     return Block(codes[:, None], {"s": slice(0, 1)}, 0, len(codes), weight, ids)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", first_quick([0, 1, 2]))
 def test_fit__of_weighted_sequences_is_the_fit_of_repeated_ones(seed: int) -> None:
     weight = np.random.default_rng(seed).integers(0, 4, 40)
     data = simulate.hidden_markov(10_000, 2, 6, sequences=40, stay=0.7, random_state=2)

@@ -17,6 +17,7 @@ from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.validity import Checked
 from tests.models.kernel_mixture.parameters import mixture_parameters
 from tests.models.scripts import settings_of, sizes_of
+from tests.parameters import first_quick
 
 COUNTED = {"spectral": SpectralOptions(bins=256), "max_iter": 1, "random_state": 0}
 
@@ -43,7 +44,7 @@ def counted(rows: np.ndarray, **parameters):
         ("gaussian", 4, 5000, 1.5),
     ],
 )
-@pytest.mark.parametrize("seed", [7001, 7002])
+@pytest.mark.parametrize("seed", first_quick([7001, 7002]))
 def test_count__is_right_unaided(family, n_components, rows, separation, seed):
     data = simulate.kernel_mixture(rows, n_components, family, separation, random_state=seed)
     model = KernelMixture(**COUNTED).fit(data)
@@ -51,7 +52,7 @@ def test_count__is_right_unaided(family, n_components, rows, separation, seed):
     assert model.n_components == "auto"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", first_quick(range(4)))
 def test_count__of_independent_views_is_one(seed):
     rows = np.random.default_rng(seed).standard_normal((500, 3))
     model = KernelMixture(**COUNTED).fit(rows)

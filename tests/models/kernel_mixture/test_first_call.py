@@ -11,6 +11,7 @@ from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.cli import main
 from bigtensor.data.stores.layout import SampleStoreWriter
 from bigtensor.models.kernel_mixture import settings as resolved
+from tests.parameters import first_quick
 
 QUICK = {"spectral": SpectralOptions(bins=256), "pilot_rows": 4000, "random_state": 0}
 MARKERS = [f"CD{number}" for number in (3, 4, 8, 19, 45, 56, 14, 16)]
@@ -50,13 +51,13 @@ def notes_of(model, word):
     return [note for note in model.diagnostics_["notes"] if word in note]
 
 
-def test_independent_features__have_components_and_no_populations():
-    for seed in range(2):
-        data = simulate.kernel_mixture(6000, 3, random_state=seed)
-        model = KernelMixture(**QUICK).fit(data)
-        assert not hasattr(model, "population_weights_")
-        assert len(model.weights_) == 3
-        assert not notes_of(model, "n_populations")
+@pytest.mark.parametrize("seed", first_quick(range(2)))
+def test_independent_features__have_components_and_no_populations(seed):
+    data = simulate.kernel_mixture(6000, 3, random_state=seed)
+    model = KernelMixture(**QUICK).fit(data)
+    assert not hasattr(model, "population_weights_")
+    assert len(model.weights_) == 3
+    assert not notes_of(model, "n_populations")
 
 
 @pytest.mark.slow

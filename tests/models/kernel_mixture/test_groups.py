@@ -26,6 +26,7 @@ from bigtensor.store import pack, unpack
 from tests.benchmarks.accuracy.truth import Truth
 from tests.benchmarks.preparations import statistic_of
 from tests.models.kernel_mixture.parameters import mixture_parameters
+from tests.parameters import first_quick
 
 NAMES = [f"view{place}" for place in range(1, 7)]
 SINGLE = [[name] for name in NAMES[:3]]
@@ -79,7 +80,7 @@ def accuracy(label: np.ndarray, found: np.ndarray) -> float:
 @pytest.mark.parametrize(
     ("rows", "separation"), [(4000, 4.0), (6000, 1.5)], ids=["easy", "overlapping"]
 )
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", first_quick(range(4)))
 def test_views_left_out__are_regressed_as_well_as_those_in_groups(rows, separation, seed):
     data = simulate.kernel_mixture(rows, 3, views=6, separation=separation, random_state=seed)
     truth = Truth.of(data)
@@ -135,7 +136,7 @@ def mixed_model(**parameters) -> KernelMixture:
     )
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first_quick(range(3)))
 def test_views_left_out__may_be_of_every_kind(seed):
     rows, label = mixed_rows(seed)
     mixture = initialisation_of(mixed_model(), rows)
@@ -191,7 +192,7 @@ def best_accuracy(rows: np.ndarray, label: np.ndarray) -> float:
     return float((joint.argmax(axis=1) == label).mean())
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", first_quick(range(5)))
 def test_groups__are_chosen_where_neighbours_confuse_the_same_components(seed, small):
     rows, label = confusing_rows(seed)
     chosen = initialisation_of(KernelMixture(3, **small), rows)
@@ -199,6 +200,7 @@ def test_groups__are_chosen_where_neighbours_confuse_the_same_components(seed, s
     assert accuracy(label, labels_of(chosen, rows)) > best - 0.01
 
 
+@pytest.mark.slow
 def test_groups__of_neighbours_that_confuse_the_same_components_lose_accuracy(small):
     lost = []
     for seed in range(4):
@@ -251,7 +253,7 @@ def test_groups__in_another_order_give_the_same_model(small):
     assert accuracy(first.predict(data).to_numpy(), second.predict(data).to_numpy()) > 0.999
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first_quick(range(3)))
 def test_regression__of_the_sample_gives_the_true_means_of_categories(seed):
     # a view of two categories whose indicators are regressed on the true means of three others
     rng = np.random.default_rng(seed)

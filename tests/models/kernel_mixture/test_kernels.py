@@ -195,6 +195,7 @@ def pair_rows() -> tuple[np.ndarray, np.ndarray]:
     return means[label] + rng.normal(size=(1500, 6)), label
 
 
+@pytest.mark.slow
 def test_custom_kernel__that_is_gaussian_gives_the_answers_of_the_gaussian(pair_rows):
     rows, label = pair_rows
     gaussian = fine_gaussian(rows)

@@ -14,6 +14,7 @@ import bigtensor
 from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.errors import NoPopulationsError, ParameterError
 from tests.models.kernel_mixture.parameters import mixture_parameters
+from tests.parameters import first_quick
 
 SETTINGS = {
     "spectral": SpectralOptions(bins=512),
@@ -55,7 +56,7 @@ def fresh(merged, tmp_path) -> KernelMixture:
 
 # three components do not settle on populations that are no products
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.RefinementWarning")
-@pytest.mark.parametrize("merging", CRITERIA)
+@pytest.mark.parametrize("merging", first_quick(CRITERIA))
 def test_populations__that_are_no_products_need_more_components(merging):
     """Agreement: adjusted Rand index with the simulated populations."""
     for seed in range(3):
@@ -68,14 +69,14 @@ def test_populations__that_are_no_products_need_more_components(merging):
         assert_allclose(model.population_weights_, share, atol=0.02)
 
 
-def test_auto__counts_simulated_populations():
-    for seed in range(3):
-        cells = simulate.cytometry(6000, 6, samples=1, random_state=seed)
-        settings = SETTINGS | {"pilot_rows": 6000}
-        model = KernelMixture(18, n_populations="auto", **settings).fit(cells)
-        assert len(model.population_weights_) == 6
-        assert model.diagnostics_["n_populations"] == 6
-        assert adjusted_rand_score(cells["label"], model.predict(cells)) > 0.95
+@pytest.mark.parametrize("seed", first_quick(range(3)))
+def test_auto__counts_simulated_populations(seed):
+    cells = simulate.cytometry(6000, 6, samples=1, random_state=seed)
+    settings = SETTINGS | {"pilot_rows": 6000}
+    model = KernelMixture(18, n_populations="auto", **settings).fit(cells)
+    assert len(model.population_weights_) == 6
+    assert model.diagnostics_["n_populations"] == 6
+    assert adjusted_rand_score(cells["label"], model.predict(cells)) > 0.95
 
 
 def test_weights__of_populations_are_sums_over_components(merged):

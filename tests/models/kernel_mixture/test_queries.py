@@ -14,6 +14,7 @@ from bigtensor.errors import ParameterError, ViewError
 from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.models.kernel_mixture.view_functions import KernelExpansion
 from tests.models.kernel_mixture.parameters import mixture_parameters
+from tests.parameters import first_quick
 
 VIEWS = {"a": [0], "pair": [2, 1], "code": [3], "d": [4]}
 CODES = np.arange(4.0)
@@ -79,7 +80,7 @@ def in_true_order(model: KernelMixture, data: xr.Dataset) -> np.ndarray:
     return np.array(order)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", first_quick(range(4)))
 def test_expectation__of_one_feature_is_near_the_truth(seed, small):
     data = simulate.kernel_mixture(4000, 3, random_state=seed)
     model = KernelMixture(3, **small).fit(data)
@@ -97,7 +98,7 @@ def powers(values: np.ndarray) -> np.ndarray:
     return np.stack([values, values**2], axis=1)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first_quick(range(3)))
 def test_expectation__of_wide_and_categorical_views_is_near_the_truth(seed):
     model = mixed_model(seed).model
     # rows of the pilot sample stand for those of a wide view
@@ -202,7 +203,7 @@ def test_kernel_expansion__is_the_inner_product_with_the_embedding(kernel):
     assert_allclose(found.model.expectation("pair", alone), expected[:, 2], rtol=1e-6, atol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first_quick(range(3)))
 def test_kernel_expansion__is_the_mean_over_rows_up_to_sampling(seed):
     found = mixed_model(seed)
     f = expansion_of(found, seed)
@@ -276,7 +277,7 @@ def test_component_density__of_categories_is_not_smoothed_and_that_of_pairs_is(m
     assert added.mean() > 0.3
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", first_quick(range(2)))
 def test_sample__has_the_moments_of_the_truth(seed):
     model = mixed_model(seed).model
     values, label = model.sample(20_000, random_state=5)

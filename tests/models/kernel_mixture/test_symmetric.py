@@ -12,6 +12,7 @@ from bigtensor.data.simulate import labelled_kernel_density
 from bigtensor.errors import ViewError
 from tests.benchmarks.accuracy.truth import Truth
 from tests.models.kernel_mixture.parameters import mixture_parameters
+from tests.parameters import first_quick
 
 ACCURATE = {"spectral": SpectralOptions(bins=512), "init": "spectral", "random_state": 0}
 PAIRS = {"first": [0, 1], "second": [2, 3], "third": [4, 5], "fourth": [6, 7]}
@@ -48,7 +49,7 @@ def pairs() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
-@pytest.mark.parametrize(("rows", "k"), [(300, 4), (1000, 8)])
+@pytest.mark.parametrize(("rows", "k"), first_quick([(300, 4), (1000, 8)]))
 def test_error__is_less_than_that_of_untied_views(rows, k):
     ratios, to_labelled = [], []
     for seed in range(4):

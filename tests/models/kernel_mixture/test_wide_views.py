@@ -11,6 +11,7 @@ from bigtensor import KernelMixture
 from bigtensor.decomposition.multiview.mixture_checks import check_rank
 from bigtensor.decomposition.multiview.subspaces import Subspaces
 from bigtensor.errors import IdentifiabilityError
+from tests.parameters import first_quick
 
 DIGITS = Path(__file__).parents[3] / ".." / "shared" / "data" / "mfeat.npz"
 
@@ -36,13 +37,14 @@ def wide():
     return np.hstack(parts), label, views
 
 
-@pytest.mark.parametrize("start", ["spectral", "kmeans"])
+@pytest.mark.parametrize("start", first_quick(["spectral", "kmeans"]))
 def test_wide_views__of_raw_features(wide, start):
     rows, label, views = wide
     model = KernelMixture(5, views=views, init=start, random_state=0).fit(rows)
     assert accuracy(label, np.asarray(model.predict(rows))) > 0.99
 
 
+@pytest.mark.slow
 def test_wide_views__answers_survive_saving(wide, tmp_path):
     rows, _, views = wide
     model = KernelMixture(5, views=views, random_state=0).fit(rows)

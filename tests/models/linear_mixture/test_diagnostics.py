@@ -12,6 +12,7 @@ from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.linear_mixture.verdict import judged
+from tests.parameters import first_quick
 
 D, K = 12, 14
 VIEWS = {"a": list(range(D)), "b": list(range(D, 2 * D)), "c": list(range(2 * D, 3 * D))}
@@ -51,7 +52,7 @@ def farthest(model, means):
     return np.linalg.norm(means[:, None] - found, axis=2).min(axis=1).max()
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", first_quick(range(10)))
 @pytest.mark.parametrize("k", [2, K])
 def test_right_results__carry_no_word_of_worry(k, seed):
     rows, _, means = drawn(k=k, seed=seed)
@@ -64,7 +65,7 @@ def test_right_results__carry_no_word_of_worry(k, seed):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("asked", [18, 24])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", first_quick([0, 1, 2]))
 def test_too_many__are_returned_as_fewer(asked, seed):
     rows, label, means = drawn(seed=seed)
     model, said, _ = fit(rows, asked)
@@ -80,13 +81,14 @@ def test_too_many__are_returned_as_fewer(asked, seed):
 
 
 @pytest.mark.parametrize("asked", [8, 11])
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", first_quick([0, 1, 2]))
 def test_too_few__are_said(asked, seed):
     _, said, _ = fit(drawn(seed=seed)[0], asked)
     assert len(said) == 1
     assert "Use more components (n_components)" in said[0]
 
 
+@pytest.mark.slow
 def test_near_columns__are_found_or_told_by_their_weight():
     rng = default_rng(1)
     means = columns(K, rng)
@@ -122,7 +124,7 @@ def test_columns_without_negative_entries__are_found():
     assert farthest(model, means) < 0.15
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", first_quick(range(3)))
 def test_weights_of_one_to_ten__are_found(seed):
     shares = np.where(np.arange(K) < K // 2, 10.0, 1.0)
     rows, _, means = drawn(30_000, seed=seed, shares=shares / shares.sum())

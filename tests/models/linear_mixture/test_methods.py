@@ -10,6 +10,7 @@ import bigtensor
 from bigtensor import LinearMixture, merge, simulate
 from bigtensor.errors import ConditioningWarning, ParameterError, PlanError
 from bigtensor.models.linear_mixture.declared_parameters import METHODS
+from tests.parameters import first_quick
 
 N_FEATURES, K, ROWS = 12, 8, 12_000
 VIEWS = {view: list(range(v * N_FEATURES, (v + 1) * N_FEATURES)) for v, view in enumerate("abc")}
@@ -41,7 +42,7 @@ def rows():
     return drawn()[0]
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
+@pytest.mark.parametrize("seed", first_quick([0, 1, 2]))
 def test_methods__find_the_same_components(seed):
     values, oracle = drawn(seed)
     found = {method: means_of(fit(values, method, max_iter=0)) for method in PRECISE}
@@ -50,7 +51,7 @@ def test_methods__find_the_same_components(seed):
         assert distance(found["sample"], means) < 0.01, method
 
 
-@pytest.mark.parametrize("seed", [3, 4])
+@pytest.mark.parametrize("seed", first_quick([3, 4]))
 @pytest.mark.parametrize("method", ["sample", "explicit", "passes"])
 def test_methods__find_more_components_than_features(method, seed):
     values, oracle = drawn(seed, 20_000, 20)
@@ -87,7 +88,7 @@ def test_power__finds_orthogonal_columns_as_well_as_labels():
     np.testing.assert_allclose(model.weights_, 0.25, atol=0.02)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", first_quick(METHODS, 3))
 def test_methods__have_the_same_bits_everywhere(rows, method, tmp_path):
     warnings.simplefilter("ignore", ConditioningWarning)
     model = fit(rows, method)
@@ -109,7 +110,7 @@ def test_methods__do_not_depend_on_chunks(rows, method):
     np.testing.assert_allclose(means_of(fit(parts, method)), means_of(model), rtol=1e-8, atol=1e-9)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", first_quick(METHODS, 2))
 def test_fit__resumes_from_the_pass_that_failed(rows, method, tmp_path):
     warnings.simplefilter("ignore", ConditioningWarning)
     ends = []

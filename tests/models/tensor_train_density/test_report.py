@@ -171,6 +171,7 @@ def test_conditionals__of_categories_alone_have_no_section():
     assert "conditionals" not in names
 
 
+@pytest.mark.slow
 def test_sections__of_a_variable_without_values_leave_it_out():
     X = np.random.default_rng(0).normal(size=(200, 3))
     X[:, 2] = np.nan

@@ -20,6 +20,7 @@ from bigtensor.errors import (
 )
 from bigtensor.report.html import render_report
 from tests.benchmarks.density.trees import LatentTree
+from tests.parameters import first_quick
 
 
 def excess(truth, model, test):
@@ -38,7 +39,7 @@ def model(chain):
     return TensorTrainDensity(random_state=0).fit(chain["X"][:3_000])
 
 
-@pytest.fixture(scope="module", params=["chain", "balanced"])
+@pytest.fixture(scope="module", params=first_quick(["chain", "balanced"]))
 def iris(request):
     X = load_iris().data
     settings = {

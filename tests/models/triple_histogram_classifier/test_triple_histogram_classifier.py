@@ -102,6 +102,7 @@ def test_classes_of_known_chains__are_found(chains: Split, rule: str) -> None:
     np.testing.assert_allclose(model.class_prior_, 0.5)
 
 
+@pytest.mark.slow
 def test_whole_sequences__tell_more_than_histograms(chains: Split) -> None:
     scores = [fitted(chains, rule).score(chains[2], chains[3]) for rule in RULES]
     assert scores[2] >= scores[1] >= scores[0]
@@ -172,6 +173,7 @@ def test_missing_and_unknown_categories__leave_out_their_windows(chains: Split) 
     assert found[0] == pytest.approx(sum(parts[1]) - sum(parts[0]), rel=0.05)
 
 
+@pytest.mark.slow
 def test_contract__is_that_of_scikit_learn(chains: Split) -> None:
     model = TripleHistogramClassifier(HiddenMarkovModel(3), rule="triple_likelihood")
     copied = clone(model)

@@ -119,6 +119,7 @@ def test_mixtures_in_a_space_of_many_features__are_separated(rows, most):
     assert column_error(standardised, model.correlations_.T) < most
 
 
+@pytest.mark.slow
 def test_many_landmarks__approach_the_exact_kernel():
     rng = np.random.default_rng(3)
     rows = np.concatenate([rng.normal(size=(400, 3)) + 4 * c for c in np.eye(3)])

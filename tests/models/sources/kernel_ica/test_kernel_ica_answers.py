@@ -9,6 +9,7 @@ import bigtensor
 from bigtensor import KernelICA
 from bigtensor.report.html import render_report
 from tests.models.sources.ica.problems import problem
+from tests.parameters import first_quick
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +90,7 @@ def test_sites__give_the_model_of_all_rows(data):
     assert np.abs(solved.transform(data) - together.transform(data)).max() < 1e-3
 
 
-@pytest.mark.parametrize("n_components", [3, 5])
+@pytest.mark.parametrize("n_components", first_quick([3, 5]))
 def test_seeds__lead_to_the_same_sources_of_real_rows(n_components):
     rows = load_breast_cancer(return_X_y=True)[0]
     one, other = (

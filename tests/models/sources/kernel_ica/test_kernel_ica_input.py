@@ -63,6 +63,7 @@ def test_bad_rows__are_errors(rows):
         KernelICA(4).fit(bad)
 
 
+@pytest.mark.slow
 def test_rows_with_missing_values__are_left_out(rows):
     bad = rows.copy()
     bad[7, 2] = np.nan
