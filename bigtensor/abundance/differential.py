@@ -10,10 +10,13 @@ import xarray as xr
 from bigtensor.abundance.design_matrix import Condition, complete_samples, design_matrix
 from bigtensor.abundance.false_discovery import adjusted_p_values
 from bigtensor.abundance.moderated_tests import fit_populations, tests_of
-from bigtensor.abundance.sample_table import SamplesLike, SampleTable, sample_table
+from bigtensor.abundance.sample_table import SamplesLike, sample_table
 from bigtensor.abundance.sample_weights import SampleWeights, WeightsLike, sample_weights
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError
+
+CONFIDENCE = 0.95
+"""Level of confidence intervals."""
 
 
 def differential_abundance(
@@ -56,9 +59,10 @@ def differential_abundance(
         differs from zero, ``false_discovery_rate`` after Benjamini and Hochberg (1995),
         ``statistic``, ``degrees_of_freedom``, and ``between_sample_deviation``, the standard
         deviation of logits between samples. Along ``contrast`` too: ``log_odds_ratio`` (natural
-        logarithm), ``standard_error``, ``contrast_p_value`` and
-        ``contrast_false_discovery_rate``. Of groups, ``group_weight`` (population, group) has the
-        mean weight over the samples of each group. Populations without a row in any sample are NaN.
+        logarithm), ``standard_error``, ``lower`` and ``upper`` (ends of its 95 % confidence
+        interval), ``contrast_p_value`` and ``contrast_false_discovery_rate``. Of groups,
+        ``group_weight`` (population, group) has the mean weight over the samples of each group.
+        Populations without a row in any sample are NaN.
         The attributes ``samples_compared`` and ``samples_without`` count and name samples that
         were used, and that lack a value in one of the columns.
 
@@ -105,18 +109,6 @@ def differential_abundance(
     )
 
 
-def samples_of(weights: WeightsLike, samples: SamplesLike) -> tuple[SampleWeights, SampleTable]:
-    """Return weights and conditions of the same samples, in the natural order of the samples.
-
-    Parameters
-    ----------
-    weights, samples
-        As for `differential_abundance`.
-    """
-    table = sample_weights(weights)
-    return table, sample_table(samples).matched(table.samples)
-
-
 def _tested(
     weights: SampleWeights, matrix: FloatArray, tested: slice, condition: Condition
 ) -> xr.Dataset:
@@ -130,9 +122,13 @@ def _tested(
     contrasts = [
         tests_of(fitted, slice(place, place + 1)) for place in range(tested.start, tested.stop)
     ]
-    p_values, estimates, errors = (
-        np.column_stack([getattr(test, name).reshape(-1) for test in contrasts])
-        for name in ("p_value", "estimate", "standard_error")
+    p_values = np.column_stack([test.p_value for test in contrasts])
+    estimates, errors, margins = (
+        np.column_stack(columns) / condition.scale
+        for columns in zip(
+            *((test.estimate, test.standard_error, test.margin(CONFIDENCE)) for test in contrasts),
+            strict=True,
+        )
     )
     by_population = {
         "p_value": together.p_value,
@@ -142,8 +138,10 @@ def _tested(
         "between_sample_deviation": fitted.deviations,
     }
     by_contrast = {
-        "log_odds_ratio": estimates / condition.scale,
-        "standard_error": errors / condition.scale,
+        "log_odds_ratio": estimates,
+        "standard_error": errors,
+        "lower": estimates - margins,
+        "upper": estimates + margins,
         "contrast_p_value": p_values,
         "contrast_false_discovery_rate": np.column_stack([*map(adjusted_p_values, p_values.T)]),
     }

@@ -71,6 +71,11 @@ class CoefficientTests:
     statistic: FloatArray
     p_value: FloatArray
 
+    def margin(self, level: float) -> FloatArray:
+        """Half the length of confidence intervals of this level, (populations, c)."""
+        quantile = np.asarray(stats.t.ppf(0.5 + level / 2, self.degrees_of_freedom))
+        return np.asarray(quantile[:, None] * self.standard_error)
+
 
 def fit_populations(weights: SampleWeights, matrix: FloatArray) -> PopulationFits:
     """Fit a linear model of logits to every population.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -182,8 +183,9 @@ def _of_dataset(weights: xr.Dataset) -> SampleWeights:
         if "standard_error" in weights
         else np.sqrt(weight * (1 - weight) / rows[:, None])
     )
+    named = weights.coords.get(f"{level}_name", weights[level])
     samples, populations = (
-        tuple(str(name) for name in weights[dim].to_numpy().tolist()) for dim in (by, level)
+        tuple(str(name) for name in names.to_numpy().tolist()) for names in (weights[by], named)
     )
     return SampleWeights(samples, populations, weight, errors, rows, level, by)
 
@@ -223,12 +225,17 @@ def _read(path: Path) -> SampleWeights:
 
 
 def _without_level(columns: list[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the level of columns such as population_0, and what follows it."""
-    for level in _LEVELS:
-        prefix = f"{level}_"
-        if all(name.startswith(prefix) for name in columns):
-            return level, tuple(name.removeprefix(prefix) for name in columns)
-    return _LEVELS[0], tuple(map(_without_apostrophe, columns))
+    """Return the level of columns such as population_0, and names or numbers of populations."""
+    levels = [level for level in _LEVELS if any(map(_numbered(level).fullmatch, columns))]
+    level = levels[0] if levels else _LEVELS[0]
+    numbered = _numbered(level)
+    names = (numbered.sub(r"\1", name) for name in columns)
+    return level, tuple(map(_without_apostrophe, names))
+
+
+def _numbered(level: str) -> re.Pattern[str]:
+    """Return the form of the columns of populations without a name."""
+    return re.compile(rf"^{level}_(\d+)$")
 
 
 def _without_apostrophe(name: str) -> str:

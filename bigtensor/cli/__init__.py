@@ -22,6 +22,7 @@ from bigtensor.cli.commands.prepare import prepare
 from bigtensor.cli.commands.report import report
 from bigtensor.cli.commands.simulate import simulate
 from bigtensor.cli.commands.solve import solve
+from bigtensor.cli.comparison.compare import compare
 
 __all__ = ["main"]
 
@@ -41,7 +42,8 @@ def main() -> None:
 
 
 _ALONE = (demo, simulate, import_command, info, models, plan, fit, predict, export, report)
+_SAMPLES = (compare,)
 _TOGETHER = (prepare, accumulate, merge, solve)
 
-for _command in (*_ALONE, *_TOGETHER, deploy):
+for _command in (*_ALONE, *_SAMPLES, *_TOGETHER, deploy):
     main.add_command(_command)
