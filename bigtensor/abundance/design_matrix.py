@@ -126,6 +126,34 @@ def design_matrix(
     return design
 
 
+def grouped(texts: Sequence[str], as_groups: bool) -> tuple[IntArray, tuple[str, ...], FloatArray]:
+    """Return groups in natural order, or numbers.
+
+    Parameters
+    ----------
+    texts : sequence of str
+        Value of every sample.
+    as_groups : bool
+        True if numbers are groups too.
+
+    Returns
+    -------
+    codes : (samples,) int64 array
+        Group of every sample; zeros of numbers.
+    names : tuple of str
+        Of the groups; none of numbers.
+    values : (samples,) float64 array
+        Numbers; the codes of groups.
+    """
+    numbers = None if as_groups else as_numbers(texts)
+    if numbers is not None:
+        return np.zeros(len(texts), np.int64), (), np.array(numbers, np.float64)
+    levels = list(dict.fromkeys(texts))
+    levels = [levels[place] for place in natural_order(levels)]
+    codes = np.array([levels.index(text) for text in texts], np.int64)
+    return codes, tuple(levels), codes.astype(np.float64)
+
+
 def _condition(
     samples: SampleTable, name: str, as_groups: bool, reference: str | None
 ) -> Condition:
@@ -137,21 +165,19 @@ def _condition(
             f"all {len(texts)} samples have the same {name} ({levels[0] if levels else 'none'}); "
             "a condition needs two values"
         )
-    numbers = None if as_groups or reference is not None else as_numbers(texts)
-    if numbers is not None:
-        values = np.array(numbers)
+    codes, names, values = grouped(texts, as_groups or reference is not None)
+    if not names:
         scale = float(values.std())
         columns = ((values - values.mean()) / scale)[:, None]
-        codes = np.zeros(len(texts), np.int64)
         return Condition(name, columns, (f"per unit of {name}",), (), codes, values, scale)
-    levels = [levels[place] for place in natural_order(levels)]
+    levels = list(names)
     if reference is not None:
         if reference not in levels:
             raise ParameterError(
                 Setting("reference", reference) + f" is no value of {name}; it has {listed(levels)}"
             )
         levels = [reference, *(level for level in levels if level != reference)]
-    codes = np.array([levels.index(text) for text in texts], np.int64)
+        codes = np.array([levels.index(text) for text in texts], np.int64)
     columns = (codes[:, None] == np.arange(1, len(levels))).astype(np.float64)
     contrasts = tuple(f"{level} against {levels[0]}" for level in levels[1:])
     return Condition(name, columns, contrasts, tuple(levels), codes, codes.astype(np.float64))

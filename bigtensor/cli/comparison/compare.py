@@ -163,11 +163,7 @@ def compare(
         files.write_diffcyt(table, samples, diffcyt)
     written = [f"table      {path}" for path in outputs]
     unused = samples.unused(table.samples)
-    facts = comparison_facts(result) | {
-        "table": out,
-        "outputs": outputs,
-        "unused_rows": unused,
-    }
+    facts = comparison_facts(result) | {"table": out, "outputs": outputs, "unused_rows": unused}
     note = [f"unused     {len(unused)} rows of {metadata} are no samples of the data"]
     lines = [*written, *(note if unused else []), comparison_in_words(result)]
     say("\n".join(lines), facts)

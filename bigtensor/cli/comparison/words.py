@@ -99,6 +99,8 @@ def comparison_in_words(result: xr.Dataset) -> str:
     if result.attrs["samples_without"]:
         without = ", ".join(result.attrs["samples_without"][:MOST_ROWS])
         lines.append(f"left out   {without}: no value of {', '.join([by, *adjusted])}")
+    if result.sizes["contrast"] > 1:
+        lines.append(f"* contrasts at a false discovery rate of {LEVEL:.0%}")
     if count > MOST_ROWS:
         lines.append(f"shown      {MOST_ROWS} of {count} {level}s, the surest first")
     return "\n".join([*lines, *_table(result, level)])
@@ -122,23 +124,24 @@ def _table(result: xr.Dataset, level: str) -> list[str]:
     for place in order:
         line = result.isel({level: int(place)})
         cells = [f"{line['group_weight'].sel(group=group):.3%}" for group in groups]
-        for contrast in contrasts:
-            at = line.sel(contrast=contrast)
-            cells.append(_odds(*(float(at[name]) for name in ("log_odds_ratio", "lower", "upper"))))
+        cells += [_odds(line.sel(contrast=name), len(contrasts) == 1) for name in contrasts]
         shown.add_row(str(line[level].item()), *cells, _rate(float(line["false_discovery_rate"])))
     text = StringIO()
     Console(file=text, width=160, markup=False, highlight=False, emoji=False).print(shown)
     return [line.rstrip() for line in text.getvalue().splitlines()]
 
 
-def _odds(estimate: float, lower: float, upper: float) -> str:
-    """Return an odds ratio with its confidence interval."""
-    if math.isnan(estimate):
-        return "-"
-    value, low, high = (
-        f"{math.exp(min(number, 700.0)):.3g}" for number in (estimate, lower, upper)
+def _odds(line: xr.Dataset, with_interval: bool) -> str:
+    """Return an odds ratio, with its interval or with a star if the contrast is sure."""
+    estimate, lower, upper = (
+        f"{math.exp(min(float(line[name]), 700.0)):.3g}"
+        for name in ("log_odds_ratio", "lower", "upper")
     )
-    return f"{value} ({low} to {high})"
+    if math.isnan(float(line["log_odds_ratio"])):
+        return "-"
+    if with_interval:
+        return f"{estimate} ({lower} to {upper})"
+    return f"{estimate}{'*' if line['contrast_false_discovery_rate'] < LEVEL else ' '}"
 
 
 def _rate(value: float) -> str:

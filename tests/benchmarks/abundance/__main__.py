@@ -75,6 +75,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--studies", type=int, default=100)
     parser.add_argument("--effect", type=float, default=0.7, help="change of log odds")
+    parser.add_argument("--only", type=int, nargs="*", help="numbers of settings, from 0")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--no-peers", action="store_true", help="without edgeR and lme4")
     parser.add_argument("--no-mixed", action="store_true", help="without lme4, which is slow")
@@ -83,7 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     peers = not options.no_peers and has_edger()
     report = Report("abundance", vars(options), options.out)
     notes = [] if peers else ["edgeR and lme4 were not run: Rscript or one of them is missing"]
-    for setting in SETTINGS:
+    numbers = range(len(SETTINGS)) if options.only is None else options.only
+    for setting in (SETTINGS[number] for number in numbers):
         null, changed = (
             p_values(
                 replace(setting, effect=effect),
