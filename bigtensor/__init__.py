@@ -19,6 +19,7 @@ _HOMES = {
     "TripleHistogramClassifier": "bigtensor.models.triple_histogram_classifier.estimator",
     "Views": "bigtensor.data.rows.views",
     "annotate": "bigtensor.annotation",
+    "differential_abundance": "bigtensor.abundance.differential",
     "from_anndata": "bigtensor.annotation",
     "load": "bigtensor.models.contract.model_files",
     "merge": "bigtensor.models.contract.statistics_file",

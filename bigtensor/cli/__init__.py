@@ -25,6 +25,7 @@ from bigtensor.cli.commands.prepare import prepare
 from bigtensor.cli.commands.report import report
 from bigtensor.cli.commands.simulate import simulate
 from bigtensor.cli.commands.solve import solve
+from bigtensor.cli.comparison.compare import compare
 
 __all__ = ["main"]
 
@@ -44,7 +45,7 @@ def main() -> None:
 
 
 _ALONE = (demo, simulate, import_command, info, models, plan, fit, predict, export, report)
-_POPULATIONS = (name, cut, merge_populations)
+_POPULATIONS = (name, cut, merge_populations, compare)
 _TOGETHER = (prepare, accumulate, merge, solve)
 
 for _command in (*_ALONE, *_POPULATIONS, *_TOGETHER, deploy):

@@ -6,6 +6,7 @@ import csv
 from io import StringIO
 from typing import TYPE_CHECKING
 
+from bigtensor.abundance.natural_order import natural_order
 from bigtensor.data.addresses.store_address import Address
 from bigtensor.data.exporters.spreadsheet import as_text
 from bigtensor.data.stores.outputs import whole_file, write_errors
@@ -107,9 +108,10 @@ def _cells(shares: list[float], errors: list[float]) -> list[str]:
 def _entries(weights: xr.Dataset) -> list[tuple[str, int, list[float], list[float]]]:
     """Return the name, the rows, the weights and their standard errors of every group.
 
-    Without standard errors the last list is empty.
+    Groups are in natural order. Without standard errors the last list is empty.
     """
     by = weights["rows"].dims[0]
+    weights = weights.isel({by: natural_order([*map(str, weights[by].to_numpy())])})
     columns = [weights[by], weights["rows"], weights["weight"]]
     if "standard_error" in weights:
         columns.append(weights["standard_error"])

@@ -19,6 +19,7 @@ from bigtensor.models.words.report_figures import (
     StateStrip,
     TreePlot,
 )
+from bigtensor.models.words.sample_figures import GroupedShares, SampleMap, StackedBars
 from bigtensor.report import (
     arc_diagram,
     conditional_plot,
@@ -28,6 +29,7 @@ from bigtensor.report import (
     probability_figures,
     state_strip,
 )
+from bigtensor.report.samples import grouped_shares, sample_map, stacked_bars
 from bigtensor.report.style import data_uri
 
 if TYPE_CHECKING:
@@ -45,6 +47,9 @@ _DRAWN_BY: dict[type, Callable[[Any], matplotlib.figure.Figure]] = {
     Histograms: probability_figures.label_histograms,
     ReliabilityDiagram: probability_figures.reliability_diagram,
     StateStrip: state_strip.state_strip,
+    StackedBars: stacked_bars.stacked_bars,
+    SampleMap: sample_map.sample_map,
+    GroupedShares: grouped_shares.grouped_shares,
 }
 
 

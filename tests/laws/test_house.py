@@ -38,6 +38,8 @@ MAY_IMPORT = {
     "descending_order": set(),
     "data": set(),
     "features": set(),
+    # tables of samples alone
+    "abundance": set(),
     # what a statistic is given
     "statistics": {"features", "data.rows.block"},
     "engine": {"data", "statistics"},
@@ -48,14 +50,14 @@ MAY_IMPORT = {
     # what a row function is given, and the type of what a fit takes
     "models": {"features", "statistics", "decomposition", "store", "data.rows.block"}
     | {"data.rows.data_like"},
-    "report": {"models", "store", "data"},
+    "report": {"models", "store", "data", "abundance"},
     # the data's side of the estimators
     "accessor": set(),
     "annotation": {"data", "models", "store"},
     # the laws, for this package's tests and for models outside it
     "testing": {"data", "statistics", "engine", "store", "models"},
     "cli": {"data", "features", "statistics", "engine", "decomposition", "store", "models"}
-    | {"annotation", "report"},
+    | {"annotation", "report", "abundance"},
 }
 """The import table: a room, or one module of it, and what it may import besides itself."""
 

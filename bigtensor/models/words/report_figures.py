@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.merge_tree import MergeTree
+from bigtensor.models.words.sample_figures import GroupedShares, SampleMap, StackedBars
 
 
 @dataclass(frozen=True, eq=False)
@@ -422,5 +423,8 @@ Figure = (
     | Histograms
     | ReliabilityDiagram
     | StateStrip
+    | StackedBars
+    | SampleMap
+    | GroupedShares
 )
 """A figure that a report can draw."""

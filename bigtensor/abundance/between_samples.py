@@ -1,0 +1,111 @@
+"""Standard deviations between samples: their distribution over populations, and for each of them.
+
+The standard deviation of a population between samples is estimated by restricted likelihood on a
+grid. Standard deviations of all populations come from one distribution, a scaled inverse chi
+squared as in limma (Smyth, 2004). Its scale and degrees of freedom are integrated over, so that few
+populations borrow little from each other. Without sampling error and with one population, tests
+are those of linear regression; with many, moderated ones; and with large sampling errors, z tests.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from bigtensor.array_types import FloatArray
+
+DEVIATIONS = np.geomspace(0.01, 5.0, 80)
+"""Grid of standard deviations of logits. At .01, shares differ by one per cent of themselves."""
+
+_SCALES = np.geomspace(0.01, 5.0, 40)
+_DEGREES = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
+"""Scales and degrees of freedom of the distribution of standard deviations over populations.
+Chi squared with more degrees of freedom is narrower than the grid."""
+
+_SMALL_DEVIATION = 0.1
+"""Deviations between samples are rarely smaller than that. The prior of the scale is uniform below
+it and uniform in the logarithm above it, where a single population then has the test of linear
+regression."""
+
+
+@dataclass(frozen=True, eq=False)
+class GridFits:
+    """Linear models of all populations for every standard deviation of the grid.
+
+    Attributes
+    ----------
+    coefficients : (populations, grid, p) float64 array
+        Generalised least squares.
+    covariance : (populations, grid, p, p) float64 array
+        Covariance of the coefficients.
+    log_likelihood : (populations, grid) float64 array
+        Restricted.
+    """
+
+    coefficients: FloatArray
+    covariance: FloatArray
+    log_likelihood: FloatArray
+
+
+def grid_fits(response: FloatArray, variance: FloatArray, matrix: FloatArray) -> GridFits:
+    """Fit the linear models of all populations for every standard deviation of the grid.
+
+    Parameters
+    ----------
+    response, variance : (populations, samples) float64 array
+        Logits and their sampling variances.
+    matrix : (samples, p) float64 array
+        Design matrix of full rank.
+    """
+    total = variance[:, None, :] + DEVIATIONS[:, None] ** 2
+    weighted = matrix / total[..., None]
+    information = np.swapaxes(weighted, -1, -2) @ matrix
+    covariance = np.linalg.inv(information).astype(np.float64)
+    moment = np.einsum("jgip,ji->jgp", weighted, response)
+    coefficients = np.einsum("jgpq,jgq->jgp", covariance, moment)
+    residual = response[:, None, :] - coefficients @ matrix.T
+    log_likelihood = -0.5 * (
+        np.log(total).sum(axis=-1)
+        + np.linalg.slogdet(information)[1]
+        + (residual**2 / total).sum(axis=-1)
+    )
+    return GridFits(coefficients, covariance, log_likelihood)
+
+
+def deviation_posteriors(log_likelihood: FloatArray, dependent: bool) -> FloatArray:
+    """Return the posterior distribution of the standard deviation of every population.
+
+    Parameters
+    ----------
+    log_likelihood : (populations, grid) float64 array
+        Restricted.
+    dependent : bool
+        True if populations make up whole samples. One of them then says nothing of its own.
+
+    Returns
+    -------
+    (populations, grid) float64 array
+        Rows sum to one.
+    """
+    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    prior, log_weight = _priors()
+    evidence = np.log(likelihood @ prior.T)
+    count = len(likelihood)
+    share = (count - 1) / count if dependent and count > 1 else 1.0
+    # of the other populations: what this one says enters by its own likelihood
+    weight = log_weight + share * evidence.sum(axis=0) - evidence
+    weight = np.exp(weight - weight.max(axis=1, keepdims=True))
+    posterior = likelihood * (weight @ prior)
+    return np.asarray(posterior / posterior.sum(axis=1, keepdims=True))
+
+
+def _priors() -> tuple[FloatArray, FloatArray]:
+    """Return distributions over the grid, and the logarithm of the weight of each."""
+    degrees, scales = (axis.ravel() for axis in np.meshgrid(_DEGREES, _SCALES, indexing="ij"))
+    ratio = (scales[:, None] / DEVIATIONS) ** 2
+    # scaled inverse chi squared, of the logarithm of the variance
+    log_density = 0.5 * degrees[:, None] * (np.log(ratio) - ratio)
+    density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    weight = scales / (scales + _SMALL_DEVIATION)
+    return density / density.sum(axis=1, keepdims=True), np.log(weight)

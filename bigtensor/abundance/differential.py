@@ -1,0 +1,166 @@
+"""Differential abundance: populations whose shares change with a condition of the samples."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import xarray as xr
+
+from bigtensor.abundance.design_matrix import Condition, complete_samples, design_matrix
+from bigtensor.abundance.false_discovery import adjusted_p_values
+from bigtensor.abundance.moderated_tests import fit_populations, tests_of
+from bigtensor.abundance.sample_table import SamplesLike, sample_table
+from bigtensor.abundance.sample_weights import SampleWeights, WeightsLike, sample_weights
+from bigtensor.array_types import FloatArray
+from bigtensor.errors import DataError
+
+CONFIDENCE = 0.95
+"""Level of confidence intervals."""
+
+
+def differential_abundance(
+    weights: WeightsLike,
+    samples: SamplesLike,
+    by: str,
+    *,
+    adjust: Sequence[str] = (),
+    groups: Collection[str] = (),
+    reference: str | None = None,
+) -> xr.Dataset:
+    """Test which populations change their share with a condition of the samples.
+
+    The logit of the weight of a population follows a linear model in the condition. Its variance
+    is the sampling variance of the weight plus a variance between samples, which is estimated by
+    restricted likelihood and moderated over populations.
+
+    Parameters
+    ----------
+    weights : Dataset or path
+        Weights of the populations in every sample with standard errors, from `weights_by` of a
+        model. A path names the CSV file of ``bigtensor predict --by --table``. Counts of other
+        programs are weights by `bigtensor.abundance.sample_weights.weights_of_counts`.
+    samples : path, DataFrame or mapping
+        Table of samples, such as a CSV file. The first column has the names of the samples, with or
+        without the ending ``.fcs``. Other columns are conditions.
+    by : str
+        Column to compare. Texts are groups. Numbers are a covariate with a slope.
+    adjust : sequence of str, optional
+        Columns of further conditions, such as the batch, or the patient of paired samples.
+    groups : collection of str, optional
+        Columns of numbers whose values are groups, such as a few concentrations.
+    reference : str, optional
+        Group of `by` that the others are compared with. By default the first one in natural order.
+
+    Returns
+    -------
+    Dataset
+        Along ``population`` (the level of `weights`): ``p_value`` of the F test that no contrast
+        differs from zero, ``false_discovery_rate`` after Benjamini and Hochberg (1995),
+        ``statistic``, ``degrees_of_freedom``, and ``between_sample_deviation``, the standard
+        deviation of logits between samples. Along ``contrast`` too: ``log_odds_ratio`` (natural
+        logarithm), ``standard_error``, ``lower`` and ``upper`` (ends of its 95 % confidence
+        interval), ``contrast_p_value`` and ``contrast_false_discovery_rate``. Of groups,
+        ``group_weight`` (population, group) has the mean weight over the samples of each group.
+        Populations without a row in any sample are NaN.
+        The attributes ``samples_compared`` and ``samples_without`` count and name samples that
+        were used, and that lack a value in one of the columns.
+
+    Raises
+    ------
+    DataError
+        When samples have no row in the table, when a column is missing or has one value only, or
+        when there are too few samples.
+    ParameterError
+        When `reference` is no value of `by`.
+
+    Notes
+    -----
+    Shares of a sample sum to one: if one population grows, all others shrink. Populations with the
+    largest odds ratios are the ones to look at first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bigtensor.abundance.sample_weights import weights_of_counts
+    >>> counts = [[900, 80, 20], [880, 95, 25], [910, 75, 15], [880, 40, 80], [850, 52, 98]]
+    >>> names = ["a1", "a2", "a3", "b1", "b2"]
+    >>> weights = weights_of_counts(counts, names, ["B", "T", "NK"])
+    >>> samples = {"sample": names, "treatment": ["none", "none", "none", "drug", "drug"]}
+    >>> result = differential_abundance(weights, samples, "treatment", reference="none")
+    >>> bool(result["false_discovery_rate"].sel(population="NK") < 0.05)
+    True
+    """
+    table = sample_weights(weights)
+    if len(table.populations) < 2 and table.is_whole:
+        raise DataError("there is one population only, whose share is one in every sample")
+    matched = sample_table(samples).matched(table.samples)
+    kept = complete_samples(matched, [by, *adjust])
+    without = [name for place, name in enumerate(table.samples) if place not in set(kept)]
+    table = table.of_samples(kept)
+    matched = matched.matched(table.samples)
+    design = design_matrix(matched, by, tuple(adjust), groups, reference)
+    result = _tested(table, design.matrix, design.tested, design.condition)
+    return result.assign_attrs(
+        compared=by,
+        adjusted_for=list(adjust),
+        samples_compared=len(kept),
+        samples_without=without,
+    )
+
+
+def _tested(
+    weights: SampleWeights, matrix: FloatArray, tested: slice, condition: Condition
+) -> xr.Dataset:
+    """Return the tests of all populations, NaN for those that no sample or every row has."""
+    cells = weights.rows @ weights.weight
+    present = (cells > 0) & (cells < weights.rows.sum())
+    if not present.any():
+        raise DataError("no population has a part of the rows; look at the weights")
+    fitted = fit_populations(weights.of_populations(present), matrix)
+    together = tests_of(fitted, tested)
+    contrasts = [
+        tests_of(fitted, slice(place, place + 1)) for place in range(tested.start, tested.stop)
+    ]
+    p_values = np.column_stack([test.p_value for test in contrasts])
+    estimates, errors, margins = (
+        np.column_stack(columns) / condition.scale
+        for columns in zip(
+            *((test.estimate, test.standard_error, test.margin(CONFIDENCE)) for test in contrasts),
+            strict=True,
+        )
+    )
+    by_population = {
+        "p_value": together.p_value,
+        "false_discovery_rate": adjusted_p_values(together.p_value),
+        "statistic": together.statistic,
+        "degrees_of_freedom": together.degrees_of_freedom,
+        "between_sample_deviation": fitted.deviations,
+    }
+    by_contrast = {
+        "log_odds_ratio": estimates,
+        "standard_error": errors,
+        "lower": estimates - margins,
+        "upper": estimates + margins,
+        "contrast_p_value": p_values,
+        "contrast_false_discovery_rate": np.column_stack([*map(adjusted_p_values, p_values.T)]),
+    }
+    level = weights.level
+    variables = {
+        name: ((level, "contrast")[: values.ndim], _with_absent(values, present))
+        for name, values in (by_population | by_contrast).items()
+    }
+    coordinates = {level: list(weights.populations), "contrast": list(condition.contrasts)}
+    if condition.groups:
+        members = condition.codes == np.arange(len(condition.groups))[:, None]
+        means = (members / members.sum(axis=1, keepdims=True)) @ weights.weight
+        variables["group_weight"] = ((level, "group"), means.T)
+        coordinates["group"] = list(condition.groups)
+    return xr.Dataset(variables, coordinates)
+
+
+def _with_absent(values: FloatArray, present: np.ndarray) -> FloatArray:
+    """Return values of all populations, NaN for those that are absent."""
+    whole = np.full((len(present), *values.shape[1:]), np.nan)
+    whole[present] = values
+    return whole

@@ -1,0 +1,205 @@
+"""Table of samples: a name and conditions for every FCS file or patient."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from bigtensor.errors import DataError
+
+MOST_LISTED = 8
+"""Names that a message lists before it counts the others."""
+
+_ABSENT = {"", "na", "nan", "<na>", "nat"}
+"""Texts of missing values, as spreadsheets, pandas and R write them."""
+
+
+@runtime_checkable
+class Frame(Protocol):
+    """A table with named columns, such as a DataFrame of pandas or polars."""
+
+    @property
+    def columns(self) -> Iterable[Hashable]:
+        """Names of the columns."""
+
+    def __getitem__(self, name: str, /) -> Iterable[object]: ...
+
+
+SamplesLike: TypeAlias = (
+    "str | os.PathLike[str] | Mapping[str, Sequence[object]] | Frame | SampleTable"
+)
+"""A CSV file, columns by name, a DataFrame, or a table that has been read."""
+
+
+@dataclass(frozen=True)
+class SampleTable:
+    """Names of samples and their conditions.
+
+    Attributes
+    ----------
+    names : tuple of str
+        Of the samples, each once.
+    columns : dict of str to tuple of str
+        A value of every sample. Empty texts are missing values.
+    source : str
+        Name of the table in messages.
+    """
+
+    names: tuple[str, ...]
+    columns: dict[str, tuple[str, ...]]
+    source: str = "the table of samples"
+
+    def column(self, name: str) -> tuple[str, ...]:
+        """Return a column.
+
+        Raises
+        ------
+        DataError
+            When there is no such column.
+        """
+        if name not in self.columns:
+            raise DataError(
+                f"{self.source} has no column {name!r}; its columns are "
+                f"{listed(self.columns) or 'none'}"
+            )
+        return self.columns[name]
+
+    def matched(self, names: Sequence[str]) -> SampleTable:
+        """Return the rows of samples in the order of their names.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of samples of the data. The ending ``.fcs``, capital letters of that ending and
+            spaces at either end make no difference. Rows of other samples are left out.
+
+        Raises
+        ------
+        DataError
+            When a sample has no row.
+        """
+        rows = {_stem(name): row for row, name in enumerate(self.names)}
+        missing = [name for name in names if _stem(name) not in rows]
+        if missing:
+            stems = {_stem(name) for name in names}
+            unused = [name for name in self.names if _stem(name) not in stems]
+            others = f"; its rows without a sample are {listed(unused)}" if unused else ""
+            raise DataError(
+                f"{self.source} has no row for {len(missing)} of {len(names)} samples: "
+                f"{listed(missing)}{others}. Write the name of every sample into the first column"
+            )
+        chosen = [rows[_stem(name)] for name in names]
+        return SampleTable(
+            tuple(names),
+            {name: tuple(values[row] for row in chosen) for name, values in self.columns.items()},
+            self.source,
+        )
+
+    def unused(self, names: Sequence[str]) -> list[str]:
+        """Return the names of rows that are no samples of the data."""
+        stems = {_stem(name) for name in names}
+        return [name for name in self.names if _stem(name) not in stems]
+
+
+def sample_table(samples: SamplesLike) -> SampleTable:
+    """Return a table of samples.
+
+    Parameters
+    ----------
+    samples : path, mapping, DataFrame or SampleTable
+        The first column has the names of the samples, the others are conditions. Of a DataFrame
+        with a named index, the index has the names.
+
+    Raises
+    ------
+    DataError
+        When the table cannot be read, has no rows, or names a sample twice.
+    """
+    if isinstance(samples, SampleTable):
+        return samples
+    if isinstance(samples, str | os.PathLike):
+        return _read(Path(samples))
+    if isinstance(samples, Mapping):
+        columns = {str(name): [as_text(value) for value in samples[name]] for name in samples}
+    elif isinstance(samples, Frame):
+        index = getattr(samples, "index", None)
+        named = getattr(index, "name", None)
+        columns = {} if named is None or index is None else {str(named): [*map(as_text, index)]}
+        columns |= {str(name): [*map(as_text, samples[name])] for name in samples.columns}  # type: ignore[index]
+    else:
+        raise DataError(
+            f"a table of samples is a CSV file, a mapping of columns or a DataFrame, and not "
+            f"{type(samples).__name__}"
+        )
+    return _checked(columns, "the table of samples")
+
+
+def listed(names: Iterable[str]) -> str:
+    """Return names separated by commas, with the number of those that are left out."""
+    shown = list(names)
+    text = ", ".join(shown[:MOST_LISTED])
+    more = len(shown) - MOST_LISTED
+    return f"{text} and {more} more" if more > 0 else text
+
+
+def as_text(value: object) -> str:
+    """Return a value of a table as text. Whole numbers have no decimal point."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    text = "" if value is None else str(value).strip()
+    return "" if text.casefold() in _ABSENT else text
+
+
+def _read(path: Path) -> SampleTable:
+    """Read a CSV file whose columns are separated by commas, semicolons or tabs."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or "not UTF-8"
+        raise DataError(
+            f"{path} cannot be read ({why}); give a CSV file with a row for every sample"
+        ) from error
+    head = text.split("\n", 1)[0]
+    delimiter = max(",;\t", key=head.count)
+    lines = [line for line in csv.reader(text.splitlines(), delimiter=delimiter) if any(line)]
+    if len(lines) < 2:
+        raise DataError(f"{path} has no row below the names of its columns; add one for a sample")
+    header = [name.strip() for name in lines[0]]
+    for number, line in enumerate(lines[1:], 2):
+        if len(line) != len(header):
+            raise DataError(
+                f"row {number} of {path} has {len(line)} cells and the first row has "
+                f"{len(header)}; give every row a cell for every column"
+            )
+    if len(set(header)) < len(header):
+        raise DataError(f"two columns of {path} have the same name; give each its own")
+    cells_of = zip(*lines[1:], strict=True)
+    columns = dict(zip(header, ([*map(as_text, cells)] for cells in cells_of), strict=True))
+    return _checked(columns, str(path))
+
+
+def _checked(columns: dict[str, list[str]], source: str) -> SampleTable:
+    """Return a table after looking at the names of its samples."""
+    if not columns:
+        raise DataError(f"{source} has no columns; the first one has the names of the samples")
+    first, *others = columns
+    names = columns[first]
+    if len({len(values) for values in columns.values()}) > 1:
+        raise DataError(f"columns of {source} have different lengths")
+    if not names or "" in names:
+        raise DataError(f"the first column of {source}, {first!r}, lacks the name of a sample")
+    stems = [_stem(name) for name in names]
+    repeated = [name for name, stem in zip(names, stems, strict=True) if stems.count(stem) > 1]
+    if repeated:
+        raise DataError(f"{source} has several rows for {listed(repeated)}; keep one of each")
+    return SampleTable(tuple(names), {name: tuple(columns[name]) for name in others}, source)
+
+
+def _stem(name: str) -> str:
+    """Return a name without the ending of FCS files."""
+    name = name.strip()
+    return name[:-4] if name.lower().endswith(".fcs") else name

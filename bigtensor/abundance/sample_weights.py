@@ -1,0 +1,243 @@
+"""Weights of populations in samples, with standard errors and counts."""
+
+from __future__ import annotations
+
+import csv
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+
+from bigtensor.abundance.natural_order import natural_order
+from bigtensor.array_types import FloatArray, IndexArray, IntArray
+from bigtensor.errors import DataError
+
+WeightsLike: TypeAlias = "xr.Dataset | str | os.PathLike[str] | SampleWeights"
+"""Table of `weights_by`, the CSV file of ``bigtensor predict --by --table``, or a read table."""
+
+_ERROR = "_error"
+_LEVELS = ("population", "component", "state")
+_WHOLE = 1e-6
+"""Largest difference from one of weights that make up whole samples. CSV files have nine digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleWeights:
+    """Weights of populations in samples, in the natural order of the samples.
+
+    Attributes
+    ----------
+    samples : tuple of str
+        Names of the samples.
+    populations : tuple of str
+        Names, or numbers as text.
+    weight, standard_error : (samples, populations) float64 array
+        Standard errors know of the rows that were counted, and not of how samples differ.
+    rows : (samples,) int64 array
+        Number of rows of every sample.
+    level : str
+        What is weighed, such as ``"population"``.
+    by : str
+        Name of the variable of the samples.
+    """
+
+    samples: tuple[str, ...]
+    populations: tuple[str, ...]
+    weight: FloatArray
+    standard_error: FloatArray
+    rows: IntArray
+    level: str = "population"
+    by: str = "sample_id"
+
+    @property
+    def is_whole(self) -> bool:
+        """True if the weights of every sample sum to one."""
+        return bool(np.abs(self.weight.sum(axis=1) - 1.0).max() < _WHOLE)
+
+    def counts(self) -> IntArray:
+        """Return expected numbers of rows as whole numbers that sum to the rows of every sample.
+
+        Rows that sum to less than a whole sample keep the rounded sum.
+        """
+        exact = self.weight * self.rows[:, None]
+        counts = np.floor(exact).astype(np.int64)
+        left = np.rint(exact.sum(axis=1)).astype(np.int64) - counts.sum(axis=1)
+        order = np.argsort(counts - exact, axis=1, kind="stable")
+        ranks = np.argsort(order, axis=1, kind="stable")
+        return np.asarray(counts + (ranks < left[:, None]), np.int64)
+
+    def of_samples(self, places: IndexArray | Sequence[int]) -> SampleWeights:
+        """Return the table of samples at these positions."""
+        chosen = np.asarray(places, np.intp)
+        return replace(
+            self,
+            samples=tuple(self.samples[place] for place in chosen),
+            weight=self.weight[chosen],
+            standard_error=self.standard_error[chosen],
+            rows=self.rows[chosen],
+        )
+
+    def of_populations(self, chosen: NDArray[np.bool_]) -> SampleWeights:
+        """Return the table of chosen populations. Their weights need not sum to one."""
+        return replace(
+            self,
+            populations=tuple(
+                name for name, kept in zip(self.populations, chosen, strict=True) if kept
+            ),
+            weight=self.weight[:, chosen],
+            standard_error=self.standard_error[:, chosen],
+        )
+
+    def to_dataset(self) -> xr.Dataset:
+        """Return the table in the form of `weights_by`, with counts."""
+        dims = (self.by, self.level)
+        return xr.Dataset(
+            {
+                "weight": (dims, self.weight),
+                "standard_error": (dims, self.standard_error),
+                "count": (dims, self.counts()),
+                "rows": (dims[:1], self.rows),
+            },
+            {self.by: list(self.samples), self.level: list(self.populations)},
+        )
+
+
+def sample_weights(weights: WeightsLike) -> SampleWeights:
+    """Return the weights of samples in the natural order of the samples.
+
+    Parameters
+    ----------
+    weights : Dataset, path or SampleWeights
+        Of `weights_by` of a model, or the CSV file of ``bigtensor predict --by --table``. Without
+        standard errors, the errors are those of counts.
+
+    Raises
+    ------
+    DataError
+        When the table lacks a variable, or holds values that are no weights.
+    """
+    if isinstance(weights, SampleWeights):
+        return weights
+    table = _of_dataset(weights) if isinstance(weights, xr.Dataset) else _read(Path(weights))
+    if not np.isfinite(table.weight).all() or (table.weight < 0).any() or (table.weight > 1).any():
+        raise DataError("weights of samples have to lie between 0 and 1; give those of weights_by")
+    if not np.isfinite(table.standard_error).all() or (table.standard_error < 0).any():
+        raise DataError("a standard error is negative or not a number; leave the errors out")
+    if (table.rows < 1).any():
+        raise DataError("a sample has no rows; leave it out")
+    return table.of_samples(natural_order(table.samples))
+
+
+def weights_of_counts(
+    counts: ArrayLike, samples: Sequence[str], populations: Sequence[str]
+) -> SampleWeights:
+    """Return counted shares as weights, for gates and clusters of other programs.
+
+    Parameters
+    ----------
+    counts : (samples, populations) array-like of int
+        Cells of every population in every sample. They make up whole samples, so that cells in no
+        gate are a population too.
+    samples, populations : sequence of str
+        Names.
+    """
+    cells = np.asarray(counts, np.float64)
+    if cells.shape != (len(samples), len(populations)):
+        raise DataError(
+            f"counts have the shape {cells.shape}, and there are {len(samples)} samples and "
+            f"{len(populations)} populations; give a row for every sample"
+        )
+    rows = cells.sum(axis=1)
+    if (rows < 1).any() or (cells < 0).any():
+        raise DataError("a sample without cells, or a negative count; leave it out")
+    weight = cells / rows[:, None]
+    table = SampleWeights(
+        tuple(map(str, samples)),
+        tuple(map(str, populations)),
+        weight,
+        np.sqrt(weight * (1 - weight) / rows[:, None]),
+        np.rint(rows).astype(np.int64),
+    )
+    return table.of_samples(natural_order(table.samples))
+
+
+def _of_dataset(weights: xr.Dataset) -> SampleWeights:
+    """Return the table of a Dataset of `weights_by`."""
+    missing = [name for name in ("weight", "rows") if name not in weights]
+    if missing or weights["weight"].ndim != 2:
+        raise DataError(
+            f"the table has no {' and no '.join(missing) or 'weights by sample'}; give the result "
+            "of weights_by"
+        )
+    by, level = map(str, weights["weight"].dims)
+    weight = weights["weight"].to_numpy().astype(np.float64)
+    rows = weights["rows"].to_numpy().astype(np.int64)
+    errors = (
+        weights["standard_error"].to_numpy().astype(np.float64)
+        if "standard_error" in weights
+        else np.sqrt(weight * (1 - weight) / rows[:, None])
+    )
+    named = weights.coords.get(f"{level}_name", weights[level])
+    samples, populations = (
+        tuple(str(name) for name in names.to_numpy().tolist()) for names in (weights[by], named)
+    )
+    return SampleWeights(samples, populations, weight, errors, rows, level, by)
+
+
+def _read(path: Path) -> SampleWeights:
+    """Read a CSV file of weights."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            header, *lines = [line for line in csv.reader(file) if line]
+        numbers = np.array([[float(cell) for cell in line[1:]] for line in lines], np.float64)
+    except (OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or "a cell is no number"
+        raise DataError(
+            f"{path} cannot be read ({why}); give the table of 'bigtensor predict --by'"
+        ) from error
+    names = header[1:]
+    if not lines or "rows" not in names or numbers.shape != (len(lines), len(names)):
+        raise DataError(f"{path} is no table of weights; give that of 'bigtensor predict --by'")
+    columns = {name: numbers[:, place] for place, name in enumerate(names)}
+    rows = np.rint(columns.pop("rows")).astype(np.int64)
+    shares = [
+        name
+        for name in columns
+        if name.removesuffix(_ERROR) not in columns or name.removesuffix(_ERROR) == name
+    ]
+    weight = np.column_stack([columns[name] for name in shares])
+    has_errors = all(f"{name}{_ERROR}" in columns for name in shares)
+    errors = (
+        np.column_stack([columns[f"{name}{_ERROR}"] for name in shares])
+        if has_errors
+        else np.sqrt(weight * (1 - weight) / rows[:, None])
+    )
+    level, populations = _without_level(shares)
+    samples = tuple(_without_apostrophe(line[0]) for line in lines)
+    by = _without_apostrophe(header[0])
+    return SampleWeights(samples, populations, weight, errors, rows, level, by)
+
+
+def _without_level(columns: list[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the level of columns such as population_0, and names or numbers of populations."""
+    levels = [level for level in _LEVELS if any(map(_numbered(level).fullmatch, columns))]
+    level = levels[0] if levels else _LEVELS[0]
+    numbered = _numbered(level)
+    names = (numbered.sub(r"\1", name) for name in columns)
+    return level, tuple(map(_without_apostrophe, names))
+
+
+def _numbered(level: str) -> re.Pattern[str]:
+    """Return the form of the columns of populations without a name."""
+    return re.compile(rf"^{level}_(\d+)$")
+
+
+def _without_apostrophe(name: str) -> str:
+    """Return a name without the apostrophe that keeps spreadsheets from running it."""
+    return name[1:] if name[:1] == "'" and name[1:2] in ("=", "+", "-", "@") else name

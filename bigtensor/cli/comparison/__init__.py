@@ -1,0 +1,1 @@
+"""Comparison of samples on the command line."""

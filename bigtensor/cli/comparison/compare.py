@@ -1,0 +1,224 @@
+"""``bigtensor compare``: which populations change between groups of samples."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from bigtensor.cli.command import FactsCommand, when_interrupted
+from bigtensor.cli.options import (
+    ADDRESS,
+    DATA,
+    PATH,
+    missing_option,
+    overwrite_option,
+    refuse_inputs,
+    runtime_options,
+)
+from bigtensor.cli.output import say
+from bigtensor.cli.progress import reporter
+from bigtensor.cli.workers import started
+
+if TYPE_CHECKING:
+    import xarray as xr
+
+    from bigtensor.data.addresses.store_address import Address
+
+
+@click.command(cls=FactsCommand)
+@click.argument("model_path", type=ADDRESS, metavar="[MODEL.zarr", required=False)
+@click.argument("cells", type=DATA, metavar="CELLS.zarr]", required=False)
+@click.option(
+    "--metadata",
+    type=PATH,
+    required=True,
+    metavar="SAMPLES.csv",
+    help="Table of samples: names in the first column, with or without .fcs, and conditions in the "
+    "others.",
+)
+@click.option(
+    "--by",
+    required=True,
+    metavar="COLUMN",
+    help="The condition to compare. Texts are groups. Numbers have a slope.",
+)
+@click.option("--out", type=ADDRESS, required=True, metavar="TABLE.csv", help="The table to write.")
+@click.option(
+    "--sample",
+    default="sample_id",
+    show_default=True,
+    metavar="VARIABLE",
+    help="Variable of the rows that names the sample.",
+)
+@click.option(
+    "--weights",
+    type=PATH,
+    metavar="FILE.csv",
+    help="In place of MODEL.zarr and CELLS.zarr: the table that 'bigtensor predict --by' wrote.",
+)
+@click.option(
+    "--adjust",
+    multiple=True,
+    metavar="COLUMN",
+    help="A further condition, such as the batch, or the patient of paired samples; repeat for "
+    "several.",
+)
+@click.option(
+    "--groups",
+    multiple=True,
+    metavar="COLUMN",
+    help="A column of numbers whose values are groups, such as a few doses; repeat for several.",
+)
+@click.option(
+    "--reference",
+    metavar="GROUP",
+    help="The group that others are compared with; by default the first one.",
+)
+@click.option(
+    "--level",
+    type=click.Choice(["population", "component"]),
+    help="Compare components where the model has populations.",
+)
+@click.option(
+    "--shares",
+    type=ADDRESS,
+    metavar="FILE.csv",
+    help="Also write counts and shares of every sample with standard errors.",
+)
+@click.option(
+    "--anndata",
+    type=ADDRESS,
+    metavar="FILE.h5ad",
+    help="Also write counts of every sample as pertpy takes them.",
+)
+@click.option(
+    "--diffcyt",
+    type=PATH,
+    metavar="FOLDER",
+    help="Also write counts.csv and experiment_info.csv for diffcyt.",
+)
+@runtime_options
+@missing_option
+@overwrite_option
+def compare(
+    model_path: Address | None,
+    cells: str | None,
+    metadata: Path,
+    by: str,
+    out: Address,
+    sample: str,
+    weights: Path | None,
+    adjust: tuple[str, ...],
+    groups: tuple[str, ...],
+    reference: str | None,
+    level: str | None,
+    shares: Address | None,
+    anndata: Address | None,
+    diffcyt: Path | None,
+    where: dict[str, Any],
+    missing: str | None,
+    overwrite: bool,
+) -> None:
+    """Find the populations whose shares change between groups of samples, or with a number.
+
+    Every sample counts once, however many cells it has. TABLE.csv has the odds ratio of every
+    population with its confidence interval, p value and false discovery rate.
+
+    Shares of a sample sum to one: if one population grows, the others shrink. Look first at the
+    populations with the largest odds ratios.
+    """
+    _check_source(model_path, cells, weights)
+    outputs = [path for path in (out, shares, anndata) if path is not None]
+    if len(set(map(str, outputs))) < len(outputs):
+        raise click.UsageError("two outputs have the same name; give each its own")
+    inputs = [metadata, *(path for path in (model_path, weights) if path is not None)]
+    for path in outputs:
+        refuse_inputs(path, *inputs)
+    outputs += _diffcyt_files(diffcyt)
+    _check_outputs(outputs, overwrite=overwrite)
+    when_interrupted(outputs)
+    from bigtensor.abundance.differential import differential_abundance
+    from bigtensor.abundance.sample_table import sample_table
+    from bigtensor.abundance.sample_weights import sample_weights
+    from bigtensor.cli.comparison import files
+    from bigtensor.cli.comparison.words import comparison_facts, comparison_in_words
+
+    # a mistake in the table ends the command before the passes over the cells
+    samples = sample_table(metadata)
+    for column in (by, *adjust, *groups):
+        samples.column(column)
+    source = weights or _weights(str(model_path), str(cells), sample, level, missing, where)
+    table = sample_weights(source)
+    result = differential_abundance(
+        table, samples, by, adjust=adjust, groups=groups, reference=reference
+    )
+    files.write_comparison(result, out)
+    if shares is not None:
+        files.write_shares(table, samples, shares)
+    if anndata is not None:
+        files.write_counts(table, samples, anndata)
+    if diffcyt is not None:
+        files.write_diffcyt(table, samples, diffcyt)
+    written = [f"table      {path}" for path in outputs]
+    unused = samples.unused(table.samples)
+    facts = comparison_facts(result) | {"table": out, "outputs": outputs, "unused_rows": unused}
+    note = [f"unused     {len(unused)} rows of {metadata} are no samples of the data"]
+    lines = [*written, *(note if unused else []), comparison_in_words(result)]
+    say("\n".join(lines), facts)
+
+
+def _check_source(model_path: Address | None, cells: str | None, weights: Path | None) -> None:
+    """Raise a UsageError unless either a model with cells or a table of weights is given."""
+    if weights is None and (model_path is None or cells is None):
+        raise click.UsageError(
+            "give MODEL.zarr and CELLS.zarr, or --weights with the table of 'bigtensor predict "
+            "--by'"
+        )
+    if weights is not None and model_path is not None:
+        raise click.UsageError("--weights takes the place of MODEL.zarr and CELLS.zarr; give one")
+
+
+def _diffcyt_files(folder: Path | None) -> list[Address]:
+    """Return the files for diffcyt."""
+    from bigtensor.cli.comparison.files import COUNTS, EXPERIMENT_INFO
+
+    return [] if folder is None else [folder / COUNTS, folder / EXPERIMENT_INFO]
+
+
+def _check_outputs(outputs: list[Address], *, overwrite: bool) -> None:
+    """Raise an OutputError for a file that could not be written."""
+    from bigtensor.data.stores.outputs import check_target_file
+
+    for path in outputs:
+        # the folder for diffcyt is made later
+        if isinstance(path, str) or path.parent.exists():
+            check_target_file(path, overwrite=overwrite)
+
+
+def _weights(
+    model_path: str,
+    cells: str,
+    sample: str,
+    level: str | None,
+    missing: str | None,
+    where: dict[str, Any],
+) -> xr.Dataset:
+    """Return the weights of every sample under a fitted model."""
+    from bigtensor.models.contract.model_files import load_model
+
+    model: Any = load_model(model_path)
+    if not hasattr(model, "weights_by"):
+        raise click.UsageError(
+            f"{type(model).__name__} has no populations whose shares could be compared; give a "
+            "mixture"
+        )
+    if missing is not None:
+        model.set_params(missing=missing)
+    options = {} if level is None else {"level": level}
+    with reporter() as progress, started(where) as running:
+        table: xr.Dataset = model.weights_by(
+            cells, sample, listeners=[progress.listen], **options, **running
+        )
+    return table

@@ -1,0 +1,1 @@
+"""Figures of samples: shares, a map by composition, shares by group."""

@@ -1,0 +1,72 @@
+"""Drawing of shares by group, a panel for every population."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bigtensor.models.words.sample_figures import GroupedShares
+from bigtensor.report.style import INK, LETTERS_AN_INCH, empty_figure, palette, report_style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_COLUMNS = 4
+"""Panels beside each other."""
+
+_SPREAD = 0.3
+"""Width over which the samples of a group stand, in distances between groups."""
+
+
+def grouped_shares(shown: GroupedShares) -> Figure:
+    """Draw the share in every sample with its standard error, and the median of every group.
+
+    Returns
+    -------
+    Figure
+        One axes for every population. The first line of each has the points of the samples.
+    """
+    count = len(shown.titles)
+    columns = min(count, _COLUMNS)
+    rows = -(-count // columns)
+    longest = max(map(len, shown.group_names), default=0)
+    upright = longest * max(len(shown.group_names), 1) > 1.6 * LETTERS_AN_INCH
+    with report_style():
+        figure = empty_figure(
+            2.2 * columns, 0.3 + rows * (2.1 + upright * longest / LETTERS_AN_INCH)
+        )
+        grid = figure.subplots(rows, columns, squeeze=False)
+        for number, axes in enumerate(grid.flat):
+            if number >= count:
+                axes.set_visible(False)
+                continue
+            _draw_panel(axes, shown, number)
+            if shown.group_names:
+                axes.tick_params(axis="x", labelrotation=90 if upright else 0)
+        for axes in grid[:, 0]:
+            axes.set_ylabel("share (%)")
+        figure.supxlabel(shown.label, fontsize=9)
+        return figure
+
+
+def _draw_panel(axes: Axes, shown: GroupedShares, number: int) -> None:
+    """Draw one population."""
+    shares, errors = 100 * shown.shares[:, number], 100 * shown.errors[:, number]
+    colour = palette(shown.colours[number] + 1)[-1]
+    places = shown.places.astype(np.float64)
+    if shown.group_names:
+        for group in range(len(shown.group_names)):
+            members = np.flatnonzero(shown.places == group)
+            offsets = np.linspace(-_SPREAD, _SPREAD, len(members)) if len(members) > 1 else 0.0
+            places[members] += offsets
+            if members.size:
+                middle = float(np.median(shares[members]))
+                axes.hlines(middle, group - 0.4, group + 0.4, color=INK, linewidth=1.4, zorder=3)
+        axes.set_xticks(np.arange(len(shown.group_names)), list(shown.group_names))
+        axes.set_xlim(-0.6, len(shown.group_names) - 0.4)
+    axes.plot(places, shares, "o", color=colour, markersize=4, zorder=2)
+    axes.vlines(places, shares - errors, shares + errors, color=colour, linewidth=1, zorder=2)
+    axes.set_title(shown.titles[number], fontsize=8.5)
+    axes.set_ylim(0, 1.08 * float((shares + errors).max()) or 1.0)

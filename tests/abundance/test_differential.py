@@ -1,0 +1,207 @@
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+
+import bigtensor
+from bigtensor.abundance.differential import differential_abundance
+from bigtensor.abundance.sample_weights import sample_weights, weights_of_counts
+from bigtensor.errors import DataError, ParameterError
+
+BASE = np.array([0.5, 0.3, 0.15, 0.04, 0.01])
+
+
+def drawn(rng, groups, effect=0.0, deviation=0.3, cells=20_000):
+    """Draw counts of five populations, the last of which changes by group."""
+    logits = np.log(BASE) + deviation * rng.standard_normal((len(groups), len(BASE)))
+    logits[:, -1] += effect * groups
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    return rng.multinomial(cells, shares)
+
+
+def tables(counts, **conditions):
+    names = [f"s{place}" for place in range(len(counts))]
+    weights = weights_of_counts(counts, names, [f"p{place}" for place in range(counts.shape[1])])
+    return weights, {"sample": names, **conditions}
+
+
+def test_differential_abundance__is_public():
+    assert bigtensor.differential_abundance is differential_abundance
+
+
+def test_differential_abundance__finds_the_population_that_changes():
+    groups = np.repeat([0, 1], 5)
+    counts = drawn(np.random.default_rng(0), groups, effect=2.0)
+    weights, samples = tables(counts, arm=["b" if group else "a" for group in groups])
+    result = differential_abundance(weights, samples, "arm")
+    rate = result["false_discovery_rate"]
+    assert rate[-1] < 0.01
+    assert (rate[:-1] > 0.1).all()
+    assert result["log_odds_ratio"][-1, 0] == pytest.approx(2.0, abs=0.6)
+    assert result["contrast"].values.tolist() == ["b against a"]
+    assert result["group_weight"].sel(group="a").sum() == pytest.approx(1)
+    assert result.attrs["samples_compared"] == 10
+
+
+def test_differential_abundance__of_one_population_without_sampling_error_is_a_t_test():
+    """Two populations that make up a sample are one measurement."""
+    rng = np.random.default_rng(1)
+    logits = 0.5 * rng.standard_normal(9)
+    share = 1 / (1 + np.exp(-logits))
+    table = xr.Dataset(
+        {
+            "weight": (("s", "p"), np.column_stack([share, 1 - share])),
+            "standard_error": (("s", "p"), np.full((9, 2), 1e-9)),
+            "rows": ("s", np.full(9, 10**9)),
+        },
+        {"s": list("abcdefghi")},
+    )
+    samples = {"s": list("abcdefghi"), "arm": list("xxxxyyyyy")}
+    result = differential_abundance(table, samples, "arm")
+    reference = stats.ttest_ind(logits[4:], logits[:4])
+    assert result["p_value"].values == pytest.approx(reference.pvalue, rel=0.05)
+    assert result["log_odds_ratio"][0, 0] == pytest.approx(logits[4:].mean() - logits[:4].mean())
+    assert result["degrees_of_freedom"].values == pytest.approx(7, rel=0.1)
+
+
+def test_differential_abundance__of_a_number_is_a_slope_in_its_unit():
+    dose = np.linspace(0, 4, 10)
+    counts = drawn(np.random.default_rng(2), dose, effect=0.5, deviation=0.05)
+    weights, samples = tables(counts, dose=dose)
+    slope = differential_abundance(weights, samples, "dose")
+    assert slope["contrast"].values.tolist() == ["per unit of dose"]
+    assert slope["log_odds_ratio"][-1, 0] == pytest.approx(0.5, abs=0.05)
+    assert "group_weight" not in slope
+    samples["dose"] = 1000 * dose
+    other = differential_abundance(weights, samples, "dose")
+    np.testing.assert_allclose(other["p_value"], slope["p_value"], rtol=1e-6)
+    np.testing.assert_allclose(1000 * other["log_odds_ratio"], slope["log_odds_ratio"], rtol=1e-6)
+
+
+def test_differential_abundance__of_three_groups_of_numbers_names_contrasts_in_order():
+    groups = np.repeat([0, 1, 2], 4)
+    counts = drawn(np.random.default_rng(3), groups, effect=1.0)
+    weights, samples = tables(counts, dose=np.array([0.5, 10, 2])[groups])
+    result = differential_abundance(weights, samples, "dose", groups=["dose"])
+    assert result["contrast"].values.tolist() == ["2 against 0.5", "10 against 0.5"]
+    assert result["p_value"][-1] < 0.01
+    other = differential_abundance(weights, samples, "dose", reference="2")
+    assert other["contrast"].values.tolist() == ["0.5 against 2", "10 against 2"]
+    np.testing.assert_allclose(other["p_value"], result["p_value"], rtol=1e-5)
+
+
+def test_differential_abundance__adjusts_for_pairs():
+    """Patients differ much more than treatments change them."""
+    rng = np.random.default_rng(4)
+    treated, patient = np.tile([0, 1], 6), np.repeat(np.arange(6), 2)
+    logits = np.log(BASE) + rng.standard_normal((6, 5))[patient]
+    logits[:, 3] += 0.7 * treated
+    shares = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    weights, samples = tables(
+        rng.multinomial(20_000, shares), treated=treated, patient=[f"no{p}" for p in patient]
+    )
+    alone = differential_abundance(weights, samples, "treated")
+    paired = differential_abundance(weights, samples, "treated", adjust=["patient"])
+    assert alone["p_value"][3] > 0.05
+    assert paired["false_discovery_rate"][3] < 0.001
+    assert paired.attrs["adjusted_for"] == ["patient"]
+
+
+def test_differential_abundance__is_the_same_in_any_order_of_samples_and_populations():
+    groups = np.repeat([0, 1], 4)
+    counts = drawn(np.random.default_rng(5), groups, effect=1.0)
+    weights, samples = tables(counts, arm=groups)
+    result = differential_abundance(weights, samples, "arm")
+    order = np.random.default_rng(6).permutation(8)
+    other = differential_abundance(
+        weights.to_dataset().isel(sample_id=order, population=[4, 2, 0, 1, 3]), samples, "arm"
+    ).sel(population=result["population"])
+    np.testing.assert_allclose(other["p_value"], result["p_value"], rtol=1e-6)
+
+
+def test_differential_abundance__of_zeros_is_finite_and_finds_a_population_of_one_group():
+    groups = np.repeat([0, 1], 4)
+    counts = drawn(np.random.default_rng(7), groups)
+    counts = np.column_stack([counts, 40 * groups, np.zeros(8, int)])
+    weights, samples = tables(counts, arm=groups)
+    result = differential_abundance(weights, samples, "arm", groups=["arm"])
+    assert np.isnan(result["p_value"][6])
+    assert np.isfinite(result["log_odds_ratio"][:6]).all()
+    assert result["false_discovery_rate"][5] < 0.001
+    assert result["log_odds_ratio"][5, 0] > 2
+
+
+def test_differential_abundance__trusts_uncertain_weights_less():
+    groups = np.repeat([0, 1], 4)
+    counts = drawn(np.random.default_rng(8), groups, effect=1.0)
+    weights, samples = tables(counts, arm=groups)
+    table = weights.to_dataset()
+    sure = differential_abundance(table, samples, "arm")
+    vague = differential_abundance(
+        table.assign(standard_error=table["standard_error"] + 0.01), samples, "arm"
+    )
+    assert vague["p_value"][-1] > 5 * sure["p_value"][-1]
+
+
+def test_differential_abundance__leaves_out_samples_without_a_value():
+    groups = np.repeat([0, 1], 4)
+    weights, samples = tables(drawn(np.random.default_rng(9), groups), arm=[*"aaaabbb", ""])
+    result = differential_abundance(weights, samples, "arm")
+    assert result.attrs["samples_compared"] == 7
+    assert result.attrs["samples_without"] == ["s7"]
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ({"by": "none"}, DataError),
+        ({"by": "same"}, DataError),
+        ({"by": "arm", "adjust": ["twin"]}, DataError),
+        ({"by": "own"}, DataError),
+        ({"by": "arm", "adjust": ["arm"]}, ParameterError),
+        ({"by": "arm", "reference": "z"}, ParameterError),
+    ],
+)
+def test_differential_abundance__refuses_what_cannot_be_compared(options, error):
+    counts = drawn(np.random.default_rng(10), np.zeros(6))
+    weights, samples = tables(
+        counts, arm=[*"aaabbb"], twin=[*"xxxyyy"], same=["a"] * 6, own=[*"abcdef"]
+    )
+    with pytest.raises(error):
+        differential_abundance(weights, samples, **options)
+
+
+def test_differential_abundance__refuses_a_single_population():
+    weights, samples = tables(np.full((4, 1), 10), arm=[*"aabb"])
+    with pytest.raises(DataError, match="one population"):
+        differential_abundance(weights, samples, "arm")
+
+
+def test_differential_abundance__of_activation_gates_finds_the_activated_cells(shared_data):
+    folder = shared_data / "activation"
+    with np.load(folder / "labels.npz", allow_pickle=False) as stored:
+        gates = [str(name) for name in stored["label_names"]]
+        files = [f"Activation_{number}" for number in range(1, 13)]
+        counts = [np.bincount(stored[name], minlength=len(gates)) for name in files]
+    weights = weights_of_counts(counts, files, gates)
+    result = differential_abundance(
+        weights, folder / "samples.csv", "ova_concentration", groups=["ova_concentration"]
+    )
+    contrast = result.sel(contrast="0.5 against 0")
+    changed = contrast["contrast_false_discovery_rate"] < 0.05
+    assert result["population"].values[changed].tolist() == ["CD4 T CD69+", "CD8 T CD69+"]
+    assert (contrast["log_odds_ratio"].values[changed] > 2).all()
+    slope = differential_abundance(weights, folder / "samples.csv", "ova_concentration")
+    changed = slope["false_discovery_rate"] < 0.05
+    assert slope["population"].values[changed].tolist() == ["CD4 T CD69+", "CD8 T CD69+"]
+
+
+def test_sample_weights__of_a_model_are_compared(tmp_path):
+    cells = bigtensor.simulate.cytometry(3000, 3, samples=4, random_state=1)
+    model = bigtensor.KernelMixture(3, random_state=0).fit(cells)
+    weights = model.weights_by(cells)
+    names = sample_weights(weights).samples
+    samples = {"sample": list(names), "arm": [*"xxyy"]}
+    result = bigtensor.differential_abundance(weights, samples, "arm")
+    assert result["p_value"].dims == ("component",)
+    assert (result["p_value"] > 0).all()

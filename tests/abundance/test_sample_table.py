@@ -1,0 +1,87 @@
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from bigtensor.abundance.sample_table import sample_table
+from bigtensor.errors import DataError
+
+COLUMNS = {"file": ["a_1.fcs", "a_2.FCS", "a_10"], "dose": [0.0, 0.5, None]}
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_sample_table__reads_files_of_all_delimiters(tmp_path, delimiter):
+    path = tmp_path / "samples.csv"
+    rows = [("file", "dose", "who"), ("a_1.fcs", "0", "x y"), ("a_2.fcs", "NA", "z")]
+    path.write_text("\ufeff" + "".join(delimiter.join(row) + "\n" for row in rows))
+    table = sample_table(path)
+    assert table.names == ("a_1.fcs", "a_2.fcs")
+    assert table.columns == {"dose": ("0", ""), "who": ("x y", "z")}
+
+
+def test_sample_table__of_mappings_and_frames_is_the_same():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(COLUMNS)
+    table = sample_table(COLUMNS)
+    assert table.columns == {"dose": ("0", "0.5", "")}
+    assert sample_table(frame) == table
+    assert sample_table(frame.set_index("file")) == table
+    assert sample_table(table) is table
+
+
+def test_matched__takes_names_with_and_without_the_ending():
+    table = sample_table(COLUMNS).matched(["a_10.fcs", "a_2", "a_1"])
+    assert table.names == ("a_10.fcs", "a_2", "a_1")
+    assert table.columns["dose"] == ("", "0.5", "0")
+
+
+def test_matched__lists_samples_without_a_row_and_rows_without_a_sample():
+    with pytest.raises(DataError, match="2 of 3 samples: b, c") as caught:
+        sample_table(COLUMNS).matched(["a_1", "b", "c"])
+    assert "a_2.FCS, a_10" in str(caught.value)
+
+
+def test_matched__counts_the_names_of_long_lists():
+    with pytest.raises(DataError, match="s7 and 12 more"):
+        sample_table(COLUMNS).matched([f"s{number}" for number in range(20)])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("file,dose\n", "no row"),
+        ("file,dose\na\n", "row 2 .* 1 cells"),
+        ("file,dose,dose\na,1,2\n", "same name"),
+        ("file,dose\na,1\na.fcs,2\n", "a, a.fcs"),
+        ("file,dose\n,1\n", "lacks the name"),
+    ],
+)
+def test_sample_table__says_what_is_wrong_with_a_file(tmp_path, text, words):
+    path = tmp_path / "samples.csv"
+    path.write_text(text)
+    with pytest.raises(DataError, match=words):
+        sample_table(path)
+
+
+def test_sample_table__refuses_what_is_no_table(tmp_path):
+    for thing in (tmp_path / "none.csv", {}, {"a": ["x"], "b": [1, 2]}, 3):
+        with pytest.raises(DataError):
+            sample_table(thing)
+
+
+def test_column__lists_the_columns_when_one_is_missing():
+    with pytest.raises(DataError, match=r"no column 'time'.*dose"):
+        sample_table(COLUMNS).column("time")
+
+
+def test_sample_table__takes_any_frame_with_columns():
+    class Frame(SimpleNamespace):
+        def __getitem__(self, name):
+            return COLUMNS[name]
+
+    table = sample_table(Frame(columns=["file", "dose"]))
+    assert table.columns == sample_table(COLUMNS).columns
+    assert sample_table({"file": np.array(["a", "b"]), "n": np.array([1, 2])}).columns["n"] == (
+        "1",
+        "2",
+    )

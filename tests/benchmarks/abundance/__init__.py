@@ -1,0 +1,1 @@
+"""Calibration and power of tests of differential abundance, beside edgeR and a mixed model."""

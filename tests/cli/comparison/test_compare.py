@@ -1,0 +1,136 @@
+"""compare: populations that change between groups of samples."""
+
+import csv
+import json
+
+import anndata
+import numpy as np
+import pytest
+
+from bigtensor.abundance.sample_weights import weights_of_counts
+from bigtensor.cli.group_table import write_table
+
+THREADS = ("--scheduler", "threads")
+
+
+def read(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def study(tmp_path):
+    """Return a table of weights and a table of samples, in which one population changes."""
+    rng = np.random.default_rng(0)
+    shares = np.tile([0.7, 0.29, 0.01], (8, 1)) * np.exp(0.1 * rng.standard_normal((8, 3)))
+    shares[4:, 2] *= 5
+    counts = rng.multinomial(20_000, shares / shares.sum(axis=1, keepdims=True))
+    names = [f"file_{number}" for number in range(4, 12)]
+    weights = weights_of_counts(counts, names, ["0", "1", "2"]).to_dataset()
+    write_table(weights.drop_vars("population"), tmp_path / "weights.csv")
+    lines = [
+        f"{name}.fcs,{'drug' if number > 3 else 'none'},{number}"
+        for number, name in enumerate(names)
+    ]
+    text = "\n".join(["file,arm,dose", *lines, "other,drug,3"])
+    (tmp_path / "samples.csv").write_text(text + "\n")
+    return tmp_path
+
+
+def options(study, out="out.csv"):
+    return (
+        *("compare", "--weights", study / "weights.csv", "--metadata", study / "samples.csv"),
+        *("--out", study / out),
+    )
+
+
+def test_compare__finds_the_population_that_changes(run, study):
+    result = run(*options(study), "--by", "arm", "--reference", "none")
+    assert result.exit_code == 0, result.stderr
+    assert "1 of 3 populations" in result.stdout
+    assert "drug against none" in result.stdout
+    assert "1 rows of" in result.stdout
+    rows = read(study / "out.csv")
+    assert [row["population"] for row in rows] == ["0", "1", "2"]
+    assert 3 < float(rows[2]["odds_ratio"]) < 8
+    assert float(rows[2]["false_discovery_rate"]) < 0.01 < float(rows[0]["p_value"])
+
+
+def test_compare__prints_facts(run, study):
+    result = run(*options(study), "--by", "dose", "--groups", "arm", "--json")
+    assert result.exit_code == 0, result.stderr
+    facts = json.loads(result.stdout)
+    assert facts["changed"] == ["2"]
+    assert facts["samples"] == 8
+    assert facts["unused_rows"] == ["other"]
+    (contrast,) = facts["populations"][2]["contrasts"]
+    assert contrast["contrast"] == "per unit of dose"
+    assert contrast["lower"] > 0
+
+
+def test_compare__writes_shares_and_counts_for_other_programs(run, study):
+    result = run(
+        *options(study),
+        *("--by", "arm", "--shares", study / "shares.csv", "--diffcyt", study / "diffcyt"),
+        *("--anndata", study / "counts.h5ad"),
+    )
+    assert result.exit_code == 0, result.stderr
+    shares = read(study / "shares.csv")
+    assert [row["sample_id"] for row in shares[::3]] == [f"file_{n}" for n in range(4, 12)]
+    assert sum(int(row["count"]) for row in shares[:3]) == 20_000
+    counts = read(study / "diffcyt" / "counts.csv")
+    assert [*counts[0]][:3] == ["cluster_id", "n_cells", "file_4"]
+    info = read(study / "diffcyt" / "experiment_info.csv")
+    assert [row["sample_id"] for row in info] == [*counts[0]][2:]
+    adata = anndata.read_h5ad(study / "counts.h5ad")
+    assert adata.shape == (8, 3)
+    again = run(*options(study), "--by", "arm")
+    assert again.exit_code == 1
+    assert "out.csv" in again.stderr
+    assert run(*options(study), "--by", "arm", "--overwrite").exit_code == 0
+
+
+def test_compare__weighs_the_samples_of_a_model(run, cells, model, tmp_path):
+    (tmp_path / "samples.csv").write_text(
+        "sample,arm\n" + "".join(f"sample{n},{'ab'[n % 2]}\n" for n in (1, 2, 3, 4))
+    )
+    result = run(
+        *("compare", model, cells, "--metadata", tmp_path / "samples.csv", "--by", "arm"),
+        *("--out", tmp_path / "out.csv", "--quiet", *THREADS),
+    )
+    assert result.exit_code == 0, result.stderr
+    assert [row["component"] for row in read(tmp_path / "out.csv")] == ["0", "1", "2", "3"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--by", "arms"), 1, "arm, dose"),
+        (("--by", "arm", "--adjust", "arm"), 1, "--adjust"),
+        (("--by", "arm", "--reference", "x"), 1, "--reference x"),
+        (("m.zarr", "c.zarr", "--by", "arm"), 2, "--weights"),
+        (("--by", "arm", "--shares", "out.csv"), 2, "same name"),
+    ],
+)
+def test_compare__says_what_is_wrong(run, study, monkeypatch, arguments, code, words):
+    monkeypatch.chdir(study)
+    result = run(
+        *("compare", "--weights", "weights.csv", "--metadata", "samples.csv", "--out", "out.csv"),
+        *arguments,
+    )
+    assert result.exit_code == code
+    assert words in result.stderr
+
+
+def test_compare__needs_a_model_or_weights(run, study):
+    result = run("compare", "--metadata", study / "samples.csv", "--by", "arm", "--out", "o.csv")
+    assert result.exit_code == 2
+    assert "--weights" in result.stderr
+
+
+def test_compare__lists_samples_without_a_row(run, study):
+    (study / "samples.csv").write_text("file,arm\nfile_4,a\nfile_5,b\nfile_99,b\n")
+    result = run(*options(study), "--by", "arm")
+    assert result.exit_code == 1
+    for name in ("file_6", "file_99", "6 of 8"):
+        assert name in result.stderr

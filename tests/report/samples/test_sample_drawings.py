@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+
+from bigtensor.abundance.differential import differential_abundance
+from bigtensor.abundance.sample_weights import weights_of_counts
+from bigtensor.report.drawing import draw, picture
+from bigtensor.report.samples.abundance_figures import (
+    map_of_samples,
+    shares_by_group,
+    shares_by_sample,
+)
+from bigtensor.report.samples.stacked_bars import bar_places
+
+COUNTS = np.array([[900, 80, 20], [800, 195, 5], [910, 75, 15], [880, 40, 80], [850, 52, 98]])
+NAMES = ["s10", "s9", "s2", "s1", "s3"]
+SAMPLES = {"file": NAMES, "arm": [*"bba", "", "a"], "age": [30, 41, 5, 6, 7]}
+
+
+@pytest.fixture
+def weights():
+    return weights_of_counts(COUNTS, NAMES, ["B", "T", "2"])
+
+
+def texts(axes):
+    return [label.get_text() for label in axes.get_yticklabels()]
+
+
+def test_stacked_bars__are_whole_and_in_natural_order(weights):
+    shown = shares_by_sample(weights)
+    (axes,) = draw(shown).axes
+    assert texts(axes) == ["s1", "s2", "s3", "s9", "s10"]
+    assert [bars.get_label() for bars in axes.containers] == ["B", "T", "2"]
+    ends = [bar.get_x() + bar.get_width() for bar in axes.containers[-1]]
+    assert ends == pytest.approx([100] * 5)
+    low, high = axes.get_ylim()
+    assert low > high
+
+
+def test_stacked_bars__stand_in_their_groups_with_headings(weights):
+    shown = shares_by_sample(weights, SAMPLES, "arm")
+    assert shown.sample_names == ("s1", "s2", "s3", "s9", "s10")
+    assert shown.sections == ("none", "a", "a", "b", "b")
+    (axes,) = draw(shown).axes
+    assert [text.get_text() for text in axes.texts] == ["arm none", "arm a", "arm b"]
+    places = bar_places(shown.sections, 5)
+    gaps = np.diff(places)
+    assert (gaps[[0, 2]] > 1.5).all()
+    assert (gaps[[1, 3]] == 1).all()
+
+
+def test_sample_map__has_points_names_and_groups(weights):
+    shown = map_of_samples(weights, SAMPLES, "arm")
+    (axes,) = draw(shown).axes
+    assert [text.get_text() for text in axes.texts] == list(shown.sample_names)
+    sizes = [len(points.get_offsets()) for points in axes.collections]
+    assert sizes == [1, 2, 2]
+    x, y = axes.get_xlim(), axes.get_ylim()
+    for text in axes.texts:
+        assert x[0] < text.get_position()[0] < x[1]
+        assert y[0] < text.get_position()[1] < y[1]
+    assert picture(map_of_samples(weights)).startswith("data:image/svg")
+
+
+def test_grouped_shares__have_a_panel_for_every_population_the_surest_first(weights):
+    result = differential_abundance(weights, SAMPLES, "arm")
+    shown = shares_by_group(weights, SAMPLES, "arm", result=result)
+    order = result["population"].values[np.argsort(result["p_value"].values)]
+    assert [title.split("\n")[0].removeprefix("population ") for title in shown.titles] == [*order]
+    assert "FDR" in shown.titles[0]
+    figure = draw(shown)
+    assert len(figure.axes) == 3
+    assert len(figure.axes[0].lines[0].get_xdata()) == 4
+    assert [tick.get_text() for tick in figure.axes[0].get_xticklabels()] == ["a", "b"]
+
+
+def test_grouped_shares__of_a_number_stand_at_its_values(weights):
+    shown = shares_by_group(weights, SAMPLES, "age", populations=["T"])
+    (axes,) = draw(shown).axes
+    assert axes.lines[0].get_xdata().tolist() == [6, 5, 7, 41, 30]
+    np.testing.assert_allclose(axes.lines[0].get_ydata(), [4, 7.5, 5.2, 19.5, 8])
+    assert shown.colours == (1,)
