@@ -233,7 +233,7 @@ def test_info__describes_a_model(run, model, cells):
     assert f"model      {model}: KernelMixture of 4 components" in result.stdout
     assert f"fitted on  {cells}" in result.stdout
     weights = bigtensor.load(model).weights_
-    (first,) = [line for line in result.stdout.splitlines() if line.startswith("  0 ")]
+    (first,) = [line for line in result.stdout.splitlines() if line.startswith("0 ")]
     assert first.endswith(f" {weights[0]:.5f}")
     assert "posterior 2" in result.stdout
     likelihood = bigtensor.load(model).diagnostics_["verdict"]["held_out_log_likelihood"]
