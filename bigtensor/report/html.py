@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from sklearn.utils.validation import check_is_fitted
 
 from bigtensor._version import __version__
-from bigtensor.data.addresses.store_address import Address, as_address
+from bigtensor.data.addresses.store_address import Address, as_address, name_of
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.stores.outputs import check_target_file, whole_file, write_errors
+from bigtensor.engine.events import Listener, Steps
 from bigtensor.errors import MissingDependencyError, ParameterError
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.words.label_level import level_of
@@ -19,7 +21,7 @@ from bigtensor.models.words.report_blocks import Table
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.report import tables
 from bigtensor.report.drawing import picture
-from bigtensor.report.notices import fit_notices, row_notices, warnings_first
+from bigtensor.report.notices import banners, fit_notices, notes, row_notices
 from bigtensor.report.rows import LabelsLike, read_rows
 from bigtensor.report.sections import Findings, headline, page_sections
 from bigtensor.report.style import palette, require_matplotlib
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
     from bigtensor.models.contract.estimator import Estimator
+
+
+STORE_ENDINGS = (".zarr", ".h5ad")
+"""Ends of the names of stores, whose names are titles of their reports."""
 
 
 def write_report(
@@ -39,6 +45,7 @@ def write_report(
     truth: str | None = None,
     sample_size: int = 20_000,
     overwrite: bool = False,
+    listeners: Iterable[Listener] = (),
 ) -> Address:
     """Write a report on a fitted model as one HTML file.
 
@@ -72,6 +79,8 @@ def write_report(
         Rows to read at most, in up to 64 windows spread evenly over the data.
     overwrite : bool, default False
         Replace a file of this name.
+    listeners : iterable of callables
+        Functions that are called with every `bigtensor.engine.events.Event` of a step or pass.
 
     Returns
     -------
@@ -94,7 +103,14 @@ def write_report(
     """
     require_matplotlib()
     check_target_file(path, overwrite=overwrite)
-    page = render_report(model, data=data, labels=labels, truth=truth, sample_size=sample_size)
+    page = render_report(
+        model,
+        data=data,
+        labels=labels,
+        truth=truth,
+        sample_size=sample_size,
+        listeners=listeners,
+    )
     with write_errors(path), whole_file(path) as partial:
         partial.write_text(page, encoding="utf-8")
     return as_address(path)
@@ -107,45 +123,65 @@ def render_report(
     labels: LabelsLike | None = None,
     truth: str | None = None,
     sample_size: int = 20_000,
+    listeners: Iterable[Listener] = (),
 ) -> str:
     """Return the page that `write_report` writes.
 
     Parameters
     ----------
-    model, data, labels, truth, sample_size
+    model, data, labels, truth, sample_size, listeners
         As for `write_report`.
     """
+    listeners = tuple(listeners)
+    steps = Steps(listeners)
     check_is_fitted(model)
     for name, value in {"labels": labels, "truth": truth}.items():
         if data is None and value is not None:
             raise ParameterError(f"{name} was given without data; give the data that it belongs to")
+    steps.advance("reading a sample of the rows", 0, 0)
     rows = None if data is None else read_rows(model, data, labels, sample_size, truth)
     level = level_of(model) if isinstance(model, MixtureAnswers) else None
+    steps.advance("describing the model", 0, 0)
     parts = model.description.report(model, rows)
-    composition = None if level is None else _composition(model, data, rows, level.name)
-    findings = Findings(model, parts, level, rows, composition)
+    steps.finish()
+    composition = None if level is None else _composition(model, data, rows, level.name, listeners)
     notices = [*parts.notices, *fit_notices(model, level)]
     if rows is not None:
         notices += row_notices(rows, level)
+    findings = Findings(model, parts, level, rows, composition, tuple(notes(notices)))
     colours = palette(0 if level is None else level.count)
+    steps.advance("drawing the figures", 0, 0)
     page: str = _template(colours).render(
         version=__version__,
+        title=_title(model),
         model=type(model).__name__,
         data_name=model.diagnostics_["data"],
         headline=headline(findings),
-        notices=warnings_first(notices),
+        notices=banners(notices),
         sections=page_sections(findings),
     )
+    steps.finish()
     return page
 
 
+def _title(model: Estimator) -> str:
+    """Return the name of the data without its folder, or the name of the model."""
+    words = str(model.diagnostics_["data"]).rsplit(" (", 1)[0]
+    name = PurePath(name_of(as_address(words))).stem if words.endswith(STORE_ENDINGS) else ""
+    return name or type(model).__name__
+
+
 def _composition(
-    model: Estimator, data: DataLike, rows: SampledRows | None, name: str
+    model: Estimator,
+    data: DataLike,
+    rows: SampledRows | None,
+    name: str,
+    listeners: tuple[Listener, ...],
 ) -> Table | None:
     """Return the mixing weights of every sample, from a few passes over all rows."""
     if rows is None or rows.sample_id is None:
         return None
-    composition = model.weights_by(data)
+    composition = model.weights_by(data, listeners=listeners)
     return tables.composition_table(
         [str(sample) for sample in composition["sample_id"].values],
         composition["rows"].to_numpy(),

@@ -24,6 +24,9 @@ MOST_NAMED = 8
 FOREIGN = 0.05
 """Difference between a weight and the share of labelled rows that wants an explanation."""
 
+MOST_BANNERS = 2
+"""Warnings above the first section. Further ones stand with the other notes on the fit."""
+
 SURE = 0.9
 """Probability from which a label counts as sure in the notice on labels."""
 
@@ -88,9 +91,16 @@ def _label_notices(rows: LabelledRows, level: LabelLevel) -> list[Notice]:
     return notices
 
 
-def warnings_first(notices: Sequence[Notice]) -> list[Notice]:
-    """Order notices by how much they matter, keeping the order of equals."""
-    return sorted(notices, key=lambda notice: ("warning", "good", "note").index(notice.level))
+def banners(notices: Sequence[Notice]) -> list[Notice]:
+    """Return the warnings that stand above the first section."""
+    return [notice for notice in notices if notice.level == "warning"][:MOST_BANNERS]
+
+
+def notes(notices: Sequence[Notice]) -> list[Notice]:
+    """Return the notices that are no banners, further warnings first."""
+    above = banners(notices)
+    others = [notice for notice in notices if notice not in above]
+    return sorted(others, key=lambda notice: ("warning", "good", "note").index(notice.level))
 
 
 def _missing_notices(left_out: int) -> list[Notice]:
@@ -116,12 +126,12 @@ def _small_notices(level: LabelLevel, rows: int) -> list[Notice]:
     listed = ", ".join(f"{h} (about {weights[h] * rows:,.0f} rows)" for h in named)
     listed += f" and {small.size - named.size} more" if small.size > named.size else ""
     single = small.size == 1
-    how = " (model.cut_populations)" if name == "population" else ""
+    how = " (bigtensor cut)" if name == "population" else ""
     return [
         Notice(
             "warning",
             f"{name.capitalize()}{'' if single else 's'} {listed} {'is' if single else 'are'} so "
-            f"small that {'its' if single else 'their'} densities are mostly noise. "
+            f"small that {'its' if single else 'their'} densities and labels are not reliable. "
             f"Compare with fewer {name}s{how}.",
         )
     ]

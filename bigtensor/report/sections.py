@@ -1,4 +1,7 @@
-"""Sections of every report and of every mixture, around the sections of the model."""
+"""Sections of every report and of every mixture, around the sections of the model.
+
+The answer comes first: populations, samples, rows. How they were fitted comes last.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from bigtensor.models.words.label_level import LabelLevel
-from bigtensor.models.words.report_blocks import Block, Group, ReportParts, Section, Table, Words
+from bigtensor.models.words.report_blocks import (
+    Block,
+    Group,
+    Notice,
+    ReportParts,
+    Section,
+    Table,
+    Words,
+)
 from bigtensor.models.words.report_figures import Bars, Histograms
 from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
 from bigtensor.report import tables
 from bigtensor.report.annotation import Annotation, annotate_by_majority, reliability
+from bigtensor.report.embedding import embedding_section
 from bigtensor.report.sentences import fit_sentences, sample_sentence
 
 
@@ -31,6 +43,8 @@ class Findings:
         Sample of the data. None if the report has no data.
     composition : Table, optional
         Mixing weights of every sample.
+    notes : tuple of Notice
+        Notices that are no banners.
     """
 
     model: Any
@@ -38,37 +52,46 @@ class Findings:
     level: LabelLevel | None
     rows: SampledRows | None
     composition: Table | None
+    notes: tuple[Notice, ...] = ()
 
 
 def page_sections(findings: Findings) -> list[Section]:
     """Return the sections of the page."""
     level, rows, parts = findings.level, findings.rows, findings.parts
-    before, after = [_fit_section(findings)], []
+    before: list[Section] = []
+    after: list[Section] = []
     if level is not None:
         labelled = rows if isinstance(rows, LabelledRows) else None
         annotation = None if labelled is None else annotate_by_majority(labelled)
         before.append(_level_section(level, labelled, parts))
-        if labelled is not None:
-            before.append(_probability_section(level, labelled, annotation))
-            after += _class_sections(level, labelled, annotation)
         if findings.composition is not None:
             blocks = (findings.composition,)
-            after.append(Section("samples", "Composition of every sample", blocks, "Samples"))
-    return [*before, *parts.sections, *after, _diagnostic_section(findings)]
+            before.append(Section("samples", "Composition of every sample", blocks, "Samples"))
+        if labelled is not None:
+            before += _class_sections(level, labelled, annotation)
+            before += embedding_section(level, labelled)
+            after.append(_probability_section(level, labelled, annotation))
+    return [
+        *before,
+        *parts.sections,
+        *after,
+        _fit_section(findings),
+        _diagnostic_section(findings),
+    ]
 
 
 def headline(findings: Findings) -> list[tuple[str, str]]:
     """Return the figures of the page's head."""
-    diagnostics, level = findings.model.diagnostics_, findings.level
+    level, rows = findings.level, findings.rows
     lines = [
-        ("rows", f"{diagnostics['rows']:,}"),
+        ("rows", f"{findings.model.diagnostics_['rows']:,}"),
         ("features", str(len(findings.model.views_.feature_names))),
     ]
     if level is not None:
-        if level.of_component is not None:
-            lines.append(("populations", str(level.count)))
-        lines.append(("components", str(len(level.component_weights))))
-    return [*lines, ("passes", str(len(diagnostics["passes"]))), *findings.parts.headline]
+        lines.append((f"{level.name}s", str(level.count)))
+    if rows is not None and rows.sample_id is not None:
+        lines.append(("samples", str(len(rows.sample_id.names))))
+    return [*lines, *findings.parts.headline]
 
 
 def _fit_section(findings: Findings) -> Section:
@@ -77,8 +100,11 @@ def _fit_section(findings: Findings) -> Section:
     if findings.rows is not None:
         sentences.append(sample_sentence(findings.rows))
     words = tuple(Words(sentence, "plain") for sentence in sentences)
-    title = "What was fitted on what"
-    return Section("fit", title, (Group(words, layout="prose"),), "What was fitted")
+    blocks: list[Block] = [Group(words, layout="prose")]
+    if findings.notes:
+        texts = tuple(Words(notice.text, "plain") for notice in findings.notes)
+        blocks.append(Group(texts, "Notes on the fit"))
+    return Section("fit", "What was fitted on what", tuple(blocks), "What was fitted")
 
 
 def _level_section(level: LabelLevel, rows: LabelledRows | None, parts: ReportParts) -> Section:
@@ -90,20 +116,25 @@ def _level_section(level: LabelLevel, rows: LabelledRows | None, parts: ReportPa
     if rows is not None:
         labelled = "all rows" if rows.counts_all_labels else "the sampled rows"
         lead.append(
-            f"Labelled is the share of {labelled} with this label, which the bars mark by a line. "
+            f"Labelled is the share of {labelled} with this label. "
             "Certainty is the mean probability of the sampled rows with this label."
         )
-    bars = Bars(
-        f"Mixing weights of all {name}s",
+    beside: tuple[Block, ...] = parts.overview or (_weight_bars(level, rows),)
+    table = tables.level_table(level, rows, parts.columns)
+    blocks = (Words(" ".join(lead)), Group((Group(beside), table), layout="beside"))
+    return Section(f"{name}s", f"{name.capitalize()}s", blocks)
+
+
+def _weight_bars(level: LabelLevel, rows: LabelledRows | None) -> Bars:
+    """Return the weights as bars, with the shares of labels as lines across them."""
+    return Bars(
+        f"Mixing weights of all {level.name}s",
         level.weights,
-        name,
+        level.name,
         "weight (%)",
         None if rows is None else rows.shares(level.count),
         "share of the labelled rows",
     )
-    table = tables.level_table(level, rows, parts.columns)
-    blocks = (Words(" ".join(lead)), Group((bars, table), layout="beside"))
-    return Section(f"{name}s", f"{name.capitalize()}s", blocks)
 
 
 def _probability_section(

@@ -122,7 +122,7 @@ print("matplotlib" in sys.modules)
 def test_report__shows_the_sections_of_a_foreign_model(rows):
     model = Described().fit(rows)
     page = render_report(model, data=rows, sample_size=640)
-    assert sections(page) == ["fit", "spread", "diagnostics"]
+    assert sections(page) == ["spread", "fit", "diagnostics"]
     words = told(page)
     assert "Described was fitted to 2,000 rows of 3 " in words
     assert "Spread: True." in words
@@ -160,8 +160,8 @@ def test_report__of_a_mixture_needs_its_weights_and_answers_alone():
     model.diagnostics_ = {key: model.diagnostics_[key] for key in OF_CONTRACT}
     page = render_report(model, data=data)
     assert sections(page) == [
-        *("fit", "components", "probabilities"),
-        *("classes", "samples", "diagnostics"),
+        *("components", "samples", "classes", "map"),
+        *("probabilities", "fit", "diagnostics"),
     ]
     words = told(page)
     assert "3 components was fitted to 3,000 rows" in words

@@ -50,7 +50,8 @@ MAY_IMPORT = {
     # what a row function is given, and the type of what a fit takes
     "models": {"features", "statistics", "decomposition", "store", "data.rows.block"}
     | {"data.rows.data_like"},
-    "report": {"models", "store", "data", "abundance"},
+    # events, which tell of the steps of a page
+    "report": {"models", "store", "data", "abundance", "engine.events"},
     # the data's side of the estimators
     "accessor": set(),
     "annotation": {"data", "models", "store"},

@@ -59,8 +59,8 @@ def test_render_report__shows_every_part(text, cell_model):
     assert densities == [f"Densities of {name} by component" for name in features]
     pairs = [one for one in page.alternatives if one.startswith("Components in ")]
     assert len(pairs) == 5 * 4 // 2
-    assert "Mixing weights of all components" in page.alternatives
-    assert any("feature in every component" in one for one in page.alternatives)
+    assert "Map of the sampled rows by component" in page.alternatives
+    assert page.alternatives[0].startswith("Median of every feature in every component")
     assert "Mean log-likelihood by posterior pass" in page.alternatives
     assert all(name in page.said for name in features)
     for weight in np.asarray(cell_model.weights_):
@@ -236,14 +236,13 @@ def test_render_report__shows_populations_before_components(merged_text, merged_
     densities = [one for one in page.alternatives if one.startswith("Densities of ")]
     assert densities == [f"Densities of {name} by population" for name in features]
     beginnings = [
-        "Mixing weights of all populations",
-        "Largest posterior probability",
-        "Share of rows with the right class",
+        "Median of every feature in every population",
+        "Map of the sampled rows",
+        *(f"Densities of {name}" for name in features),
         "How components were merged",
         "Agreement of two halves of the rows",
-        "Mean of every feature",
     ]
-    assert all(map(str.startswith, page.alternatives[:6], beginnings))
+    assert all(map(str.startswith, page.alternatives, beginnings))
     assert sum(one.startswith("Populations in ") for one in page.alternatives) == 10
     for weight in merged_model.population_weights_:
         assert f"{100 * weight:.1f} %" in page.said

@@ -39,7 +39,7 @@ def test_fit_notices__name_small_and_similar_components(mixture):
     overlap = np.array([[1.0, 0.1, 0.0], [0.1, 1.0, 0.63], [0.0, 0.63, 1.0]])
     _, close = of_kernels.fit_notices(mixture, alike(mixture.weights_, overlap))
     assert close.level == "warning"
-    assert "components 1 and 2 (0.63). Such" in close.text
+    assert "1 and 2 (0.63). " in close.text
     assert "0 and 1" not in close.text
 
 
@@ -50,8 +50,9 @@ def test_fit_notices__tell_of_rows_left_out_and_of_notes(mixture):
     assert notices.fit_notices(mixture, None) == [left_out]
     last = of_kernels.fit_notices(mixture, alike(mixture.weights_))[-1]
     assert last == Notice("note", "View 'a': few distinct values.")
-    found = notices.warnings_first([last, Notice("good", "Good."), left_out])
-    assert [one.level for one in found] == ["warning", "good", "note"]
+    found = [last, Notice("good", "Good."), left_out, left_out, Notice("warning", "Third.")]
+    assert notices.banners(found) == [left_out, left_out]
+    assert [one.level for one in notices.notes(found)] == ["warning", "good", "note"]
 
 
 def test_row_notices__count_certain_rows():
@@ -73,7 +74,7 @@ def test_notices__speak_of_populations_where_these_are_shown(mixture):
     (small,) = notices.fit_notices(mixture, level(weights, "population"))
     assert small.text.startswith("Population 2 (about 60 rows) is")
     close = of_kernels.fit_notices(mixture, alike(weights, overlap, "population"))[-1]
-    assert "populations 1 and 2 (0.63)." in close.text
+    assert "populations overlap" in close.text
     rows = rows_of([0, 0, 0, 1], [1, 1, 1, 1])
     texts = [one.text for one in notices.row_notices(rows, level([0.5, 0.5], "population"))]
     assert texts[0].startswith("100 % of the sampled rows")

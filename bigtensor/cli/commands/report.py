@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING
 
 import click
@@ -9,6 +10,7 @@ import click
 from bigtensor.cli.command import Command
 from bigtensor.cli.options import ADDRESS, DATA, overwrite_option
 from bigtensor.cli.output import say
+from bigtensor.cli.progress import duration, reporter
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -52,12 +54,16 @@ def report(
     from bigtensor.report.html import write_report
 
     model = load_model(model_path)
-    write_report(
-        model,
-        out,
-        data=data,
-        labels=labels,
-        truth=truth,
-        overwrite=overwrite,
-    )
-    say(f"report     {out}")
+    begin = time.perf_counter()
+    with reporter() as progress:
+        write_report(
+            model,
+            out,
+            data=data,
+            labels=labels,
+            truth=truth,
+            overwrite=overwrite,
+            listeners=[progress.listen],
+        )
+    seconds = time.perf_counter() - begin
+    say(f"report     {out}, {duration(seconds)}", {"report": out, "seconds": seconds})

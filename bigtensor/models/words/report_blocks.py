@@ -91,6 +91,10 @@ class Table:
     kind: ClassVar[str] = "table"
 
 
+Layout = Literal["stacked", "beside", "wide", "narrow", "scroll", "folded", "prose", "map"]
+"""Way to place the blocks of a group."""
+
+
 @dataclass(frozen=True)
 class Group:
     """Blocks that belong together.
@@ -101,14 +105,16 @@ class Group:
         Blocks in the order of the page.
     title : str
         Heading; of folded blocks the line that unfolds them.
-    layout : {"stacked", "beside", "wide", "narrow", "scroll", "folded", "prose"}
+    layout : {"stacked", "beside", "wide", "narrow", "scroll", "folded", "prose", "map"}
         One below the other, two beside each other, wide or narrow ones beside each other as far as
-        there is room, wider than the page, folded up, or sentences in columns.
+        there is room, wider than the page, folded up, sentences in columns, or one large figure.
     """
 
     blocks: tuple[Block, ...]
     title: str = ""
-    layout: Literal["stacked", "beside", "wide", "narrow", "scroll", "folded", "prose"] = "stacked"
+    layout: Literal["stacked", "beside", "wide", "narrow", "scroll", "folded", "prose", "map"] = (
+        "stacked"
+    )
 
     kind: ClassVar[str] = "group"
 
@@ -174,6 +180,9 @@ class ReportParts:
         Further columns of the table of components, or populations.
     columns_lead : str
         Sentences that say how to read these columns.
+    overview : tuple of Block
+        Shown beside the table of components, or populations, on the first screen. By default their
+        weights are shown as bars.
     sections : tuple of Section
         Shown after those of all mixtures that need labels, and before those of known classes.
     diagnostics : tuple of Block
@@ -185,5 +194,6 @@ class ReportParts:
     method: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     columns_lead: str = ""
+    overview: tuple[Block, ...] = ()
     sections: tuple[Section, ...] = ()
     diagnostics: tuple[Block, ...] = ()

@@ -102,8 +102,8 @@ def count(values, null, ratio=1.5):
 def test_count_notices__say_how_clear_the_count_is():
     clear = count([9.0, 6.0, 1.1], [1.0, 1.0, 1.0])
     assert clear.level == "good"
-    assert "out is 6 times that of independent" in clear.text
-    assert "does not 1.1 times; 1.5 times are" in clear.text
+    assert "by at least 6 times" in clear.text
+    assert "one by 1.1 times. A" in clear.text
     for close in ([9.0, 1.6, 1.1], [9.0, 6.0, 1.4]):
         notice = count(close, [1.0, 1.0, 1.0])
         assert notice.level == "warning"
@@ -123,7 +123,7 @@ def test_count_notices__take_the_group_that_shows_most():
         "null": [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]],
         "ratio": 1.5,
     }
-    assert "is 5 times" in notices.count_notices(found)[0].text
+    assert "by at least 5 times" in notices.count_notices(found)[0].text
 
 
 FACTORS = [0.25, 0.5, 1.0, 2.0]

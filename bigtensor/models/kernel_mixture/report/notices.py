@@ -49,7 +49,7 @@ def fit_notices(model: DescribedKernelMixture, shown: Level) -> tuple[Notice, ..
     diagnostics = model.diagnostics_
     return (
         verdict_notice(diagnostics["verdict"]),
-        *count_notices(diagnostics.get("component_count")),
+        *_component_count_notices(model),
         *bandwidth_notices(diagnostics.get("bandwidth_choice")),
         *landmark_notices(diagnostics.get("landmarks", {})),
         *population_notices(model),
@@ -57,6 +57,13 @@ def fit_notices(model: DescribedKernelMixture, shown: Level) -> tuple[Notice, ..
         *alike_notices(shown),
         *(Notice("note", sentence_of(note)) for note in diagnostics.get("notes", [])),
     )
+
+
+def _component_count_notices(model: DescribedKernelMixture) -> list[Notice]:
+    """Say how clear the number of components is, unless these are merged into populations."""
+    if population_of_component(model) is not None:
+        return []
+    return count_notices(model.diagnostics_.get("component_count"))
 
 
 def population_notices(model: DescribedKernelMixture) -> list[Notice]:
@@ -206,9 +213,9 @@ def count_notices(component_count: Mapping[str, Any] | None) -> list[Notice]:
         )
         return [Notice("warning", text)]
     text = (
-        f"{components.capitalize()} were counted: the last singular value that stands out is "
-        f"{times[kept - 1]:.3g} times that of independent views, the first that does not "
-        f"{times[kept]:.3g} times; {ratio:g} times are needed."
+        f"{components.capitalize()} were counted. The views depend on each other in "
+        f"{components} by at least {times[kept - 1]:.3g} times as much as by chance, and in a "
+        f"further one by {times[kept]:.3g} times. A component counts from {ratio:g} times on."
     )
     clear = times[kept - 1] >= CLEAR * ratio and times[kept] * CLEAR <= ratio
     doubt = " The count is a close one; compare with one more and one less."
@@ -297,16 +304,17 @@ def alike_notices(shown: Level) -> list[Notice]:
     alike.sort(key=lambda pair: -overlap[pair[0], pair[1]])
     listed = ", ".join(f"{a} and {b} ({overlap[a, b]:.2f})" for a, b in alike[:MOST_NAMED])
     more = f" and {len(alike) - MOST_NAMED} more pairs" if len(alike) > MOST_NAMED else ""
-    meaning = (
-        "Such a pair may be one population in two parts; compare with fewer components."
+    remedy = (
+        "Compare with fewer components."
         if name == "component"
-        else "Such a pair may be one population; compare with fewer populations "
-        "(model.cut_populations)."
+        else "Merge them (bigtensor merge-populations), or compare with fewer populations "
+        "(bigtensor cut)."
     )
     return [
         Notice(
             "warning",
-            f"Hard to tell apart, by affinity (1 means the same): {name}s {listed}{more}. "
-            f"{meaning}",
+            f"These pairs of {name}s overlap, and each may be one population in two parts: "
+            f"{listed}{more}. Numbers in parentheses are affinities, where 1 means the same. "
+            f"{remedy}",
         )
     ]

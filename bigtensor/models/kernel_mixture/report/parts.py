@@ -5,6 +5,7 @@ from __future__ import annotations
 from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.kernel_mixture.report.diagnostics import diagnostic_blocks
 from bigtensor.models.kernel_mixture.report.levels import levels_of
+from bigtensor.models.kernel_mixture.report.median_heatmap import median_heatmap
 from bigtensor.models.kernel_mixture.report.notices import fit_notices
 from bigtensor.models.kernel_mixture.report.sections import (
     columns_lead,
@@ -28,14 +29,12 @@ def report_parts(model: DescribedKernelMixture, rows: LabelledRows | None) -> Re
     """
     levels = levels_of(model)
     shown = levels.shown
-    likelihoods = model.diagnostics_["mean_log_likelihood"]
-    headline = (("mean log-likelihood", f"{likelihoods[-1]:.4f}"),) if likelihoods else ()
     return ReportParts(
         notices=fit_notices(model, shown),
-        headline=headline,
         method=method_sentences(model),
         columns=level_columns(shown),
         columns_lead=columns_lead(shown),
+        overview=(median_heatmap(levels),),
         sections=sections_of(model, levels, rows),
         diagnostics=diagnostic_blocks(model),
     )

@@ -88,9 +88,8 @@ def sections_of(
         Sample of labelled rows.
     """
     return (
-        *_tree_sections(model, levels),
-        _mean_section(levels.shown),
         _density_section(levels, rows),
+        *_tree_sections(model, levels),
         *([] if rows is None else _pair_sections(levels.shown, rows)),
     )
 
@@ -173,24 +172,6 @@ def _tree_sections(model: DescribedKernelMixture, levels: Levels) -> list[Sectio
         Group((component_table(levels),), "All components, one by one", "folded"),
     ]
     return [Section("tree", "From components to populations", tuple(blocks))]
-
-
-def _mean_section(shown: Level) -> Section:
-    """Return the means of all features."""
-    name = shown.name
-    lead = (
-        f"Colour: distance of the {name}{APOSTROPHE}s mean from the overall mean, in overall "
-        "standard deviations (sd). Numbers: the mean in the units of the data. Columns: "
-        f"{name} and its weight."
-    )
-    figure = standardised_heatmap(
-        f"Mean of every feature in every {name}",
-        shown.standardised,
-        shown.features,
-        tuple(f"{h}\n{percent(weight)}" for h, weight in enumerate(shown.weights)),
-        np.stack([profile.mean for profile in shown.profiles]),
-    )
-    return Section("means", f"{name.capitalize()} means", (Words(lead), figure), "Means")
 
 
 def _density_section(levels: Levels, rows: LabelledRows | None) -> Section:

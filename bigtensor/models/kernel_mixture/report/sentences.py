@@ -186,9 +186,8 @@ def _kernel_sentences(model: DescribedKernelMixture) -> list[str]:
     temperature = diagnostics.get("probability_temperature", 1.0)
     if temperature >= NOTABLE_TEMPERATURE:
         sentences.append(
-            "Features depend on each other within components, so that products of densities are "
-            "too sure: probabilities of populations are raised to the power "
-            f"1 / {temperature:.2f}, and scaled to sum to one."
+            "Features are correlated within components, so that probabilities of populations would "
+            f"be too extreme. They were flattened (temperature {temperature:.2f})."
         )
     return sentences
 

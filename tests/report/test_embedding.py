@@ -1,0 +1,43 @@
+"""Map of the rows by principal components, and heatmap of medians."""
+
+import numpy as np
+import pytest
+from sklearn.decomposition import PCA
+
+from bigtensor.models.kernel_mixture.report.median_heatmap import quantiles, similar_order
+from bigtensor.report.embedding import principal_components, scaled_features
+
+
+def test_principal_components__are_those_of_scikit_learn():
+    drawn = np.random.default_rng(1)
+    values = drawn.normal(size=(400, 5)) @ drawn.normal(size=(5, 5)) + 3
+    places, shares = principal_components(values)
+    pca = PCA(2).fit(values)
+    np.testing.assert_allclose(np.abs(places), np.abs(pca.transform(values)), rtol=1e-8)
+    np.testing.assert_allclose(shares, pca.explained_variance_ratio_, rtol=1e-10)
+    flipped, _ = principal_components(values[::-1])
+    np.testing.assert_allclose(flipped[::-1], places, rtol=1e-8)
+
+
+def test_scaled_features__cut_off_outliers_and_leave_constants_out():
+    values = np.column_stack([np.linspace(0, 1, 201), np.ones(201), np.linspace(5, 7, 201)])
+    values[0, 0] = -1e6
+    scaled = scaled_features(values)
+    assert scaled.shape == (201, 2)
+    assert (scaled.min(), scaled.max()) == (0, 1)
+    assert scaled[100, 0] == pytest.approx(0.5, abs=0.02)
+
+
+def test_quantiles__of_a_normal_density():
+    points = np.linspace(-8, 8, 2001)
+    density = np.exp(-0.5 * (points[:, None] - [0, 1.5]) ** 2)
+    np.testing.assert_allclose(quantiles(points, density, 0.5), [0, 1.5], atol=0.01)
+    np.testing.assert_allclose(quantiles(points, density, 0.975)[0], 1.96, atol=0.01)
+
+
+def test_similar_order__brings_similar_rows_together():
+    rows = np.array([[0.0], [1.0], [0.1], [0.9], [0.05]])
+    order = similar_order(rows)
+    sides = rows[order, 0] > 0.5
+    assert np.count_nonzero(sides[1:] != sides[:-1]) == 1
+    assert similar_order(rows[:2]).tolist() == [0, 1]
