@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SLOW_PAGES = (
     *(
         "choosing",
+        "comparing-groups",
         "concepts",
         "data",
         "ica",
