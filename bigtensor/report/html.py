@@ -14,7 +14,7 @@ from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.stores.outputs import check_target_file, whole_file, write_errors
 from bigtensor.errors import MissingDependencyError, ParameterError
 from bigtensor.models.answers.mixture import MixtureAnswers
-from bigtensor.models.words.label_level import level_of
+from bigtensor.models.words.label_level import LabelLevel, level_of
 from bigtensor.models.words.report_blocks import Table
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.report import tables
@@ -122,7 +122,7 @@ def render_report(
     rows = None if data is None else read_rows(model, data, labels, sample_size, truth)
     level = level_of(model) if isinstance(model, MixtureAnswers) else None
     parts = model.description.report(model, rows)
-    composition = None if level is None else _composition(model, data, rows, level.name)
+    composition = None if level is None else _composition(model, data, rows, level)
     findings = Findings(model, parts, level, rows, composition)
     notices = [*parts.notices, *fit_notices(model, level)]
     if rows is not None:
@@ -140,7 +140,7 @@ def render_report(
 
 
 def _composition(
-    model: Estimator, data: DataLike, rows: SampledRows | None, name: str
+    model: Estimator, data: DataLike, rows: SampledRows | None, level: LabelLevel
 ) -> Table | None:
     """Return the mixing weights of every sample, from a few passes over all rows."""
     if rows is None or rows.sample_id is None:
@@ -151,7 +151,8 @@ def _composition(
         composition["rows"].to_numpy(),
         composition["weight"].to_numpy(),
         composition["standard_error"].to_numpy(),
-        name,
+        level.name,
+        columns=level.numbered_names,
         method=composition.attrs["method"],
     )
 
