@@ -158,7 +158,8 @@ def test_predict__counts_and_tables_have_names(run, labelled, few_cells, tmp_pat
 
 
 def test_info__shows_names_and_suggestions(run, labelled):
-    path, _, _ = labelled
+    path, labels, _ = labelled
+    assert "  CD4 T  " in run("info", labels).stdout
     said = run("info", path).stdout
     assert "  0 CD4 T " in said
     (facts,) = json.loads(run("info", path, "--json").stdout)["paths"]
