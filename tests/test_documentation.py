@@ -208,7 +208,7 @@ def test_command_line__commands_succeed_as_they_are_typed(tmp_path: Path) -> Non
 
 def test_command_line__every_command_is_shown() -> None:
     text = COMMAND_LINE.read_text(encoding="utf-8")
-    shown = set(re.findall(r"^\$ bigtensor (\w+)", text, re.MULTILINE))
+    shown = set(re.findall(r"^\$ bigtensor ([\w-]+)", text, re.MULTILINE))
     assert shown == set(main.commands)
 
 

@@ -93,6 +93,18 @@ def save_changed(
     say("\n".join(words), {"model": str(target), "populations": rows})
 
 
+def own_names(model: MixtureAnswers) -> list[str]:
+    """Return the names of populations that are no numbers."""
+    names = model.population_names_.tolist()
+    return [name for number, name in enumerate(names) if name != str(number)]
+
+
+def dropped_names(before: Sequence[str], model: MixtureAnswers) -> str:
+    """Say which names a model has no more; nothing if it has them all."""
+    dropped = [one_line(name) for name in before if name not in model.population_names_]
+    return f"; names dropped: {', '.join(dropped)}" if dropped else ""
+
+
 def check_out(path: Address, out: Address | None, *, overwrite: bool) -> None:
     """Refuse an output that exists, before the model is loaded."""
     from bigtensor.cli.options import refuse_inputs

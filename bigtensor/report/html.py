@@ -16,7 +16,7 @@ from bigtensor.data.stores.outputs import check_target_file, whole_file, write_e
 from bigtensor.engine.events import Listener, Steps
 from bigtensor.errors import MissingDependencyError, ParameterError
 from bigtensor.models.answers.mixture import MixtureAnswers
-from bigtensor.models.words.label_level import level_of
+from bigtensor.models.words.label_level import LabelLevel, level_of
 from bigtensor.models.words.report_blocks import Table
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.report import tables
@@ -144,7 +144,7 @@ def render_report(
     steps.advance("describing the model", 0, 0)
     parts = model.description.report(model, rows)
     steps.finish()
-    composition = None if level is None else _composition(model, data, rows, level.name, listeners)
+    composition = None if level is None else _composition(model, data, rows, level, listeners)
     notices = [*parts.notices, *fit_notices(model, level)]
     if rows is not None:
         notices += row_notices(rows, level)
@@ -175,7 +175,7 @@ def _composition(
     model: Estimator,
     data: DataLike,
     rows: SampledRows | None,
-    name: str,
+    level: LabelLevel,
     listeners: tuple[Listener, ...],
 ) -> Table | None:
     """Return the mixing weights of every sample, from a few passes over all rows."""
@@ -187,7 +187,8 @@ def _composition(
         composition["rows"].to_numpy(),
         composition["weight"].to_numpy(),
         composition["standard_error"].to_numpy(),
-        name,
+        level.name,
+        columns=level.numbered_names,
         method=composition.attrs["method"],
     )
 

@@ -165,6 +165,7 @@ def composition_table(
     errors: FloatArray,
     name: str = "component",
     *,
+    columns: Sequence[str] = (),
     method: str = "maximum likelihood",
 ) -> Table:
     """Return the mixing weights of every sample, with standard errors.
@@ -181,6 +182,8 @@ def composition_table(
         Standard errors of the weights.
     name : str, default "component"
         What the columns are.
+    columns : sequence of str, optional
+        Headings of the columns, by default numbers.
     method : str, default "maximum likelihood"
         How the weights were estimated.
     """
@@ -196,12 +199,12 @@ def composition_table(
         )
         for index in shown
     )
-    numbers = tuple(str(h) for h in range(weights.shape[1]))
+    columns = tuple(columns) or tuple(str(h) for h in range(weights.shape[1]))
     caption = (
         f"Mixing weights of every {name} in every sample, in per cent, with standard errors: "
         f"estimated by {method}."
     )
-    return Table(("sample", "rows", *numbers), rows, caption + _cut(len(sizes)), matrix=True)
+    return Table(("sample", "rows", *columns), rows, caption + _cut(len(sizes)), matrix=True)
 
 
 def pass_table(passes: Sequence[dict[str, Any]]) -> Table:

@@ -105,9 +105,17 @@ def test_cut_and_merge__keep_names_of_sets_that_stay(run, model):
     assert merged.exit_code == 0, merged.stderr
     assert len(names_of(model)) == 2
     loaded.merge_populations([0, 1])
+    assert "names dropped" not in merged.stdout
     assert names_of(model) == loaded.population_names_.tolist()
     assert run("cut", model, "auto").exit_code == 0
     assert names_of(model) == loaded.cut_populations("auto").population_names_.tolist()
+
+
+def test_cut__says_which_names_are_dropped(run, model):
+    bigtensor.load(model).rename_populations({0: "B", 1: "T"}).save(model, overwrite=True)
+    assert "names dropped: B, T" in run("cut", model, 1).stdout
+    refused = run("cut", model, 13)
+    assert (refused.exit_code, "at most 12" in refused.stderr) == (1, True)
 
 
 def test_merge__refuses_unknown_populations(run, model):
@@ -158,7 +166,8 @@ def test_predict__counts_and_tables_have_names(run, labelled, few_cells, tmp_pat
 
 
 def test_info__shows_names_and_suggestions(run, labelled):
-    path, _, _ = labelled
+    path, labels, _ = labelled
+    assert "  CD4 T  " in run("info", labels).stdout
     said = run("info", path).stdout
     assert "  0 CD4 T " in said
     (facts,) = json.loads(run("info", path, "--json").stdout)["paths"]

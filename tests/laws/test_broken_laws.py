@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import xarray as xr
 
+from bigtensor import GaussianMixture
 from bigtensor.data.opening import open_samples
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.declarations import Parameter, Whole
@@ -525,6 +526,47 @@ class CountsOutliers(Standardiser):
         return self.transform(X).sum(axis=1)
 
 
+class ForgetsNames(GaussianMixture):
+    """Loads no populations."""
+
+    def __init__(
+        self,
+        n_components=2,
+        *,
+        covariance_type="shared_spherical",
+        views=None,
+        max_iter=3,
+        pilot_rows=None,
+        missing="raise",
+        weights="counts",
+        sample_dim="sample",
+        random_state=0,
+    ):
+        super().__init__(
+            n_components,
+            covariance_type=covariance_type,
+            views=views,
+            max_iter=max_iter,
+            pilot_rows=pilot_rows,
+            missing=missing,
+            weights=weights,
+            sample_dim=sample_dim,
+            random_state=random_state,
+        )
+
+    def set_solution(self, solution):
+        super().set_solution(replace(solution, populations=None))
+
+
+class ForgetsRounds(ForgetsNames):
+    """Keeps nothing of an earlier round."""
+
+    set_solution = GaussianMixture.set_solution
+
+    def keep_choices_of(self, previous):
+        """Keep nothing."""
+
+
 BROKEN_MODELS = [
     (
         "the_constructor_stores_parameters_only",
@@ -575,6 +617,8 @@ BROKEN_MODELS = [
         ForgetsObservations,
         "transform of AnnData is .*ndarray",
     ),
+    ("names_and_merges_survive_files", ForgetsNames, "has the names"),
+    ("names_and_merges_survive_rounds", ForgetsRounds, "the next round has the names"),
     ("the_order_of_columns_does_not_matter", WeighsByColumn, "transform of permuted columns"),
     ("a_single_outlier_is_left_out_and_reported", CountsOutliers, "log densities differ by"),
     ("row_functions_obey_their_laws", LeavesRowsOut, "every entry is written: SkipsRow on 90 rows"),

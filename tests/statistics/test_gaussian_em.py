@@ -8,7 +8,7 @@ from numpy.random import default_rng
 from sklearn.mixture import GaussianMixture
 
 from bigtensor.data.rows.block import Block
-from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments, m_step
+from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMoments, m_step
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
 from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSums
 from bigtensor.statistics.in_memory import sum_in_memory

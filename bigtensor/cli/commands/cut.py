@@ -7,7 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from bigtensor.cli.command import FactsCommand
-from bigtensor.cli.named_populations import check_out, load_mixture, save_changed
+from bigtensor.cli.named_populations import (
+    check_out,
+    dropped_names,
+    load_mixture,
+    own_names,
+    save_changed,
+)
 from bigtensor.cli.options import ADDRESS, overwrite_option
 from bigtensor.cli.options import count as whole_number
 
@@ -36,10 +42,16 @@ def cut(model_path: Address, count: int | str, out: Address | None, overwrite: b
     No data are read. Populations that stay the same set of components keep their names. Merges by
     hand are undone. With auto, the tree suggests the number.
     """
-    from bigtensor.errors import NoPopulationsError
+    from bigtensor.errors import NoPopulationsError, ParameterError
 
     check_out(model_path, out, overwrite=overwrite)
     model = load_mixture(model_path)
+    components, names = len(model.weights_), own_names(model)
+    if not isinstance(count, str) and count > components:
+        raise ParameterError(
+            f"{model_path} has {components} components, too few for {count} populations; give at "
+            f"most {components}"
+        )
     try:
         model.cut_populations(count)
     except NoPopulationsError as error:
@@ -48,4 +60,5 @@ def cut(model_path: Address, count: int | str, out: Address | None, overwrite: b
             "populations with 'bigtensor merge-populations'"
         ) from error
     action = f"cut into {len(model.population_weights_)} populations"
+    action += dropped_names(names, model)
     save_changed(model, model_path, out, overwrite=overwrite, action=action)

@@ -9,7 +9,9 @@ import click
 from bigtensor.cli.command import FactsCommand
 from bigtensor.cli.named_populations import (
     check_out,
+    dropped_names,
     load_mixture,
+    own_names,
     populations_of,
     save_changed,
 )
@@ -40,7 +42,8 @@ def merge_populations(
     """
     check_out(model_path, out, overwrite=overwrite)
     model = load_mixture(model_path)
-    before = len(model.population_names_)
+    before, names = len(model.population_names_), own_names(model)
     model.merge_populations(*map(populations_of, groups))
     action = f"{before} populations merged into {len(model.population_weights_)}"
+    action += dropped_names(names, model)
     save_changed(model, model_path, out, overwrite=overwrite, action=action)

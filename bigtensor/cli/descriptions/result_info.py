@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.descriptions.sample_info import variable_facts
+from bigtensor.cli.output import one_line
 
 if TYPE_CHECKING:
     import zarr
@@ -69,15 +70,15 @@ def answer_facts(path: str, group: zarr.Group) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``kind`` is ``"labels"`` where there are any, with ``counts``, the rows of every label; -1
-        stands for rows that were left out.
+        ``kind`` is ``"labels"`` where there are any, with ``counts``, the rows of every label, and
+        the ``names`` of labels; -1 stands for rows that were left out.
 
     Raises
     ------
     StoreReadError
         When it has no array of answers.
     """
-    from bigtensor.cli.stored_labels import label_counts
+    from bigtensor.cli.stored_labels import label_counts, stored_names
     from bigtensor.errors import StoreReadError
 
     arrays = dict(sorted(group.arrays()))
@@ -92,7 +93,7 @@ def answer_facts(path: str, group: zarr.Group) -> dict[str, Any]:
         "model": group.attrs["model"],
         "rows": (arrays["label"] if labels else next(iter(arrays.values()))).shape[0],
         "variables": [variable_facts(name, array) for name, array in arrays.items()],
-        **({"counts": label_counts(path)} if labels else {}),
+        **({"counts": label_counts(path), "names": list(stored_names(path))} if labels else {}),
     }
 
 
@@ -103,5 +104,7 @@ def answer_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {variable['name']:<20} ({', '.join(variable['dimensions'])}) {variable['dtype']}"
     if "counts" in facts:
         yield "counts"
+        names = dict(enumerate(facts["names"]))
         for label, count in facts["counts"].items():
-            yield f"  {'left out' if label < 0 else label!s:<20} {count:>14,}"
+            name = "left out" if label < 0 else one_line(names.get(label, str(label)))
+            yield f"  {name:<20} {count:>14,}"

@@ -268,7 +268,12 @@ def _keywords(
         # The source has bytes alone, which have no order. The new channels have two bytes.
         new["$BYTEORD"] = "1,2"
     new[LABEL_KEYWORD] = _LABEL_MEANING["u" if whole else "f"]
-    named = {number: name for number, name in enumerate(names) if name != str(number)}
+    # the keywords of a file have one encoding, which may lack letters of a name
+    named = {
+        number: name.encode(header.encoding, "replace").decode(header.encoding)
+        for number, name in enumerate(names)
+        if name != str(number)
+    }
     new |= {f"{NAME_KEYWORD}{number}": name for number, name in named.items()}
     for j in range(1 + width):
         number = count + 1 + j

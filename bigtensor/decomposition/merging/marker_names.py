@@ -42,8 +42,11 @@ The counts of a mass cytometer have a mode at zero and one beside it in cells of
 threshold between the two divides most populations, and says nothing of them.
 """
 
-FEWEST_SIGNS = 2
-"""Signs that a name has at least, if markers allow it."""
+FEWEST_SIGNS = 3
+"""Signs that a name has at least, if the population is positive for as many markers."""
+
+_FEWEST_KEPT = 2
+"""Signs of a name that stay when negative ones are left out."""
 
 _UNCLEAR_PART = 0.1
 """Value of a split between populations with and without a sign, in parts of one by signs."""
@@ -155,8 +158,9 @@ def names_by_markers(
     ways: list[list[int]] = [[] for _ in range(populations)]
     _divide(list(range(populations)), divides, signs, 1 - np.asarray(depths, np.float64), ways)
     for population, way in enumerate(ways):
-        _lengthen(way, population, divides, signs)
+        _lengthen(way, 0, signs[:, population], signs, divides)
         _shorten(way, population, signs)
+        _lengthen(way, FEWEST_SIGNS, signs[:, population], signs, divides)
     names = [
         " ".join(
             f"{markers[marker]}{mark}"
@@ -195,13 +199,18 @@ def _divide(
         _divide(part, [marker for marker in markers if marker != best], signs, clarity, ways)
 
 
-def _lengthen(way: list[int], population: int, markers: list[int], signs: NDArray[np.int8]) -> None:
-    """Add positive signs of few other populations to a short name, or one without any."""
-    positive = [m for m in markers if m not in way and signs[m, population] == 1]
+def _lengthen(
+    way: list[int],
+    fewest: int,
+    own: NDArray[np.int8],
+    signs: NDArray[np.int8],
+    markers: list[int],
+) -> None:
+    """Add positive signs of few other populations, until there is one, and so many signs."""
+    positive = [marker for marker in markers if marker not in way and own[marker] == 1]
     positive.sort(key=lambda marker: int((signs[marker] == 1).sum()))
     for marker in positive:
-        enough = any(signs[m, population] == 1 for m in way)
-        if enough and len(way) >= FEWEST_SIGNS:
+        if len(way) >= fewest and any(own[other] == 1 for other in way):
             return
         way.append(marker)
 
@@ -217,7 +226,7 @@ def _shorten(way: list[int], population: int, signs: NDArray[np.int8]) -> None:
     count = consistent(way)
     for marker in [marker for marker in reversed(way) if own[marker] < 0]:
         rest = [other for other in way if other != marker]
-        if len(rest) >= FEWEST_SIGNS and consistent(rest) == count:
+        if len(rest) >= _FEWEST_KEPT and consistent(rest) == count:
             way.remove(marker)
 
 

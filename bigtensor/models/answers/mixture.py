@@ -138,7 +138,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         Raises
         ------
         ParameterError
-            When there is no such population, it is in two groups, or a group has less than two.
+            When there is no such population, it is in two groups, or a group has fewer than two.
 
         Examples
         --------

@@ -182,7 +182,7 @@ class Populations:
         Raises
         ------
         ParameterError
-            When there is no such population, it is in two groups, or a group has less than two.
+            When there is no such population, it is in two groups, or a group has fewer than two.
         """
         target = np.arange(self.count)
         used = set[int]()
@@ -190,7 +190,7 @@ class Populations:
             numbers = [self.number_of(key) for key in group]
             if len({*numbers}) < 2:
                 raise ParameterError(
-                    f"the group {list(group)} has less than two populations; name at least two to "
+                    f"the group {list(group)} has fewer than two populations; name at least two to "
                     "merge"
                 )
             twice = sorted(used & {*numbers})

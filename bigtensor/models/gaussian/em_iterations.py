@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.gaussian.shared_covariance_em import (
+from bigtensor.decomposition.gaussian.shared_covariance_m_step import (
     TotalMoments,
     m_step,
 )

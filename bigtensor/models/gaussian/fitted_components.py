@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.gaussian.gaussian_pairs import merge_indistinct
-from bigtensor.decomposition.gaussian.shared_covariance_em import (
+from bigtensor.decomposition.gaussian.shared_covariance_m_step import (
     block_diagonal,
 )
 from bigtensor.descending_order import descending_order

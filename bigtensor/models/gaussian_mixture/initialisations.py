@@ -9,7 +9,10 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments, within_covariance
+from bigtensor.decomposition.gaussian.shared_covariance_m_step import (
+    TotalMoments,
+    within_covariance,
+)
 from bigtensor.decomposition.sample_tensors.discovery import DiscoverySettings
 from bigtensor.decomposition.sample_tensors.gaussian_columns import (
     CentredColumns,

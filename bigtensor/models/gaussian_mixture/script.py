@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.block import Block
-from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments
+from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMoments
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.features.column_order import content_order
 from bigtensor.models.answers.populations import Populations

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
-from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments, within_covariance
+from bigtensor.decomposition.gaussian.shared_covariance_m_step import (
+    TotalMoments,
+    within_covariance,
+)
 from bigtensor.decomposition.sample_tensors.gauss_newton import descended
 from bigtensor.decomposition.sample_tensors.joint_least_squares import joint_sweeps
 from bigtensor.decomposition.sample_tensors.terms import Contract, Terms

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from bigtensor.decomposition.gaussian.shared_covariance_em import TotalMoments
+from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMoments
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.models.answers.populations import Populations

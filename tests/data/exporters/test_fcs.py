@@ -117,6 +117,23 @@ def test_fcs__flowio_reads_the_same(tmp_path, kind):
     assert (read.text["cyt"], read.text["operator"]) == ("A/B", original.text["operator"])
 
 
+def test_fcs__names_of_populations_are_keywords(tmp_path):
+    source = _write_fcs(tmp_path / "a.fcs", TYPES["floats"], KEYWORDS)
+    labels, _, _ = imported([source], tmp_path / "cells.zarr")
+    names = ["CD4+ /T/", "1", "\N{GREEK SMALL LETTER GAMMA} T"]
+    zarr.open_group(labels)["label"].attrs["categories"] = names
+    (copy,) = write_answers_to_fcs(
+        labels, [source], tmp_path / "out", cells=tmp_path / "cells.zarr"
+    )
+    read = flowio.FlowData(copy)
+    assert read.pnn_labels == ["C1", "C2", *NEW]
+    assert read.text["bigtensor_population_0"] == read.text["p4s"]
+    assert read.text["p4s"].replace("//", "/") == "CD4+ /T/"
+    assert "bigtensor_population_1" not in read.text
+    assert read.text["bigtensor_population_2"].endswith(" T")
+    np.testing.assert_array_equal(whole(copy)[:, :2], whole(source))
+
+
 def test_fcs__every_file_gets_its_own_rows(tmp_path):
     paths = [
         _write_fcs(tmp_path / f"{name}.fcs", [np.arange(rows, dtype="f4"), np.ones(rows, "f4")])

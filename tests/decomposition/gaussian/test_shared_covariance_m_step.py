@@ -8,7 +8,7 @@ from numpy.random import default_rng
 from scipy.special import softmax
 from sklearn.mixture import GaussianMixture
 
-from bigtensor.decomposition.gaussian.shared_covariance_em import (
+from bigtensor.decomposition.gaussian.shared_covariance_m_step import (
     LEAST_VARIANCE,
     LEAST_WEIGHT,
     TotalMoments,
