@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING
 from sklearn.utils.validation import check_is_fitted
 
 from bigtensor._version import __version__
+from bigtensor.abundance.sample_table import SamplesLike, sample_table
 from bigtensor.data.addresses.store_address import Address, as_address, name_of
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.stores.outputs import check_target_file, whole_file, write_errors
 from bigtensor.engine.events import Listener, Steps
-from bigtensor.errors import MissingDependencyError, ParameterError
+from bigtensor.errors import MissingDependencyError, ParameterError, Setting
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.words.label_level import LabelLevel, level_of
-from bigtensor.models.words.report_blocks import Table
+from bigtensor.models.words.report_blocks import Section
 from bigtensor.models.words.sampled_rows import SampledRows
-from bigtensor.report import tables
 from bigtensor.report.drawing import picture
 from bigtensor.report.notices import banners, fit_notices, notes, row_notices
 from bigtensor.report.rows import LabelsLike, read_rows
+from bigtensor.report.sample_section import SampleGroups, sample_section
 from bigtensor.report.sections import Findings, headline, page_sections
 from bigtensor.report.style import palette, require_matplotlib
 
@@ -43,6 +44,8 @@ def write_report(
     data: DataLike | None = None,
     labels: LabelsLike | None = None,
     truth: str | None = None,
+    samples: SamplesLike | None = None,
+    by: str | None = None,
     sample_size: int = 20_000,
     overwrite: bool = False,
     listeners: Iterable[Listener] = (),
@@ -75,6 +78,10 @@ def write_report(
         Variable of the data, or column of ``obs``, with the known class of every row: integers or
         strings along the rows, negative or empty where the class is unknown. Without it this is
         ``label``, if the data have it.
+    samples : path, DataFrame or mapping, optional
+        Table of samples, as for `bigtensor.differential_abundance`.
+    by : str, optional
+        Column of `samples` that the shares of populations are compared by.
     sample_size : int, default 20,000
         Rows to read at most, in up to 64 windows spread evenly over the data.
     overwrite : bool, default False
@@ -108,6 +115,8 @@ def write_report(
         data=data,
         labels=labels,
         truth=truth,
+        samples=samples,
+        by=by,
         sample_size=sample_size,
         listeners=listeners,
     )
@@ -122,6 +131,8 @@ def render_report(
     data: DataLike | None = None,
     labels: LabelsLike | None = None,
     truth: str | None = None,
+    samples: SamplesLike | None = None,
+    by: str | None = None,
     sample_size: int = 20_000,
     listeners: Iterable[Listener] = (),
 ) -> str:
@@ -129,10 +140,11 @@ def render_report(
 
     Parameters
     ----------
-    model, data, labels, truth, sample_size, listeners
+    model, data, labels, truth, samples, by, sample_size, listeners
         As for `write_report`.
     """
     listeners = tuple(listeners)
+    groups = _groups_of(samples, by)
     steps = Steps(listeners)
     check_is_fitted(model)
     for name, value in {"labels": labels, "truth": truth}.items():
@@ -144,11 +156,11 @@ def render_report(
     steps.advance("describing the model", 0, 0)
     parts = model.description.report(model, rows)
     steps.finish()
-    composition = None if level is None else _composition(model, data, rows, level, listeners)
+    samples_section = _sample_sections(model, data, rows, level, groups, listeners)
     notices = [*parts.notices, *fit_notices(model, level)]
     if rows is not None:
         notices += row_notices(rows, level)
-    findings = Findings(model, parts, level, rows, composition, tuple(notes(notices)))
+    findings = Findings(model, parts, level, rows, samples_section, tuple(notes(notices)))
     colours = palette(0 if level is None else level.count)
     steps.advance("drawing the figures", 0, 0)
     page: str = _template(colours).render(
@@ -164,6 +176,18 @@ def render_report(
     return page
 
 
+def _groups_of(samples: SamplesLike | None, by: str | None) -> SampleGroups | None:
+    """Return the condition that samples are compared by."""
+    if (samples is None) != (by is None):
+        raise ParameterError(
+            "a table of samples and the column to compare by belong together; give "
+            + Setting("samples")
+            + " and "
+            + Setting("by")
+        )
+    return None if samples is None or by is None else SampleGroups(sample_table(samples), by)
+
+
 def _title(model: Estimator) -> str:
     """Return the name of the data without its folder, or the name of the model."""
     words = str(model.diagnostics_["data"]).rsplit(" (", 1)[0]
@@ -171,26 +195,24 @@ def _title(model: Estimator) -> str:
     return name or type(model).__name__
 
 
-def _composition(
+def _sample_sections(
     model: Estimator,
     data: DataLike,
     rows: SampledRows | None,
-    level: LabelLevel,
+    level: LabelLevel | None,
+    groups: SampleGroups | None,
     listeners: tuple[Listener, ...],
-) -> Table | None:
-    """Return the mixing weights of every sample, from a few passes over all rows."""
-    if rows is None or rows.sample_id is None:
-        return None
-    composition = model.weights_by(data, listeners=listeners)
-    return tables.composition_table(
-        [str(sample) for sample in composition["sample_id"].values],
-        composition["rows"].to_numpy(),
-        composition["weight"].to_numpy(),
-        composition["standard_error"].to_numpy(),
-        level.name,
-        columns=level.numbered_names,
-        method=composition.attrs["method"],
-    )
+) -> tuple[Section, ...]:
+    """Return the section on the samples, from a few passes over all rows."""
+    if level is None or rows is None or rows.sample_id is None:
+        if groups is not None:
+            raise ParameterError(
+                f"a comparison by {groups.by!r} needs a model of labels, and data with the "
+                "variable sample_id; leave samples and by out"
+            )
+        return ()
+    weights = model.weights_by(data, listeners=listeners)
+    return (sample_section(weights, level, groups),)
 
 
 def _template(colours: Sequence[str]) -> Template:

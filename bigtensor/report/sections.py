@@ -16,7 +16,6 @@ from bigtensor.models.words.report_blocks import (
     Notice,
     ReportParts,
     Section,
-    Table,
     Words,
 )
 from bigtensor.models.words.report_figures import Bars, Histograms
@@ -41,8 +40,8 @@ class Findings:
         Of a mixture.
     rows : SampledRows, optional
         Sample of the data. None if the report has no data.
-    composition : Table, optional
-        Mixing weights of every sample.
+    samples : tuple of Section
+        Section on the samples, if the data have any.
     notes : tuple of Notice
         Notices that are no banners.
     """
@@ -51,7 +50,7 @@ class Findings:
     parts: ReportParts
     level: LabelLevel | None
     rows: SampledRows | None
-    composition: Table | None
+    samples: tuple[Section, ...] = ()
     notes: tuple[Notice, ...] = ()
 
 
@@ -64,9 +63,7 @@ def page_sections(findings: Findings) -> list[Section]:
         labelled = rows if isinstance(rows, LabelledRows) else None
         annotation = None if labelled is None else annotate_by_majority(labelled)
         before.append(_level_section(level, labelled, parts))
-        if findings.composition is not None:
-            blocks = (findings.composition,)
-            before.append(Section("samples", "Composition of every sample", blocks, "Samples"))
+        before += findings.samples
         if labelled is not None:
             before += _class_sections(level, labelled, annotation)
             before += embedding_section(level, labelled)

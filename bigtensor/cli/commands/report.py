@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from bigtensor.cli.command import Command
-from bigtensor.cli.options import ADDRESS, DATA, overwrite_option
+from bigtensor.cli.options import ADDRESS, DATA, PATH, overwrite_option
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import duration, reporter
 
@@ -38,6 +39,16 @@ if TYPE_CHECKING:
     help="Variable of the data with the known class of every row; label where not given.",
 )
 @click.option(
+    "--metadata",
+    "samples",
+    type=PATH,
+    metavar="SAMPLES.csv",
+    help="Table of the samples, one row a sample. Its first column has their names.",
+)
+@click.option(
+    "--by", metavar="COLUMN", help="Column of --metadata that the populations are compared by."
+)
+@click.option(
     "--out", type=ADDRESS, required=True, metavar="REPORT.html", help="The file to write."
 )
 @overwrite_option
@@ -46,6 +57,8 @@ def report(
     data: str,
     labels: str | None,
     truth: str | None,
+    samples: Path | None,
+    by: str | None,
     out: Address,
     overwrite: bool,
 ) -> None:
@@ -62,6 +75,8 @@ def report(
             data=data,
             labels=labels,
             truth=truth,
+            samples=samples,
+            by=by,
             overwrite=overwrite,
             listeners=[progress.listen],
         )
