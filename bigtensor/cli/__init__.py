@@ -16,6 +16,7 @@ from bigtensor.cli.commands.importing import import_command
 from bigtensor.cli.commands.info import info
 from bigtensor.cli.commands.merge import merge
 from bigtensor.cli.commands.models import models
+from bigtensor.cli.commands.panel import panel
 from bigtensor.cli.commands.plan import plan
 from bigtensor.cli.commands.predict import predict
 from bigtensor.cli.commands.prepare import prepare
@@ -40,7 +41,7 @@ def main() -> None:
     """
 
 
-_ALONE = (demo, simulate, import_command, info, models, plan, fit, predict, export, report)
+_ALONE = (demo, simulate, panel, import_command, info, models, plan, fit, predict, export, report)
 _TOGETHER = (prepare, accumulate, merge, solve)
 
 for _command in (*_ALONE, *_TOGETHER, deploy):
