@@ -269,7 +269,11 @@ class Plan:
     def _left_out(self) -> Iterator[str]:
         """Yield a line on the features that are left out, if there are any."""
         if self.left_out:
-            listed = (f"{role}: {', '.join(names)}" for role, names in self.left_out.items())
+            # line ends in names of others could pass for lines of the plan
+            listed = (
+                f"{role}: {', '.join(' '.join(name.split()) for name in names)}"
+                for role, names in self.left_out.items()
+            )
             yield f"left out   {'; '.join(listed)}"
 
     def _processes(self) -> str:

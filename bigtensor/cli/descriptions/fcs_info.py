@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.command import written_for
-from bigtensor.cli.commands.importing import import_command
+from bigtensor.cli.commands.importing import import_command, left_out_line
 from bigtensor.cli.output import one_line
 from bigtensor.errors import DataError, FileFormatError, FileFormatWarning
 
@@ -100,7 +100,11 @@ def fcs_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     none = spillover["problem"] or "none"
     yield f"spillover  {named if spillover['channels'] else none}"
     yield f"import     {facts['problem'] or _import_in_words(facts['import'])}"
-    notes = [*facts["notes"], *filter(None, [facts["import"] and facts["import"]["note"]])]
+    notes = [*facts["notes"]]
+    if facts["import"]:
+        if facts["import"]["left_out"]:
+            yield left_out_line(facts["import"]["left_out"]).rstrip()
+        notes += filter(None, [facts["import"]["note"]])
     for note in notes:
         yield f"note       {one_line(note)}"
 
@@ -243,9 +247,6 @@ def _import_in_words(facts: Mapping[str, Any]) -> str:
     parameters = dict(facts["transform"])
     name = parameters.pop("name")
     words = ", ".join([name, *(f"{key} {value:g}" for key, value in parameters.items())])
-    groups = (
-        f"{reason}: {', '.join(map(one_line, names))}"
-        for reason, names in facts["left_out"].items()
-    )
-    listed = "; not used: " + "; ".join(groups) if facts["left_out"] else ""
+    linear = facts["linear"]
+    listed = f"; linear: {', '.join(map(one_line, linear))}" if linear else ""
     return f"{words}{listed}; not compensated (--compensate)"
