@@ -163,3 +163,9 @@ def test_roles__by_content(write_fcs: FcsWriter) -> None:
     assert [role.reason for role in described.roles] == ["rises only", "constant", "", ""]
     short = write_fcs("c.fcs", [np.arange(50).astype("<f4")] * 2, names=["A", "B"])
     assert panel_of_files(short).roles == ("use", "use")
+
+
+def test_content__of_huge_and_missing_values(write_fcs: FcsWriter) -> None:
+    huge = np.tile([1.7e308, -1.7e308, np.nan, np.inf], 100)
+    path = write_fcs("a.fcs", [huge, np.full(400, np.nan)], names=["A", "B"])
+    assert panel_of_files(path).roles == ("use", "use")

@@ -91,12 +91,14 @@ def _judged(values: Mapping[str, list[FloatArray]]) -> Iterator[tuple[str, Conte
                 Content(
                     constant=bool(together.min() == together.max()),
                     rising=bool(long) and all(map(_rises_only, long)),
-                    upper=float(np.quantile(together, 0.99)),
+                    # a value of the data: between two huge ones a sum could overflow
+                    upper=float(np.quantile(together, 0.99, method="higher")),
                 ),
             )
 
 
 def _rises_only(column: NDArray[np.floating]) -> bool:
     """Return True if values in the order of the rows never fall, and rise often."""
-    steps = np.diff(column)
-    return bool(np.all(steps >= 0) and np.count_nonzero(steps) + 1 >= _RISES)
+    # compared and not subtracted, because a difference of huge values overflows
+    before, after = column[:-1], column[1:]
+    return bool(np.all(after >= before) and np.count_nonzero(after > before) + 1 >= _RISES)
