@@ -231,6 +231,27 @@ class FileFormatError(DataError):
     """A file to import is damaged, or holds something that cannot be read faithfully."""
 
 
+class UnreadableFilesError(FileFormatError):
+    """Several files of an import cannot be read.
+
+    Attributes
+    ----------
+    reasons : tuple of str
+        One for each file that cannot be read. Each names its file.
+    """
+
+    reasons: tuple[str, ...] = ()
+
+    @classmethod
+    def of_files(cls, total: int, reasons: Iterable[str]) -> UnreadableFilesError:
+        """Return the error for some of the files of an import."""
+        named = tuple(reasons)
+        first = f"{len(named)} of {total} files cannot be read, so that none was used"
+        error = cls(Message("\n").join([first, *named]))
+        error.reasons = named
+        return error
+
+
 class StoreReadError(OSError, DataError):
     """A store could not be read: a wrong path, a truncated or corrupted chunk.
 
@@ -299,6 +320,10 @@ class LayoutWarning(BigtensorWarning):
 
 class FileFormatWarning(BigtensorWarning):
     """Something in an imported file was repaired, rounded or left out."""
+
+
+class TransformWarning(BigtensorWarning):
+    """A transform does not suit the range of the values; the result is right."""
 
 
 class MissingValueWarning(BigtensorWarning):

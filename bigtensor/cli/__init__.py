@@ -19,6 +19,7 @@ from bigtensor.cli.commands.merge import merge
 from bigtensor.cli.commands.merge_populations import merge_populations
 from bigtensor.cli.commands.models import models
 from bigtensor.cli.commands.name import name
+from bigtensor.cli.commands.panel import panel
 from bigtensor.cli.commands.plan import plan
 from bigtensor.cli.commands.predict import predict
 from bigtensor.cli.commands.prepare import prepare
@@ -44,7 +45,7 @@ def main() -> None:
     """
 
 
-_ALONE = (demo, simulate, import_command, info, models, plan, fit, predict, export, report)
+_ALONE = (demo, simulate, panel, import_command, info, models, plan, fit, predict, export, report)
 _POPULATIONS = (name, cut, merge_populations, compare)
 _TOGETHER = (prepare, accumulate, merge, solve)
 

@@ -3,70 +3,73 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-NAME = "views.toml"
+
+def views_path(store: Path) -> Path:
+    """Return the file of views beside a store: ``cells.views.toml`` beside ``cells.zarr``."""
+    return store.with_name(f"{store.name.removesuffix('.zarr')}.views.toml")
 
 
 def write_starter_views(
-    store: Path, features: Sequence[str], untransformed: Sequence[str]
-) -> Path | None:
-    """Write the default views of a store to ``views.toml`` beside it, to be edited.
+    store: Path, features: Sequence[str], left_out: Mapping[str, Sequence[str]]
+) -> bool:
+    """Write the default views of a store to a file beside it, to be edited.
 
-    Features that the import left linear, such as scatter and time, are comments.
+    Features that are left out, such as scatter and time, are comments.
 
     Parameters
     ----------
     store : Path
         Store that an import has made.
-    features, untransformed : sequence of str
-        All features, and those left linear.
+    features : sequence of str
+        Features of the default views.
+    left_out : mapping of str to sequence of str
+        The other features, by the reasons why they are left out.
 
     Returns
     -------
-    Path, optional
-        The file; None where there is one already, which stays as it is.
+    bool
+        False if there is a file already. It stays as it is.
 
     Raises
     ------
     OSError
         When the file cannot be written.
     """
-    path = store.with_name(NAME)
     try:
-        with path.open("x", encoding="utf-8") as file:
-            file.write(starter_views(store.name, features, untransformed))
+        with views_path(store).open("x", encoding="utf-8") as file:
+            file.write(starter_views(store.name, features, left_out))
     except FileExistsError:
-        return None
-    return path
+        return False
+    return True
 
 
-def starter_views(store: str, features: Sequence[str], untransformed: Sequence[str]) -> str:
-    """Return the text of a file of views: every feature on the common scale is its own view.
+def starter_views(
+    store: str, features: Sequence[str], left_out: Mapping[str, Sequence[str]]
+) -> str:
+    """Return the text of a file of views: every feature used by default is its own view.
 
     Parameters
     ----------
     store : str
         The name of the store.
-    features, untransformed : sequence of str
-        All features, and those left linear. Where all are linear they are views all the same.
+    features : sequence of str
+        Features of the default views.
+    left_out : mapping of str to sequence of str
+        The other features, by the reasons why they are left out.
     """
-    left_out = set(untransformed) if set(untransformed) < set(features) else set[str]()
     lines = [
         f"# The views that a fit of {json.dumps(store)} has by itself. Edit them and give",
         "# this file with --views. Features that depend on each other within a population share",
         '# a view: "T cells" = ["CD3", "CD4"]',
         "",
         "[views]",
-        *(_line(name) for name in features if name not in left_out),
+        *map(_line, features),
     ]
-    if left_out:
-        lines += [
-            "",
-            "# Left linear by the import:",
-            *(f"# {_line(name)}" for name in features if name in left_out),
-        ]
+    for reason, names in left_out.items():
+        lines += ["", f"# Left out ({reason}):", *(f"# {_line(name)}" for name in names)]
     return "\n".join(lines) + "\n"
 
 

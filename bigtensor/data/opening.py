@@ -45,6 +45,7 @@ from bigtensor.data.values.categories import (
     holds_strings,
     stored_categories,
 )
+from bigtensor.data.values.feature_roles import COORDINATE, Role, checked_roles
 from bigtensor.data.values.lazy_arrays import LazyArray, is_lazy_array
 from bigtensor.data.values.matrices import (
     as_matrix,
@@ -93,8 +94,9 @@ def open_samples(
         Strings are categories. Integers and booleans are codes of categories, or measured values
         for a model that takes no codes.
     views : mapping of str to features, optional
-        See `Views.resolve`. By default every feature is its own view, except for features that
-        an import left linear while it transformed others, such as scatter and time.
+        See `Views.resolve`. By default every feature with the role ``use`` is its own view, see
+        `bigtensor.data.importers.panel.Panel`. Without roles it is every feature, except for
+        features that an import left linear while it transformed others, such as scatter and time.
     sample_dim : str
         Name of the sample dimension of labelled data.
     weight : (rows,) array-like, optional
@@ -148,7 +150,9 @@ def open_samples(
         several = isinstance(data, list | tuple) and data and _is_data_set(data[0])
         data_sets = cast("Sequence[DataSetLike]", data if several else [data])
         sources = [_source(part, sample_dim, name) for part in data_sets]
-        samples = _samples(sources, views, _untransformed(data_sets[0], sources[0]))
+        untransformed = _untransformed(data_sets[0], sources[0])
+        roles = _roles(data_sets[0], sources[0], sample_dim)
+        samples = _samples(sources, views, untransformed, roles)
         parts = data_sets
     if weight is not None:
         samples = with_sample_weight(samples, weight)
@@ -165,21 +169,30 @@ def _has_sequence(part: object, sample_dim: str) -> bool:
 
 
 def _samples(
-    sources: Sequence[Source], views: ViewsLike | None, untransformed: tuple[str, ...] | None
+    sources: Sequence[Source],
+    views: ViewsLike | None,
+    untransformed: tuple[str, ...] | None,
+    roles: tuple[Role, ...] | None,
 ) -> Samples:
     """Return the rows of sources that can be read as one.
 
-    By default features off the common scale of an import are in no view.
+    By default only features with the role ``use`` are in a view, or without roles those on the
+    common scale of an import.
     """
     check_alike(sources)
     for source in sources:
         check_values(source)
     features = sources[0].features
-    if views is None and untransformed:
+    if views is None and roles is not None:
+        used = [name for name, role in zip(features, roles, strict=True) if role == "use"]
+        views = {feature: [feature] for feature in used} or None
+    elif views is None and untransformed:
         on_scale = [feature for feature in features if feature not in untransformed]
         views = {feature: [feature] for feature in on_scale} if len(on_scale) > 1 else None
     resolved, code_map = Views.resolve(views, features), code_check(sources[0])
-    return Samples(tuple(sources), resolved, untransformed=untransformed, code_map=code_map)
+    return Samples(
+        tuple(sources), resolved, untransformed=untransformed, roles=roles, code_map=code_map
+    )
 
 
 def _untransformed(data: object, source: Source) -> tuple[str, ...] | None:
@@ -187,6 +200,23 @@ def _untransformed(data: object, source: Source) -> tuple[str, ...] | None:
     if isinstance(data, xr.Dataset):
         return _off_scale(data)
     return source.untransformed if isinstance(source, ZarrSource) else None
+
+
+def _roles(data: object, source: Source, sample_dim: str) -> tuple[Role, ...] | None:
+    """Return the roles of the features, where they are stored with the data."""
+    if isinstance(data, xr.Dataset):
+        return _roles_of(_values_of(data, sample_dim), sample_dim)
+    if isinstance(data, xr.DataArray):
+        return _roles_of(data, sample_dim)
+    return source.roles if isinstance(source, ZarrSource) else None
+
+
+def _roles_of(values: xr.DataArray, sample_dim: str) -> tuple[Role, ...] | None:
+    """Return the roles in the coordinate of the features."""
+    roles = values.coords.get(COORDINATE)
+    if roles is None or roles.dims != (_feature_dim(values, sample_dim),):
+        return None
+    return checked_roles(read_variable(roles, f"the roles of the features of {values.name!r}"))
 
 
 def _off_scale(dataset: xr.Dataset) -> tuple[str, ...] | None:
@@ -284,6 +314,7 @@ def _open_store(path: str, sample_dim: str, name: str) -> Source:
         weight=_row_variable(dataset, "weight", sample_dim),
         sequence=_row_variable(dataset, SEQUENCE, sample_dim),
         untransformed=_off_scale(dataset),
+        roles=_roles_of(values, sample_dim),
         categories=_categories_of(values, sample_dim),
     )
     inspect_store(source, group, sample_dim, str(_feature_dim(values, sample_dim)))

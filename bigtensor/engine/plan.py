@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import ClassVar
@@ -134,6 +134,8 @@ class Plan:
     smaller : mapping of str to tuple of Setting
         Parameters of which a smaller value makes ``"states"``, ``"workspaces"`` or what the
         ``"driver"`` holds smaller.
+    left_out : mapping of str to tuple of str
+        Features of the data that no view holds by default, by their roles.
     """
 
     data: str
@@ -153,6 +155,7 @@ class Plan:
     allowed_nbytes: int | None
     alternatives: tuple[Alternative, ...] = ()
     smaller: Mapping[str, tuple[Setting, ...]] = field(default_factory=dict)
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def fits(self) -> bool:
@@ -236,6 +239,7 @@ class Plan:
         passes = sum(size.times for size in self.passes)
         lines: list[str] = [
             f"data       {self.data}: {self.rows:,} rows x {self.features} features",
+            *self._left_out(),
             f"runs on    {self._processes()}, {self.tasks} task{'s' * (self.tasks != 1)} a pass",
             f"reads      at most {format_bytes(self.read_nbytes)} in "
             f"{passes} pass{'' if passes == 1 else 'es'}",
@@ -261,6 +265,16 @@ class Plan:
         )
         lines.append("fits       " + self._verdict())
         return Message("\n").join(lines)
+
+    def _left_out(self) -> Iterator[str]:
+        """Yield a line on the features that are left out, if there are any."""
+        if self.left_out:
+            # line ends in names of others could pass for lines of the plan
+            listed = (
+                f"{role}: {', '.join(' '.join(name.split()) for name in names)}"
+                for role, names in self.left_out.items()
+            )
+            yield f"left out   {'; '.join(listed)}"
 
     def _processes(self) -> str:
         """Return the number of processes and of their threads."""
@@ -371,6 +385,7 @@ def make_plan(
         allowed_nbytes=runtime.memory_limit,
         alternatives=tuple(alternatives),
         smaller=smaller or {},
+        left_out=samples.left_out,
     )
 
 

@@ -17,21 +17,24 @@ NAMES = ["CD3", "FSC-A", 'a "quoted" \\ name', "µ\tend\n", "\x7f\x01", "Time"]
 
 
 def test_starter_views__are_those_of_a_fit_by_itself():
-    text = starter_views("cells.zarr", NAMES, ["FSC-A", "Time"])
     kept = [name for name in NAMES if name not in ("FSC-A", "Time")]
+    text = starter_views("cells.zarr", kept, {"scatter": ["FSC-A"], "time": ["Time"]})
     assert tomllib.loads(text)["views"] == {name: [name] for name in kept}
     whole = text.replace('# "FSC-A"', '"FSC-A"').replace('# "Time"', '"Time"')
     assert tomllib.loads(whole)["views"].keys() == set(NAMES)
-
-
-def test_starter_views__where_all_is_linear_nothing_is_left_out():
-    assert tomllib.loads(starter_views("c", NAMES, NAMES))["views"].keys() == set(NAMES)
+    assert "# Left out (time):" in text
 
 
 def test_starter_views__never_replace_a_file(tmp_path):
-    (tmp_path / "views.toml").write_text("mine")
-    assert write_starter_views(tmp_path / "cells.zarr", ["a", "b"], []) is None
-    assert (tmp_path / "views.toml").read_text() == "mine"
+    (tmp_path / "cells.views.toml").write_text("mine")
+    assert not write_starter_views(tmp_path / "cells.zarr", ["a", "b"], {})
+    assert (tmp_path / "cells.views.toml").read_text() == "mine"
+
+
+def test_starter_views__of_every_store_in_a_folder(run, table):
+    for name in ("first", "second"):
+        assert run("import", table, "--out", table.with_name(f"{name}.zarr")).exit_code == 0
+        assert read_views(table.with_name(f"{name}.views.toml")).keys() == {"CD3", "CD4", "CD19"}
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +51,13 @@ def test_import__writes_views_that_fit_takes(run, table):
     out = table.with_name("cells.zarr")
     result = run("import", table, "--out", out)
     assert result.exit_code == 0, result.stderr
-    views = table.with_name("views.toml")
+    views = table.with_name("cells.views.toml")
     assert f"views      {views}: " in result.stdout
     assert read_views(views) == {name: [name] for name in ("CD3", "CD4", "CD19")}
     plan = run("plan", out, "-k", 2, "--views", views)
     assert plan.exit_code == 0, plan.stderr
     again = run("import", table, "--out", out, "--overwrite")
-    assert "views " not in again.stdout
+    assert f"views      {views}: kept" in again.stdout
 
 
 def test_features__are_views_of_their_own(run, table, tmp_path):

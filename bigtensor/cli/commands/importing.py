@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from bigtensor.cli.command import Command
+from bigtensor.cli.command import Command, written_for
 from bigtensor.cli.options import ADDRESS, PATH, count, overwrite_option, refuse_inputs
-from bigtensor.cli.output import one_line, printable, say
+from bigtensor.cli.output import complain, one_line, printable, say
 from bigtensor.cli.progress import reporter
+from bigtensor.errors import UnreadableFilesError
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -29,6 +30,13 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
     type=click.Choice(["fcs", "csv", "parquet", "anndata"]),
     help="The kind of the files; by default it follows from the end of their names.",
 )
+@click.option(
+    "--panel",
+    type=PATH,
+    metavar="PANEL.csv",
+    help="Table of channel, marker and role, as 'bigtensor panel' writes it; features are named "
+    "after the markers.",
+)
 @click.option("--compensate", is_flag=True, help="FCS: remove spillover by the file's own matrix.")
 @click.option(
     "--transform",
@@ -38,13 +46,15 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 @click.option(
     "--cofactor",
     type=float,
-    help="Of arcsinh; by default 5 for mass cytometry and 150 otherwise.",
+    help="Of arcsinh; by default 5 for mass cytometry and 150 otherwise, or less for values of a "
+    "smaller range.",
 )
 @click.option(
     "--untransformed",
     multiple=True,
     metavar="NAME",
-    help="A feature that stays linear, instead of scatter and time; may be repeated.",
+    help="A feature that stays linear, instead of scatter and time, and without --panel is not "
+    "used; may be repeated.",
 )
 @click.option(
     "--offsets",
@@ -122,8 +132,8 @@ def import_command(
     for the files in it, a pattern in quotes for what matches it. The rows of files follow each
     other in the order given.
 
-    If the store is on a disk, a file views.toml beside it lists the default views of a fit. Edit
-    this file to change them. A file that exists already is kept.
+    If the store is on a disk, a file beside it (cells.views.toml for cells.zarr) lists the default
+    views of a fit. Edit this file to change them. A file that exists already is kept.
     """
     from bigtensor.data.addresses.store_address import name_of
 
@@ -133,16 +143,20 @@ def import_command(
             f"--out {printable(str(out))} must name a Zarr store; for a file {ending} with labels, "
             "import to a store, fit a model, and use 'bigtensor export'"
         )
-    refuse_inputs(out, *files)
+    panel = options["panel"]
+    refuse_inputs(out, *files, *([panel] if panel else []))
     if counts:
         _import_counts(files, out, vocabulary, documents, overwrite=options["overwrite"])
         return
     from bigtensor.data.importers.files import import_files
 
-    with reporter() as progress, progress.rows("import") as advance:
-        summary = import_files(
-            files, out, untransformed=untransformed or None, progress=advance, **options
-        )
+    try:
+        with reporter() as progress, progress.rows("import") as advance:
+            summary = import_files(
+                files, out, untransformed=untransformed or None, progress=advance, **options
+            )
+    except UnreadableFilesError as error:
+        show_unreadable_files(error)
     transform = dict(summary.transform)
     name, linear = transform.pop("name"), transform.pop("untransformed")
     words = ", ".join([name, *(f"{key} {value:g}" for key, value in transform.items())])
@@ -150,10 +164,11 @@ def import_command(
         f"data       {summary.path}: {summary.rows:,} rows x {len(summary.features)} features from "
         f"{len(summary.files)} file{'s' * (len(summary.files) != 1)}, "
         f"{summary.bytes / 2**20:,.1f} MiB\n"
-        f"features   {', '.join(map(one_line, summary.features))}\n"
-        f"transform  {words}"
+        f"features   {', '.join(map(one_line, summary.used))}\n"
+        + left_out_line(summary.left_out)
+        + f"transform  {words}"
         + (f"; linear: {', '.join(map(one_line, linear))}" if linear else "")
-        + _starter_views(out, summary.features, linear)
+        + _starter_views(out, summary.used, summary.left_out)
     )
 
 
@@ -186,17 +201,37 @@ def _import_counts(
     )
 
 
-def _starter_views(out: Address, features: Sequence[str], linear: Sequence[str]) -> str:
+def left_out_line(left_out: Mapping[str, Sequence[str]]) -> str:
+    """Return a line on features that are not used by default, by the reasons; empty without any."""
+    if not left_out:
+        return ""
+    listed = (f"{reason}: {', '.join(map(one_line, names))}" for reason, names in left_out.items())
+    return f"left out   {'; '.join(listed)}\n"
+
+
+def show_unreadable_files(error: UnreadableFilesError) -> NoReturn:
+    """Print a line for every file that cannot be read, and end the command."""
+    context = click.get_current_context()
+    for reason in error.reasons:
+        complain(f"error: {one_line(written_for(context.command, reason))}")
+    complain(f"error: {str(error).splitlines()[0]}; give the others alone")
+    context.exit(1)
+
+
+def _starter_views(
+    out: Address, features: Sequence[str], left_out: Mapping[str, Sequence[str]]
+) -> str:
     """Write a file of views to begin with, and return the line that says so.
 
     Beside a store on an object store there is none, because it could not be edited there.
     """
     if isinstance(out, str):
         return ""
-    from bigtensor.cli.starter_views import write_starter_views
+    from bigtensor.cli.starter_views import views_path, write_starter_views
 
     try:
-        path = write_starter_views(out, features, linear)
+        is_new = write_starter_views(out, features, left_out)
     except OSError as error:
         return f"\nviews      not written: {error.strerror}"
-    return "" if path is None else f"\nviews      {path}: those of a fit without --views, to edit"
+    about = "those of a fit without --views, to edit" if is_new else "kept from before"
+    return f"\nviews      {views_path(out)}: {about}"

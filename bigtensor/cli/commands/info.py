@@ -51,8 +51,8 @@ _LINES: dict[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {
 def info(context: click.Context, paths: tuple[str, ...]) -> None:
     """Describe stores of data, models, statistics or answers, AnnData, and FCS files.
 
-    Of an FCS file the header is read, and no event: channels, markers, scales, and what 'bigtensor
-    import' does without options.
+    Of an FCS file the header and a sample of the events are read: channels, markers, scales, and
+    what 'bigtensor import' does without options.
     """
     described: list[Facts] = []
     for number, path in enumerate(paths):

@@ -1,4 +1,4 @@
-"""Description of FCS files for ``bigtensor info``, from their headers alone."""
+"""Description of FCS files for ``bigtensor info``, from headers and a sample of the events."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.command import written_for
-from bigtensor.cli.commands.importing import import_command
+from bigtensor.cli.commands.importing import import_command, left_out_line
 from bigtensor.cli.output import one_line
 from bigtensor.errors import DataError, FileFormatError, FileFormatWarning
 
@@ -38,7 +38,7 @@ def is_fcs(path: str) -> bool:
 def fcs_facts(path: Path) -> dict[str, Any]:
     """Return the facts of an FCS file, and what an import without options would do.
 
-    No event is read.
+    Only a sample of the events is read.
 
     Parameters
     ----------
@@ -100,7 +100,12 @@ def fcs_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     none = spillover["problem"] or "none"
     yield f"spillover  {named if spillover['channels'] else none}"
     yield f"import     {facts['problem'] or _import_in_words(facts['import'])}"
-    for note in facts["notes"]:
+    notes = [*facts["notes"]]
+    if facts["import"]:
+        if facts["import"]["left_out"]:
+            yield left_out_line(facts["import"]["left_out"]).rstrip()
+        notes += filter(None, [facts["import"]["note"]])
+    for note in notes:
         yield f"note       {one_line(note)}"
 
 
@@ -118,7 +123,7 @@ def common_facts(paths: Sequence[Path]) -> dict[str, Any]:
         ``rows`` and ``features``, or the ``problem``.
     """
     from bigtensor.data.importers.fcs.events import open_fcs
-    from bigtensor.data.importers.files import fcs_defaults
+    from bigtensor.data.importers.features import FeatureSettings, resolve_features
     from bigtensor.data.importers.matching import match_features
 
     try:
@@ -126,7 +131,7 @@ def common_facts(paths: Sequence[Path]) -> dict[str, Any]:
             warnings.simplefilter("ignore", FileFormatWarning)
             sources = [open_fcs(path) for path in paths]
         features, _ = match_features(sources, "same")
-        fcs_defaults(sources)
+        resolve_features(sources, features, FeatureSettings())
     except DataError as error:
         return {"problem": _in_words(error)}
     rows = sum(source.rows or 0 for source in sources)
@@ -218,13 +223,23 @@ def _in_words(error: DataError) -> str:
 def _defaults(path: Path) -> dict[str, Any]:
     """Return what an import without options does to the values."""
     from bigtensor.data.importers.fcs.events import open_fcs
-    from bigtensor.data.importers.files import fcs_defaults
+    from bigtensor.data.importers.features import FeatureSettings, resolve_features
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FileFormatWarning)
         source = open_fcs(path)
-    transform, linear = fcs_defaults([source])
-    return {"transform": dict(transform.parameters()), "linear": list(linear)}
+    resolved = resolve_features([source], source.features, FeatureSettings())
+    assert resolved.roles is not None
+    left_out: dict[str, list[str]] = {}
+    for name, role in zip(source.features, resolved.roles, strict=True):
+        if role.role != "use":
+            left_out.setdefault(role.reason, []).append(name)
+    return {
+        "transform": dict(resolved.transform.parameters()),
+        "linear": list(resolved.linear),
+        "left_out": left_out,
+        "note": written_for(import_command, resolved.note) or None,
+    }
 
 
 def _import_in_words(facts: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -15,22 +15,20 @@ from bigtensor.data.importers.anndata import open_anndata, open_obs
 from bigtensor.data.importers.csv_and_parquet import open_csv, open_parquet
 from bigtensor.data.importers.expansion import expand_paths, unreachable
 from bigtensor.data.importers.fcs.events import Offsets, open_fcs
+from bigtensor.data.importers.features import FeatureSettings, resolve_features
 from bigtensor.data.importers.job import ImportJob, ImportSummary, bare_name, sample_names
 from bigtensor.data.importers.matching import Channels, match_features
+from bigtensor.data.importers.panel import Panel, as_panel, with_panel
+from bigtensor.data.importers.readable_files import for_every_file
+from bigtensor.data.importers.scales import TransformName
 from bigtensor.data.importers.source import ImportSource
-from bigtensor.data.importers.transforms import (
-    Arcsinh,
-    Linear,
-    Logicle,
-    Transform,
-    is_untransformed,
-)
+from bigtensor.data.importers.transforms import Transform
 from bigtensor.data.stores.outputs import check_target
 from bigtensor.data.values.checked_casts import checked_cast
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatError, Message, ParameterError, Setting
 
-__all__ = ["Format", "ImportSummary", "fcs_defaults", "import_files"]
+__all__ = ["Format", "ImportSummary", "import_files"]
 
 Format = Literal["fcs", "csv", "parquet", "anndata"]
 
@@ -55,12 +53,6 @@ _OPENERS: Mapping[str, Callable[..., ImportSource]] = {
     "anndata": open_anndata,
 }
 
-FLUORESCENCE_COFACTOR = 150.0
-"""Usual cofactor of arcsinh for flow cytometry."""
-
-MASS_CYTOMETRY_COFACTOR = 5.0
-"""Usual cofactor of arcsinh for mass cytometry."""
-
 
 def import_files(
     paths: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]",
@@ -68,7 +60,8 @@ def import_files(
     *,
     format: Format | None = None,  # noqa: A002 - the name that pandas and others use for this
     compensate: bool = False,
-    transform: Literal["arcsinh", "logicle", "none"] | Transform | None = None,
+    panel: "Panel | str | os.PathLike[str] | None" = None,
+    transform: TransformName | Transform | None = None,
     cofactor: float | None = None,
     untransformed: Sequence[str] | None = None,
     offsets: Offsets | None = None,
@@ -98,14 +91,21 @@ def import_files(
         The kind of the files; by default it follows from the end of their names.
     compensate : bool, default False
         FCS only: remove the spillover between dyes by the file's own matrix, before any transform.
+    panel : Panel or path-like, optional
+        Markers and roles of the channels, or the CSV file that holds them, see
+        :class:`~bigtensor.data.importers.panel.Panel`. Features are named after the markers. Of
+        tables and AnnData, channels are the features. Channels that the panel does not list keep
+        their names and are not used. Without a panel, FCS files have roles by rule, see
+        :func:`~bigtensor.data.importers.channels.channel_roles.channel_roles`.
     transform : {"arcsinh", "logicle", "none"} or Transform, optional
         By default "arcsinh" for FCS and "none" for everything else.
     cofactor : float, optional
-        Of arcsinh; by default 5 for mass cytometry and 150 otherwise. See
-        `FcsHeader.is_mass_cytometry` for how that is recognised.
+        Of arcsinh; by default 5 for mass cytometry and 150 otherwise, or less for values of a
+        smaller range. See `FcsHeader.is_mass_cytometry` for how the instrument is recognised, and
+        :func:`~bigtensor.data.importers.scales.choose_transform`.
     untransformed : sequence of str, optional
-        Features or channels that stay linear; by default scatter and time, see
-        :func:`~bigtensor.data.importers.transforms.is_untransformed`.
+        Features or channels that stay linear and, without a panel, are not used; by default
+        scatter and time, see :func:`~bigtensor.data.importers.transforms.is_untransformed`.
     offsets : {"header", "text"}, optional
         FCS only: which segment to believe if they disagree on where the events lie.
     dataset : int, default 0
@@ -145,7 +145,8 @@ def import_files(
     Raises
     ------
     FileFormatError
-        If a file is missing, damaged, of an unknown kind, or cannot be read faithfully.
+        If a file is missing, damaged, of an unknown kind, or cannot be read faithfully. The errors
+        of several files are raised together, as an `UnreadableFilesError`.
     DataError
         If the files do not fit together, or a column or a label is missing.
     ParameterError
@@ -157,44 +158,58 @@ def import_files(
     -----
     FileFormatWarning
         If something in an FCS file was repaired or left out.
+    TransformWarning
+        If a transform leaves a marker nearly linear.
     """
-    path_list = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    endings = [ending for ending, kind in _FORMATS.items() if format in (None, kind)]
-    files = expand_paths(map(Path, path_list), endings)
+    files = _files(paths, format)
     kind = _kind(files, format)
     target = as_address(out)
     check_target(target, overwrite=overwrite)
     label_codes = _codes_by_file(files, labels, label_names)
     _check_dtype(dtype)
     if codes:
-        _check_codable(kind, transform, untransformed, keep_raw=keep_raw)
+        _check_codable(kind, transform, untransformed, panel, keep_raw=keep_raw)
+    panel = None if panel is None else as_panel(panel)
     kept = {"label": label, "sample_id": sample_id, "sequence": sequence}
+    of_fcs: dict[str, Any] = {"compensate": compensate, "offsets": offsets, "dataset": dataset}
     if kind == "fcs":
         _refuse_columns_of_tables(kept)
-        sources = [
-            open_fcs(path, compensate=compensate, dataset=dataset, offsets=offsets, label=code)
-            for path, code in zip(files, label_codes, strict=True)
-        ]
+        openers = [partial(open_fcs, label=code, **of_fcs) for code in label_codes]
     else:
-        _refuse_options_of_fcs(
-            kind, compensate=compensate, offsets=offsets, dataset=dataset, labels=labels
-        )
-        opener = (_CODES if codes else _OPENERS)[kind]
-        sources = [opener(path, **kept) for path in files]
+        _refuse_options_of_fcs(kind, labels=labels, **of_fcs)
+        openers = [partial((_CODES if codes else _OPENERS)[kind], **kept)] * len(files)
+    sources = for_every_file(_opened, zip(openers, files, strict=True))
+    if panel is not None:
+        sources = with_panel(sources, panel)
     features, columns = match_features(sources, channels)
+    settings = FeatureSettings(kind == "fcs", panel, transform, cofactor, untransformed, codes)
     job = ImportJob(
         sources=sources,
         names=sample_names(files),
         features=features,
         columns=columns,
-        transform=_transform(kind, transform, cofactor, sources),
-        linear=() if codes else _linear_features(sources[0], features, untransformed),
+        treatment=resolve_features(sources, features, settings),
         label_names=_label_names(label_codes, label_names),
         has_label=label is not None or labels is not None,
         has_sequence=sequence is not None,
         codes=codes,
     )
     return job.run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
+
+
+def _files(
+    paths: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]", chosen: Format | None
+) -> list[Path]:
+    """Return the files that paths, folders and patterns stand for."""
+    path_list = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    endings = [ending for ending, kind in _FORMATS.items() if chosen in (None, kind)]
+    return expand_paths(map(Path, path_list), endings)
+
+
+def _opened(opener_and_file: tuple[Callable[[Path], ImportSource], Path]) -> ImportSource:
+    """Open a file."""
+    opener, file = opener_and_file
+    return opener(file)
 
 
 def _refuse_columns_of_tables(kept: Mapping[str, str | None]) -> None:
@@ -209,30 +224,6 @@ def _refuse_options_of_fcs(kind: Format, **options: object) -> None:
         raise ParameterError(
             f"compensate, offsets, dataset and labels are for FCS files; these are {kind}"
         )
-
-
-def fcs_defaults(sources: Sequence[ImportSource]) -> tuple[Transform, tuple[str, ...]]:
-    """Return the transform of an import of FCS files without options.
-
-    Parameters
-    ----------
-    sources : sequence of ImportSource
-        FCS files with the same features.
-
-    Returns
-    -------
-    transform : Transform
-        Arcsinh with the cofactor for the cytometer.
-    linear : tuple of str
-        Features that stay linear.
-
-    Raises
-    ------
-    DataError
-        If no one transform suits all files.
-    """
-    features = sources[0].features
-    return _transform("fcs", None, None, sources), _linear_features(sources[0], features, None)
 
 
 _COLUMNS_OF_TABLES = (
@@ -257,14 +248,15 @@ def _check_dtype(dtype: DTypeLike) -> None:
 
 
 def _check_codable(
-    kind: Format, transform: object, untransformed: object, *, keep_raw: bool
+    kind: Format, transform: object, untransformed: object, panel: object, *, keep_raw: bool
 ) -> None:
     """Raise a ParameterError for options of measured values in an import of codes."""
     if kind not in _CODES:
         raise ParameterError(f"codes are made of tables and AnnData; these files are {kind}")
-    if transform not in (None, "none") or untransformed is not None or keep_raw:
+    linear = (None, "none")
+    if transform not in linear or (untransformed, panel) != (None, None) or keep_raw:
         raise ParameterError(
-            Message(", ").join(map(Setting, ("transform", "untransformed")))
+            Message(", ").join(map(Setting, ("transform", "untransformed", "panel")))
             + " and "
             + Setting("keep_raw")
             + " are for measured values; leave them out with "
@@ -281,22 +273,9 @@ def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
     if chosen is not None and chosen not in _OPENERS and chosen != "fcs":
         raise ParameterError(f"unknown format {chosen!r}; choose one of {('fcs', *_OPENERS)}")
     kinds: dict[Format, Path] = {}
-    for path in files:
-        mode = _mode(path)
-        kind = chosen or _FORMATS.get(bare_name(path).suffix.lower())
-        if kind is None:
-            raise FileFormatError(
-                f"{path} is of an unknown kind; known are {', '.join(_FORMATS)} "
-                "(or say which with " + Setting("format") + ")"
-            )
-        if path.is_dir() and not (kind == "anndata" and path.suffix == ".zarr"):
-            raise FileFormatError(f"{path} is a folder; give the files in it")
-        if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
-            raise FileFormatError(
-                f"{path} is a pipe or a device; write its contents to a file, which is read twice"
-            )
-        if stat.S_ISREG(mode) and path.stat().st_size == 0:
-            raise FileFormatError(f"{path} is empty; was it copied completely?")
+    for path, kind in zip(
+        files, for_every_file(partial(_kind_of_file, chosen=chosen), files), strict=True
+    ):
         kinds.setdefault(kind, path)
     if len(kinds) > 1:
         raise ParameterError(
@@ -304,6 +283,26 @@ def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
             + " and ".join(f"{path} ({kind})" for kind, path in kinds.items())
         )
     return next(iter(kinds))
+
+
+def _kind_of_file(path: Path, chosen: Format | None) -> Format:
+    """Return the format of a file, and raise an error for what cannot be a file of data."""
+    mode = _mode(path)
+    kind = chosen or _FORMATS.get(bare_name(path).suffix.lower())
+    if kind is None:
+        raise FileFormatError(
+            f"{path} is of an unknown kind; known are {', '.join(_FORMATS)} "
+            "(or say which with " + Setting("format") + ")"
+        )
+    if path.is_dir() and not (kind == "anndata" and path.suffix == ".zarr"):
+        raise FileFormatError(f"{path} is a folder; give the files in it")
+    if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
+        raise FileFormatError(
+            f"{path} is a pipe or a device; write its contents to a file, which is read twice"
+        )
+    if stat.S_ISREG(mode) and path.stat().st_size == 0:
+        raise FileFormatError(f"{path} is empty; was it copied completely?")
+    return kind
 
 
 def _mode(path: Path) -> int:
@@ -350,55 +349,3 @@ def _label_names(
     if not tops:
         return None
     return tuple(names) if names is not None else tuple(str(c) for c in range(max(tops) + 1))
-
-
-def _transform(
-    kind: Format,
-    chosen: str | Transform | None,
-    cofactor: float | None,
-    sources: Sequence[ImportSource],
-) -> Transform:
-    """Return the requested transform, or the default transform of the files."""
-    name = chosen if chosen is not None else ("arcsinh" if kind == "fcs" else "none")
-    if cofactor is not None and name != "arcsinh":
-        raise ParameterError(
-            Setting("cofactor")
-            + " belongs to "
-            + Setting("transform", "arcsinh")
-            + f", not to {name!r}"
-        )
-    if not isinstance(name, str):
-        return name
-    if name == "none":
-        return Linear()
-    if name == "logicle":
-        return Logicle()
-    if name != "arcsinh":
-        raise ParameterError(f"unknown transform {name!r}; choose 'arcsinh', 'logicle' or 'none'")
-    if cofactor is None:
-        mass = {bool(source.attrs.get("is_mass_cytometry")) for source in sources}
-        if len(mass) > 1:
-            raise DataError(
-                "some files are of mass cytometry and some are not, so that no one cofactor suits "
-                "all; give " + Setting("cofactor") + ", or import them apart"
-            )
-        cofactor = MASS_CYTOMETRY_COFACTOR if mass == {True} else FLUORESCENCE_COFACTOR
-    return Arcsinh(cofactor)
-
-
-def _linear_features(
-    first: ImportSource, features: Sequence[str], chosen: Sequence[str] | None
-) -> tuple[str, ...]:
-    """Return the features that stay linear."""
-    channels = dict(
-        zip(first.features, first.coordinates.get("channel", first.features), strict=True)
-    )
-    if chosen is None:
-        return tuple(f for f in features if is_untransformed(f) or is_untransformed(channels[f]))
-    accepted_names = {*features, *(channels[feature] for feature in features)}
-    unknown = sorted(set(chosen) - accepted_names)
-    if unknown:
-        raise ParameterError(
-            Setting("untransformed") + f" names {unknown}, but the features are {list(features)}"
-        )
-    return tuple(f for f in features if f in chosen or channels[f] in chosen)

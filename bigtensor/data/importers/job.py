@@ -12,13 +12,15 @@ from numpy.typing import DTypeLike, NDArray
 from bigtensor.array_types import FloatArray
 from bigtensor.data.addresses.store_address import Address
 from bigtensor.data.addresses.store_files import StoreFiles
+from bigtensor.data.importers.channels.channel_names import ChannelRole
+from bigtensor.data.importers.features import ResolvedFeatures
 from bigtensor.data.importers.rounded_integers import RoundedIntegers
 from bigtensor.data.importers.sequence_ids import SequenceIds
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
-from bigtensor.data.importers.transforms import Transform
 from bigtensor.data.stores.layout import SampleStoreWriter, chunk_rows
+from bigtensor.data.values.feature_roles import COORDINATE
 from bigtensor.data.values.row_progress import RowProgress
-from bigtensor.errors import DataError, FileFormatWarning, Setting
+from bigtensor.errors import DataError, FileFormatWarning, Setting, TransformWarning
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -43,6 +45,8 @@ class ImportSummary:
         What was repaired or left out, a sentence each.
     bytes : int
         Size of the store on disk.
+    roles : tuple of ChannelRole, optional
+        Role of every feature. None for files without roles.
     """
 
     path: Address
@@ -52,6 +56,31 @@ class ImportSummary:
     transform: Mapping[str, Any]
     warnings: tuple[str, ...]
     bytes: int
+    roles: tuple[ChannelRole, ...] | None = None
+
+    @property
+    def left_out(self) -> dict[str, tuple[str, ...]]:
+        """Features that a fit does not use by default, by the reason."""
+        reasons: dict[str, str] = {}
+        # a fit uses all features if no marker would be left, or one alone on the common scale
+        least = 1
+        if self.roles is not None:
+            roles = zip(self.features, self.roles, strict=True)
+            reasons = {name: role.reason or role.role for name, role in roles if role.role != "use"}
+        elif self.transform["name"] != "none":
+            reasons, least = dict.fromkeys(self.transform["untransformed"], "linear"), 2
+        if len(self.features) - len(reasons) < least:
+            return {}
+        names: dict[str, tuple[str, ...]] = {}
+        for name, reason in reasons.items():
+            names[reason] = (*names.get(reason, ()), name)
+        return names
+
+    @property
+    def used(self) -> tuple[str, ...]:
+        """Features that a fit uses by default."""
+        left_out = {name for names in self.left_out.values() for name in names}
+        return tuple(name for name in self.features if name not in left_out)
 
 
 @dataclass(frozen=True)
@@ -68,10 +97,8 @@ class ImportJob:
         The features of the store.
     columns : sequence of list of int
         For each file the columns that hold them.
-    transform : Transform
-        Applied to every feature that is not in `linear`.
-    linear : tuple of str
-        Features that stay as they are.
+    treatment : ResolvedFeatures
+        Roles, transform, and features that stay as they are.
     label_names : tuple of str or None
         Names of the codes, if labels arrive as codes; else their names arrive.
     has_label : bool
@@ -86,8 +113,7 @@ class ImportJob:
     names: Sequence[str]
     features: tuple[str, ...]
     columns: Sequence[list[int]]
-    transform: Transform
-    linear: tuple[str, ...]
+    treatment: ResolvedFeatures
     label_names: tuple[str, ...] | None
     has_label: bool
     has_sequence: bool = False
@@ -165,14 +191,19 @@ class ImportJob:
             transform=self._transform_record(),
             warnings=self._notes(rounded),
             bytes=sum(int(info["size"]) for _, info in StoreFiles(out).infos("")),
+            roles=self.treatment.roles,
         )
 
     def _notes(self, rounded: RoundedIntegers) -> tuple[str, ...]:
-        """Return the notes of the files and a note on rounding, which is a warning too."""
+        """Return the notes of the files, and notes on values, which are warnings too."""
         notes = [f"{s.path.name}: {note}" for s in self.sources for note in s.notes]
         note = rounded.note()
         if note is not None:
             warnings.warn(note, FileFormatWarning, stacklevel=4)
+            notes.append(note)
+        if note := self.treatment.note:
+            # the class takes a message with its settings
+            warnings.warn(TransformWarning(note), stacklevel=4)
             notes.append(note)
         return tuple(notes)
 
@@ -186,15 +217,21 @@ class ImportJob:
         return variables
 
     def _coordinates(self) -> dict[str, list[str]]:
-        """Return the alternative names of the features in the first file."""
-        return {
+        """Return the alternative names of the features in the first file, and their roles."""
+        coordinates = {
             name: [values[column] for column in self.columns[0]]
             for name, values in self.sources[0].coordinates.items()
         }
+        if self.treatment.roles is not None:
+            coordinates[COORDINATE] = [role.role for role in self.treatment.roles]
+        return coordinates
 
     def _transform_record(self) -> dict[str, Any]:
         """Return the record of the transform, from which other values can be transformed."""
-        return {**self.transform.parameters(), "untransformed": list(self.linear)}
+        return {
+            **self.treatment.transform.parameters(),
+            "untransformed": list(self.treatment.linear),
+        }
 
     def _attrs(self) -> dict[str, Any]:
         """Return the attributes of the store."""
@@ -224,8 +261,8 @@ class ImportJob:
     def _values(self, block: ImportBlock, columns: list[int]) -> FloatArray:
         """Return the values of the features, transformed."""
         values = _columns(block.values, columns)
-        changed = [j for j, name in enumerate(self.features) if name not in self.linear]
-        values[:, changed] = self.transform(values[:, changed])
+        changed = [j for j, name in enumerate(self.features) if name not in self.treatment.linear]
+        values[:, changed] = self.treatment.transform(values[:, changed])
         return values
 
     def _check_range(self, name: str, values: FloatArray, dtype: DTypeLike, first: int) -> None:

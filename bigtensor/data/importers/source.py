@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,9 @@ class ImportSource:
         What was repaired or left out, a sentence each.
     attrs : mapping
         What else should be recorded of the file, as JSON can hold it.
+    windows : callable, optional
+        Takes a number of rows and starts an iteration over that many at most, in windows spread
+        over the file. None if rows cannot be reached without reading those before them.
     """
 
     path: Path
@@ -63,6 +67,17 @@ class ImportSource:
     coordinates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     attrs: Mapping[str, Any] = field(default_factory=dict)
+    windows: Callable[[int], Iterator[ImportBlock]] | None = None
+
+    def spread_blocks(self, rows: int) -> Iterator[ImportBlock]:
+        """Return blocks spread over the file, or its first block where rows cannot be reached.
+
+        Parameters
+        ----------
+        rows : int
+            Most rows in all, at least 1.
+        """
+        return islice(self.blocks(rows), 1) if self.windows is None else self.windows(rows)
 
 
 class Categories:

@@ -5,7 +5,6 @@ dye; :func:`is_untransformed` names the channels that importers leave linear unl
 """
 
 import math
-import re
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
@@ -14,11 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from bigtensor.array_types import FloatArray
+from bigtensor.data.importers.channels.channel_names import role_by_name
 from bigtensor.errors import ParameterError, Setting
-
-_SCATTER_OR_TIME = re.compile(
-    r"(fsc?|ssc?)(?![a-z]).*|time|event_length|cell_length", re.IGNORECASE
-)
 
 _NEWTON_STEPS = 60
 """Bound of the Newton steps of one value, which end when a step is a rounding error."""
@@ -266,7 +262,8 @@ def is_untransformed(channel: str) -> bool:
     Returns
     -------
     bool
-        True for forward and side scatter (``FSC`` or ``FS``, ``SSC`` or ``SS``, alone or followed
-        by anything but a letter), ``Time``, ``Event_length`` and ``Cell_length``, in any case.
+        True for channels that measure no light of a dye: scatter, time, counts of events, and
+        lengths and widths of pulses, see
+        :func:`~bigtensor.data.importers.channels.channel_names.role_by_name`.
     """
-    return _SCATTER_OR_TIME.fullmatch(channel.strip()) is not None
+    return role_by_name(channel).linear

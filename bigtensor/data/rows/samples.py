@@ -21,6 +21,7 @@ from bigtensor.data.rows.views import Views
 from bigtensor.data.sources.csr_source import CsrSource, is_sparse
 from bigtensor.data.sources.row_sources import ArraySource, Columns, LazySource, Source, ZarrSource
 from bigtensor.data.sources.stored_rows import StoredRows
+from bigtensor.data.values.feature_roles import Role
 from bigtensor.data.values.kinds import Kind, kind_of
 from bigtensor.data.values.plain_arrays import CODES, measured_dtype, native_dtype
 from bigtensor.errors import DataChangedError, DataError
@@ -62,6 +63,8 @@ class Samples:
         Names of the codes in `Block.group`. None if the rows were opened without groups.
     untransformed : tuple of str, optional
         Features off the scale that an import put all others on. None without such a scale.
+    roles : tuple of str, optional
+        Role of every feature of the data. None for data without roles.
     code_map : CodeMap, optional
         Check and translation of codes as they are read; None for other data, and codes without
         names.
@@ -88,6 +91,7 @@ class Samples:
     views: Views
     groups: RowGroups | None = None
     untransformed: tuple[str, ...] | None = None
+    roles: tuple[Role, ...] | None = None
     code_map: CodeMap | None = None
     read_as: np.dtype[Any] | None = None
     removed_starts: tuple[int, ...] = ()
@@ -155,10 +159,20 @@ class Samples:
         )
 
     @property
-    def left_out_by_default(self) -> tuple[str, ...]:
-        """Features off the common scale that no view holds."""
-        used = {*self.views.feature_names}
-        return tuple(name for name in self.untransformed or () if name not in used)
+    def left_out(self) -> dict[str, tuple[str, ...]]:
+        """Features that default views leave out and no view holds, by their roles.
+
+        Of data without roles they are those off the common scale, ``"linear"``.
+        """
+        reasons: dict[str, str] = dict.fromkeys(self.untransformed or (), "linear")
+        if self.roles is not None:
+            roles = zip(self.features, self.roles, strict=True)
+            reasons = {name: role for name, role in roles if role != "use"}
+        names: dict[str, tuple[str, ...]] = {}
+        for name, reason in reasons.items():
+            if name not in self.views.feature_names:
+                names[reason] = (*names.get(reason, ()), name)
+        return names
 
     @property
     def row_nbytes(self) -> int:

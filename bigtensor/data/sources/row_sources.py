@@ -19,6 +19,7 @@ from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.stores.process_wide import ProcessWide
 from bigtensor.data.stores.zarr_groups import new_opening, open_array, opened_anew_after_errors
 from bigtensor.data.values.categories import FeatureCategories
+from bigtensor.data.values.feature_roles import Role
 from bigtensor.data.values.plain_arrays import without_mask
 from bigtensor.errors import without_passwords
 
@@ -210,6 +211,8 @@ class ZarrSource:
     categories: FeatureCategories | None = None
     untransformed: tuple[str, ...] | None = None
     """Features off the scale that an import put all others on; None without such a scale."""
+    roles: tuple[Role, ...] | None = None
+    """Role of every feature; None without roles."""
     opening: str = field(default_factory=new_opening, compare=False, repr=False)
     """Token of the opening, by which a process keeps the arrays open."""
 

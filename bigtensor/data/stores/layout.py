@@ -9,6 +9,8 @@ name                      dims                 what
 ``raw``                   sample, feature      on request: the values before any transform
 ``feature``               feature              names of the features, strings
 ``channel``, ``marker``   feature              on request: further names of the features
+``role``                  feature              on request: role of every feature, see
+                                               `bigtensor.data.values.feature_roles`
 ``sample_id``, ``label``  sample               int32 codes; the attribute ``categories`` holds
                                                the names, code -1 stands for none
 ``weight``                sample               float64
@@ -415,6 +417,9 @@ class SampleStoreWriter:
         with write_errors(self.path):
             for name, attrs in self._variable_attrs.items():
                 self._group[name].attrs.update(attrs)
+            for name in self._matrices if self._coordinates else ():
+                # xarray reads the names of coordinates from this attribute
+                self._group[name].attrs["coordinates"] = " ".join(self._coordinates)
             for table in self._tables:
                 self._write_table(table)
             seal(self._unfinished)

@@ -37,7 +37,7 @@ class DataShape:
     common_units : bool
         True if an import put all features of the views on one scale.
     left_out : tuple of str
-        Features off this scale that no view holds.
+        Features that default views leave out and no view holds.
     categories : tuple of tuple of str
         Names of the codes of every feature of the views; empty for other data.
     groups : tuple of str

@@ -111,7 +111,7 @@ def shape_of(samples: Samples, expected_rows: float | None = None) -> DataShape:
         samples.effective_rows,
         samples.weights_repeat_rows,
         samples.has_common_units,
-        samples.left_out_by_default,
+        tuple(name for names in samples.left_out.values() for name in names),
         tuple(named[feature] for feature in samples.views.feature_names) if named else (),
         () if samples.groups is None else samples.groups.names,
         expected_rows,

@@ -358,8 +358,8 @@ def _notes(parameters: ParameterValues, shape: DataShape) -> tuple[str, ...]:
     if shape.left_out and parameters.views is None:
         listed = ", ".join(shape.left_out)
         notes.append(
-            f"The features {listed} are left out, because the import did not put them on the "
-            "scale of the others. Name them in " + Setting("views") + " to use them"
+            f"The features {listed} are left out, because they are no markers by their roles, or "
+            "not on the scale of the others. Name them in " + Setting("views") + " to use them"
         )
     if parameters.units == "auto" and shape.common_units:
         notes.append(

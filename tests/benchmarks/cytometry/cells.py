@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.importers.transforms import is_untransformed
 from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM, SampleStoreWriter
-from bigtensor.errors import FileFormatWarning
+from bigtensor.errors import FileFormatWarning, TransformWarning
 
 Labels = NDArray[Any]
 
@@ -142,6 +142,8 @@ def _imported(paths: list[Path], store: Path, labels: dict[str, Labels], names: 
     with warnings.catch_warnings():
         # what the importer repaired does not matter here
         warnings.simplefilter("ignore", FileFormatWarning)
+        # GFP of the spleen is hardly there
+        warnings.simplefilter("ignore", TransformWarning)
         import_files(
             paths,
             store,

@@ -29,7 +29,8 @@ def test_info__describes_an_fcs_file(run, tmp_path):
     path = _write_fcs(tmp_path / "a.fcs", COLUMNS, KEYWORDS, names=NAMES)
     result = run("info", path)
     assert (result.exit_code, result.stderr) == (0, "")
-    file, cytometer, events, *lines, as_imported = lines_of(result.stdout)
+    file, cytometer, events, *lines, as_imported, left_out = lines_of(result.stdout)
+    assert left_out == "left out scatter: FSC-A; time: Time"
     assert file == f"file {path}: FCS 3.1, 3 events x 4 channels"
     assert cytometer == "cytometer LSR (flow cytometry)"
     assert re.fullmatch("events uint16 little-endian, .* 4,096", events)

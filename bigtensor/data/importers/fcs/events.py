@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,9 @@ __all__ = [
     "open_fcs",
     "read_fcs_header",
 ]
+
+_WINDOWS = 16
+"""Windows of a sample of events: enough to see what changes along a file, and few reads."""
 
 
 def open_fcs(
@@ -74,6 +77,13 @@ def open_fcs(
             yield ImportBlock(values, raw, {} if labels is None else {"label": labels[first:last]})
             first = last
 
+    def windows(rows: int) -> Iterator[ImportBlock]:
+        with header.path.open("rb") as file:
+            for first, last in _spread_windows(header.n_rows, rows):
+                raw = _read(header, file, first, last - first)
+                values = raw if compensation is None else compensation(raw, header.channels)
+                yield ImportBlock(values, raw)
+
     attrs: dict[str, Any] = {"is_mass_cytometry": header.is_mass_cytometry}
     if compensation is not None:
         attrs["compensation"] = {
@@ -88,6 +98,7 @@ def open_fcs(
         coordinates={"channel": header.channels, "marker": header.markers},
         notes=header.notes,
         attrs=attrs,
+        windows=windows,
     )
 
 
@@ -128,19 +139,35 @@ def iterate_fcs(
         raise ParameterError(f"rows_per_block must be at least 1, not {rows_per_block}")
     header = source if isinstance(source, FcsHeader) else read_fcs_header(source)
     compensation = read_compensation(header) if compensate else None
-    record = _record(header)
     with header.path.open("rb") as file:
-        file.seek(header.data_start)
         for first in range(0, header.n_rows, rows_per_block):
             rows = min(rows_per_block, header.n_rows - first)
-            stored = np.fromfile(file, dtype=record, count=rows)
-            if len(stored) < rows:
-                raise FileFormatError(
-                    f"{header.path} ended at event {first + len(stored)} of {header.n_rows}; "
-                    "it was changed while it was read, or the disk failed"
-                )
-            values = _linearise(header, stored)
+            values = _read(header, file, first, rows)
             yield values if compensation is None else compensation(values, header.channels)
+
+
+def _spread_windows(total: int, rows: int) -> Iterator[tuple[int, int]]:
+    """Yield the first and last event of windows that hold so many events, evenly spread."""
+    if total <= rows:
+        yield 0, total
+        return
+    number = min(_WINDOWS, rows)
+    length = rows // number
+    for first in np.linspace(0, total - length, number).astype(int).tolist():
+        yield first, first + length
+
+
+def _read(header: FcsHeader, file: BinaryIO, first: int, rows: int) -> FloatArray:
+    """Read events from an opened file, on the linear scale."""
+    record = _record(header)
+    file.seek(header.data_start + first * record.itemsize)
+    stored = np.fromfile(file, dtype=record, count=rows)
+    if len(stored) < rows:
+        raise FileFormatError(
+            f"{header.path} ended at event {first + len(stored)} of {header.n_rows}; "
+            "it was changed while it was read, or the disk failed"
+        )
+    return _linearise(header, stored)
 
 
 def _record(header: FcsHeader) -> np.dtype[Any]:

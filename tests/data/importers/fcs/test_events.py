@@ -385,3 +385,14 @@ def test_empty_data_set__has_no_blocks(write_fcs: FcsWriter) -> None:
     path = write_fcs("a.fcs", [np.ones(0, "<f4")])
     assert read_fcs_header(path).n_rows == 0
     assert list(iterate_fcs(path)) == []
+
+
+def test_spread_blocks__are_windows_of_the_whole_file(write_fcs: FcsWriter) -> None:
+    source = open_fcs(write_fcs("a.fcs", [np.arange(1000, dtype="<f4")]))
+    rows = np.concatenate([block.values[:, 0] for block in source.spread_blocks(64)])
+    assert len(rows) == 64
+    assert (rows[0], rows[-1]) == (0, 999)
+    assert np.all(np.diff(rows) > 0)
+    assert np.count_nonzero(np.diff(rows) > 1) == 15
+    (block,) = source.spread_blocks(1000)
+    np.testing.assert_array_equal(block.values[:, 0], np.arange(1000))

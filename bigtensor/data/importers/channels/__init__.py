@@ -1,0 +1,1 @@
+"""Channels of cytometer files: content, names and roles."""
