@@ -8,6 +8,7 @@ import click
 
 from bigtensor._version import __version__
 from bigtensor.cli.commands.accumulate import accumulate
+from bigtensor.cli.commands.add import add
 from bigtensor.cli.commands.demo import demo
 from bigtensor.cli.commands.deploy import deploy
 from bigtensor.cli.commands.export import export
@@ -22,6 +23,7 @@ from bigtensor.cli.commands.prepare import prepare
 from bigtensor.cli.commands.report import report
 from bigtensor.cli.commands.simulate import simulate
 from bigtensor.cli.commands.solve import solve
+from bigtensor.cli.commands.subset import subset
 
 __all__ = ["main"]
 
@@ -40,7 +42,8 @@ def main() -> None:
     """
 
 
-_ALONE = (demo, simulate, import_command, info, models, plan, fit, predict, export, report)
+_DATA = (demo, simulate, import_command, info, subset, add)
+_ALONE = (*_DATA, models, plan, fit, predict, export, report)
 _TOGETHER = (prepare, accumulate, merge, solve)
 
 for _command in (*_ALONE, *_TOGETHER, deploy):

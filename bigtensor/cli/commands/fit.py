@@ -86,7 +86,7 @@ def fit(
     check_target(out, overwrite=overwrite)
     all_rows = in_order(cells, sequence, fitted)
     rows = rows_that_meet(condition, all_rows, cells, fitted.sample_dim)
-    say(shares_in_words(rows) or None)
+    say(shares_in_words(rows).rstrip() or None)
     opened, plan = planned_fit(fitted, rows, where, checkpoint)
     _show(plan)
     begin = time.perf_counter()

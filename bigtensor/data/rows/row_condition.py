@@ -169,15 +169,21 @@ class RowCondition:
         return ~result & _present(stored) if negated else result
 
 
-def condition_on(text: str, columns: Sequence[Mapping[str, ConditionColumn]]) -> list[RowCondition]:
+def condition_on(
+    text: str | None,
+    columns: Sequence[Mapping[str, ConditionColumn]],
+    flags: Sequence[str] = (),
+) -> list[RowCondition]:
     """Return a condition for each of several data sets that are read as one.
 
     Parameters
     ----------
-    text : str
+    text : str, optional
         See `bigtensor.data.rows.condition_syntax` for the grammar.
     columns : sequence of mapping of str to ConditionColumn
         Features and variables of the rows of every data set.
+    flags : sequence of str, default ()
+        Columns of true and false that have to be true besides.
 
     Raises
     ------
@@ -185,7 +191,11 @@ def condition_on(text: str, columns: Sequence[Mapping[str, ConditionColumn]]) ->
         When the text is no condition, or names a column or a category that no data set has, or
         compares values of different kinds. The message names the place.
     """
-    tree = parse_condition(text)
+    parsed: list[Tree] = [] if text is None else [parse_condition(text)]
+    words = [] if text is None else [f"({text})" if flags else text]
+    text = " and ".join([*words, *flags])
+    trees = [*parsed, *(Flag(Variable(name, 0)) for name in flags)]
+    tree = trees[0] if len(trees) == 1 else Conjunction(tuple(trees))
     variables = variables_in(tree)
     for variable in variables:
         for available in columns:

@@ -213,12 +213,31 @@ class RowsWhere:
 
     def read(self, start: int, stop: int) -> Columns:
         """Read a range of the kept rows."""
-        parts = []
+        parts = [columns for _, _, columns in self.pieces(start, stop)]
+        return _joined(parts) if parts else self.source.read(0, 0)
+
+    def pieces(self, start: int, stop: int) -> Iterator[tuple[tuple[int, int], IntArray, Columns]]:
+        """Read a range of the kept rows piece by piece.
+
+        Parameters
+        ----------
+        start, stop : int
+            Range of the kept rows.
+
+        Yields
+        ------
+        rows : (start, stop)
+            Row range of the source.
+        kept : (rows,) int64 array
+            Positions of the kept rows in this range.
+        columns : Columns
+            The kept rows.
+        """
         for first, last, before in self._stretches(start, stop):
             columns = self.source.read(first, last)
             rows = self._kept(first, last, before, columns.values)
-            parts.append(_taken(columns, rows[max(start - before, 0) : stop - before]))
-        return _joined(parts) if parts else self.source.read(0, 0)
+            rows = rows[max(start - before, 0) : stop - before]
+            yield (first, last), rows, _taken(columns, rows)
 
     def read_sequence(self, start: int, stop: int) -> NDArray[Any] | None:
         """Read the sequence of a range of the kept rows."""

@@ -18,7 +18,12 @@ from bigtensor.array_types import IntArray
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.addresses.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.rows.condition_syntax import parse_condition, variables_in
-from bigtensor.data.rows.row_condition import ConditionColumn, column_of, condition_on
+from bigtensor.data.rows.row_condition import (
+    ConditionColumn,
+    RowCondition,
+    column_of,
+    condition_on,
+)
 from bigtensor.data.rows.row_shares import RowShares
 from bigtensor.data.rows.row_variables import named_variable, row_variable_names
 from bigtensor.data.rows.rows_where import (
@@ -50,10 +55,10 @@ MOST_THREADS = 4
 def select_rows(
     samples: Samples,
     parts: Sequence[object],
-    text: str,
+    text: str | None,
     sample_dim: str,
     *,
-    others: Mapping[str, xr.DataArray] | None = None,
+    flags: Mapping[str, ConditionVariable] | None = None,
     progress: RowProgress | None = None,
 ) -> Samples:
     """Return samples of the rows that meet a condition.
@@ -67,13 +72,14 @@ def select_rows(
         All rows, with their weights, sequences and groups.
     parts : sequence
         What every source was described from.
-    text : str
+    text : str, optional
         The condition; see `bigtensor.data.rows.condition_syntax`. Names are features, also those in
         no view, or variables along the samples. A feature comes before a variable of its name.
     sample_dim : str
         Name of the sample dimension.
-    others : mapping of str to DataArray, optional
-        Further variables along the samples, of one source.
+    flags : mapping of str to ConditionVariable, optional
+        Variables of true and false that have to be true besides, in the words of a message. The
+        samples have one source.
     progress : callable, optional
         Called with the rows that were counted and all rows.
 
@@ -86,7 +92,8 @@ def select_rows(
     """
     for source in samples.sources:
         _check_source(source)
-    named = {variable.name for variable in variables_in(parse_condition(text))}
+    flags = flags or {}
+    named = set() if text is None else {use.name for use in variables_in(parse_condition(text))}
     columns, variables = [], []
     for source, part in zip(samples.sources, parts, strict=True):
         names = row_variable_names(source, part, sample_dim)
@@ -95,35 +102,22 @@ def select_rows(
             for name in names
             if name in named | {SHARES_BY}
         }
-        beside |= others or {}
         variables.append(beside)
-        columns.append(_columns(source, beside, names))
-    sources, shares, done = list[Source](), RowShares(text), 0
-    conditions = condition_on(text, columns)
+        of_flags = dict.fromkeys(flags, ConditionColumn("flags"))
+        columns.append({**_columns(source, beside, names), **of_flags})
+    conditions = condition_on(text, columns, tuple(flags))
+    sources, shares, done = list[Source](), RowShares(conditions[0].text), 0
     for source, beside, condition in zip(samples.sources, variables, conditions, strict=True):
-        features = {
-            name: source.features.index(name)
-            for name in condition.columns
-            if name in source.features
-        }
-        readable = {
-            name: _readable(source, beside[name], condition.columns[name])
-            for name in condition.columns
-            if name not in features
-        }
-        held = {name: variable for name, (variable, _) in readable.items()}
-        kinds = {**condition.columns, **{name: kind for name, (_, kind) in readable.items()}}
-        where = ConditionValues(replace(condition, columns=kinds), features, held)
-        by = _samples_of(source, beside)
+        where = _values_of(source, beside, condition, flags)
         advance = None if progress is None else _after(progress, done, samples.rows)
-        counted = _Count(source, where, by).run(advance)
+        counted = _Count(source, where, _samples_of(source, beside)).run(advance)
         done += source.rows
         sources.append(counted.selected())
         shares = shares.plus(counted.shares)
     if not shares.kept:
         raise DataError(
-            f"no row of {samples.describe()} meets the condition {text!r}; see the values with "
-            "'bigtensor info', and change the condition"
+            f"no row of {samples.describe()} meets the condition {shares.condition!r}; see the "
+            "values with 'bigtensor info', and change the condition"
         )
     return replace(samples, sources=tuple(sources), shares=shares)
 
@@ -167,6 +161,26 @@ def _columns(
     for name in others:
         columns.setdefault(name, ConditionColumn("others"))
     return columns
+
+
+def _values_of(
+    source: Source,
+    beside: Mapping[str, xr.DataArray],
+    condition: RowCondition,
+    flags: Mapping[str, ConditionVariable],
+) -> ConditionValues:
+    """Return a condition with the features and the variables that it is evaluated on."""
+    features = {
+        name: source.features.index(name) for name in condition.columns if name in source.features
+    }
+    readable = {
+        name: _readable(source, beside[name], condition.columns[name])
+        for name in condition.columns
+        if name not in features and name not in flags
+    }
+    variables = {name: variable for name, (variable, _) in readable.items()}
+    kinds = {**condition.columns, **{name: kind for name, (_, kind) in readable.items()}}
+    return ConditionValues(replace(condition, columns=kinds), features, {**variables, **flags})
 
 
 def _readable(
