@@ -20,16 +20,19 @@ from bigtensor.data.opening import VALUES, open_samples
 from bigtensor.data.rows.row_shares import RowShares
 from bigtensor.data.rows.rows_where import RowsWhere, StoredVariable
 from bigtensor.data.rows.selected_rows import select_rows
-from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM, RowVariable, SampleStoreWriter
+from bigtensor.data.stores.layout import (
+    FEATURE_DIM,
+    SAMPLE_DIM,
+    SOURCE_ROW,
+    RowVariable,
+    SampleStoreWriter,
+)
 from bigtensor.data.stores.manifest import UNFINISHED
 from bigtensor.data.stores.outputs import check_target
 from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.data.stores.zarr_groups import open_whole_group, read_rows
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, OutputError, ParameterError, Setting
-
-SOURCE_ROW = "source_row"
-"""Variable of the row that a row had in the first store, before any subset of it was made."""
 
 _LAYOUT = ("bigtensor_layout", UNFINISHED)
 """Attributes that the writer of a store sets itself."""

@@ -12,11 +12,13 @@ from numpy.typing import DTypeLike, NDArray
 from bigtensor.array_types import FloatArray
 from bigtensor.data.addresses.store_address import Address
 from bigtensor.data.addresses.store_files import StoreFiles
+from bigtensor.data.importers.imported_rows import ImportedRows
 from bigtensor.data.importers.rounded_integers import RoundedIntegers
 from bigtensor.data.importers.sequence_ids import SequenceIds
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
 from bigtensor.data.importers.transforms import Transform
-from bigtensor.data.stores.layout import SampleStoreWriter, chunk_rows
+from bigtensor.data.rows.row_shares import RowShares
+from bigtensor.data.stores.layout import SOURCE_ROW, SampleStoreWriter, chunk_rows
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatWarning, Setting
 
@@ -43,6 +45,8 @@ class ImportSummary:
         What was repaired or left out, a sentence each.
     bytes : int
         Size of the store on disk.
+    shares : RowShares, optional
+        Numbers of rows that meet the condition of the import. None without one.
     """
 
     path: Address
@@ -52,6 +56,7 @@ class ImportSummary:
     transform: Mapping[str, Any]
     warnings: tuple[str, ...]
     bytes: int
+    shares: RowShares | None = None
 
 
 @dataclass(frozen=True)
@@ -101,6 +106,7 @@ class ImportJob:
         keep_raw: bool,
         overwrite: bool,
         progress: RowProgress | None,
+        where: str | None = None,
     ) -> ImportSummary:
         """Write the store.
 
@@ -116,7 +122,10 @@ class ImportJob:
             If True, an existing store may be replaced.
         progress : callable or None
             Called with the rows done and all rows after each block.
+        where : str, optional
+            Condition that rows have to meet.
         """
+        chosen = None if where is None else ImportedRows(where, self.features, dtype)
         total = self._total_rows()
         coded = _RowCodes(self, SequenceIds(several_files=len(self.sources) > 1))
         feature_categories = [Categories() for _ in self.features]
@@ -126,9 +135,9 @@ class ImportJob:
             out,
             self.features,
             dtype="int32" if self.codes else dtype,
-            rows=total,
+            rows=total if chosen is None else None,
             feature_coordinates=self._coordinates(),
-            row_variables=self._row_variables(),
+            row_variables=self._row_variables(selected=chosen is not None),
             keep_raw=keep_raw,
             attrs=self._attrs(),
             overwrite=overwrite,
@@ -145,26 +154,32 @@ class ImportJob:
                         if matrix is not None:
                             self._check_range(name, matrix, dtype, rows_by_name[name])
                     rounded.record(name, values, rows_by_name[name])
-                store.append(values, raw=raw, **codes)
                 rows_by_name[name] += len(values)
+                if chosen is not None:
+                    names = {**self._feature_names(feature_categories), **coded.names()}
+                    kept = chosen.kept(values, codes, names)
+                    codes = {key: entries[kept] for key, entries in codes.items()}
+                    codes[SOURCE_ROW] = done + kept
+                    values, raw = values[kept], None if raw is None else raw[kept]
+                store.append(values, raw=raw, **codes)
                 done += len(block.values)
                 if progress is not None:
                     progress(done, total)
+            if chosen is not None:
+                chosen.require_some()
             for name, category_names in coded.names().items():
                 store.set_categories(name, category_names)
             if self.codes:
-                names_by_feature = [categories.names for categories in feature_categories]
-                store.set_feature_categories(
-                    dict(zip(self.features, names_by_feature, strict=True))
-                )
+                store.set_feature_categories(self._feature_names(feature_categories))
         return ImportSummary(
             path=out,
-            rows=done,
+            rows=done if chosen is None else chosen.shares.kept,
             features=self.features,
             files=tuple(self.names),
             transform=self._transform_record(),
             warnings=self._notes(rounded),
             bytes=sum(int(info["size"]) for _, info in StoreFiles(out).infos("")),
+            shares=None if chosen is None else chosen.shares,
         )
 
     def _notes(self, rounded: RoundedIntegers) -> tuple[str, ...]:
@@ -176,9 +191,17 @@ class ImportJob:
             notes.append(note)
         return tuple(notes)
 
-    def _row_variables(self) -> dict[str, DTypeLike]:
+    def _feature_names(self, categories: Sequence[Categories]) -> dict[str, Sequence[str]]:
+        """Return the names of the codes of every feature; none for measured values."""
+        if not self.codes:
+            return {}
+        return {name: entry.names for name, entry in zip(self.features, categories, strict=True)}
+
+    def _row_variables(self, *, selected: bool) -> dict[str, DTypeLike]:
         """Return the types of the variables along the samples."""
         variables: dict[str, DTypeLike] = {"sample_id": "int32"}
+        if selected:
+            variables[SOURCE_ROW] = "int64"
         if self.has_label:
             variables["label"] = "int32"
         if self.has_sequence:

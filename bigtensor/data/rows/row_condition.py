@@ -9,7 +9,6 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.condition_syntax import (
@@ -223,6 +222,9 @@ def _coded(
     """Return names as codes, negative for none, and the name of every code."""
     if categories is not None:
         return stored, categories
+    # imports of files whose names are codes do without pandas
+    import pandas as pd
+
     codes, names = pd.factorize(np.asarray(stored, object))
     return codes, [
         name.decode(errors="replace") if isinstance(name, bytes) else str(name) for name in names
