@@ -18,29 +18,40 @@ from bigtensor.cli.output import one_line, say
     "--column",
     "columns",
     multiple=True,
-    required=True,
     metavar="NAME=FILE",
     help="Add the variable NAME with one value a row from FILE: a column of this name of a CSV "
     "file, or its only one, a NumPy file (.npy), or labels that 'bigtensor predict' wrote. Repeat "
     "for several.",
 )
+@click.option(
+    "--metadata",
+    type=PATH,
+    metavar="SAMPLES.csv",
+    help="Add every column of a table of samples, such as dose or patient. One column of it holds "
+    "the names of the samples (sample_id) or of their files.",
+)
 @overwrite_option
-def add(cells: Path, columns: tuple[str, ...], overwrite: bool) -> None:
+def add(cells: Path, columns: tuple[str, ...], metadata: Path | None, overwrite: bool) -> None:
     """Add variables of the rows to a store, such as gates or batches.
 
     Values are numbers, true and false, or names. --where and --by can name the variable then. The
     other arrays of the store are not touched.
     """
+    if not columns and metadata is None:
+        raise click.UsageError("give --column NAME=FILE or --metadata SAMPLES.csv")
+    files = [_named_file(column) for column in columns]
     from bigtensor.data.importers.column_files import read_row_values
+    from bigtensor.data.importers.sample_columns import columns_by_sample
     from bigtensor.data.stores.added_variables import add_row_variable, check_row_variable
 
-    files = dict(_named_file(column) for column in columns)
-    if len(files) < len(columns):
-        raise click.UsageError("two columns have the same name; give each its own")
-    for name in files:
-        check_row_variable(cells, name, overwrite=overwrite)
     # all are read before one is added, so that a wrong file adds none
-    values = {name: read_row_values(path, name) for name, path in files.items()}
+    values = {} if metadata is None else columns_by_sample(cells, metadata)
+    for name, path in files:
+        if name in values:
+            raise click.UsageError(f"there are two columns {name!r}; give each its own name")
+        values[name] = read_row_values(path, name)
+    for name in values:
+        check_row_variable(cells, name, overwrite=overwrite)
     added: list[dict[str, Any]] = []
     for name, read in values.items():
         add_row_variable(cells, name, read.values, attrs=read.attrs, overwrite=overwrite)

@@ -128,8 +128,7 @@ def predict(
     model = _loaded(model_path, missing)
     outputs = outputs or _outputs(model, level, probabilities=probabilities)
     _check_labels_for(by, model, outputs)
-    all_rows = in_order(cells, sequence, model)
-    rows = rows_that_meet(condition, all_rows, cells, model.sample_dim)
+    rows = rows_that_meet(condition, in_order(cells, sequence, model), cells, model.sample_dim)
     with reporter() as progress:
         with started(where) as running:
             # first, so that an unknown variable ends it before anything is written

@@ -163,9 +163,7 @@ def import_files(
     FileFormatWarning
         If something in an FCS file was repaired or left out.
     """
-    path_list = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    endings = [ending for ending, kind in _FORMATS.items() if format in (None, kind)]
-    files = expand_paths(map(Path, path_list), endings)
+    files = _expanded(paths, format)
     kind = _kind(files, format)
     target = as_address(out)
     check_target(target, overwrite=overwrite)
@@ -198,15 +196,18 @@ def import_files(
         has_label=label is not None or labels is not None,
         has_sequence=sequence is not None,
         codes=codes,
-    )
-    return job.run(
-        target,
-        dtype=dtype,
-        keep_raw=keep_raw,
-        overwrite=overwrite,
-        progress=progress,
         where=where,
     )
+    return job.run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
+
+
+def _expanded(
+    paths: "str | os.PathLike[str] | Iterable[str | os.PathLike[str]]", chosen: Format | None
+) -> list[Path]:
+    """Return the files that paths, folders and patterns stand for."""
+    path_list = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    endings = [ending for ending, kind in _FORMATS.items() if chosen in (None, kind)]
+    return expand_paths(map(Path, path_list), endings)
 
 
 def _refuse_columns_of_tables(kept: Mapping[str, str | None]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.addresses.store_address import Address
 from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.importers.imported_rows import ImportedRows
@@ -85,6 +85,8 @@ class ImportJob:
         True if the files hold ids of sequences.
     codes : bool
         The values are names of categories, which are coded.
+    where : str, optional
+        Condition that rows have to meet. None keeps all rows.
     """
 
     sources: Sequence[ImportSource]
@@ -97,6 +99,7 @@ class ImportJob:
     has_label: bool
     has_sequence: bool = False
     codes: bool = False
+    where: str | None = None
 
     def run(
         self,
@@ -106,7 +109,6 @@ class ImportJob:
         keep_raw: bool,
         overwrite: bool,
         progress: RowProgress | None,
-        where: str | None = None,
     ) -> ImportSummary:
         """Write the store.
 
@@ -122,10 +124,8 @@ class ImportJob:
             If True, an existing store may be replaced.
         progress : callable or None
             Called with the rows done and all rows after each block.
-        where : str, optional
-            Condition that rows have to meet.
         """
-        chosen = None if where is None else ImportedRows(where, self.features, dtype)
+        chosen = None if self.where is None else ImportedRows(self.where, self.features, dtype)
         total = self._total_rows()
         coded = _RowCodes(self, SequenceIds(several_files=len(self.sources) > 1))
         feature_categories = [Categories() for _ in self.features]
@@ -137,7 +137,7 @@ class ImportJob:
             dtype="int32" if self.codes else dtype,
             rows=total if chosen is None else None,
             feature_coordinates=self._coordinates(),
-            row_variables=self._row_variables(selected=chosen is not None),
+            row_variables=self._row_variables(),
             keep_raw=keep_raw,
             attrs=self._attrs(),
             overwrite=overwrite,
@@ -158,19 +158,14 @@ class ImportJob:
                 if chosen is not None:
                     names = {**self._feature_names(feature_categories), **coded.names()}
                     kept = chosen.kept(values, codes, names)
-                    codes = {key: entries[kept] for key, entries in codes.items()}
-                    codes[SOURCE_ROW] = done + kept
-                    values, raw = values[kept], None if raw is None else raw[kept]
+                    values, raw, codes = _rows_at(kept, done, values, raw, codes)
                 store.append(values, raw=raw, **codes)
                 done += len(block.values)
                 if progress is not None:
                     progress(done, total)
             if chosen is not None:
                 chosen.require_some()
-            for name, category_names in coded.names().items():
-                store.set_categories(name, category_names)
-            if self.codes:
-                store.set_feature_categories(self._feature_names(feature_categories))
+            self._set_names(store, coded.names(), feature_categories)
         return ImportSummary(
             path=out,
             rows=done if chosen is None else chosen.shares.kept,
@@ -191,16 +186,28 @@ class ImportJob:
             notes.append(note)
         return tuple(notes)
 
+    def _set_names(
+        self,
+        store: SampleStoreWriter,
+        names: Mapping[str, Sequence[str]],
+        feature_categories: Sequence[Categories],
+    ) -> None:
+        """Name the codes of variables and features."""
+        for name, category_names in names.items():
+            store.set_categories(name, category_names)
+        if self.codes:
+            store.set_feature_categories(self._feature_names(feature_categories))
+
     def _feature_names(self, categories: Sequence[Categories]) -> dict[str, Sequence[str]]:
         """Return the names of the codes of every feature; none for measured values."""
         if not self.codes:
             return {}
         return {name: entry.names for name, entry in zip(self.features, categories, strict=True)}
 
-    def _row_variables(self, *, selected: bool) -> dict[str, DTypeLike]:
+    def _row_variables(self) -> dict[str, DTypeLike]:
         """Return the types of the variables along the samples."""
         variables: dict[str, DTypeLike] = {"sample_id": "int32"}
-        if selected:
+        if self.where is not None:
             variables[SOURCE_ROW] = "int64"
         if self.has_label:
             variables["label"] = "int32"
@@ -341,6 +348,19 @@ def sample_names(files: Sequence[Path]) -> tuple[str, ...]:
 def _columns(values: NDArray[np.floating], columns: list[int]) -> FloatArray:
     """Return some columns as a copy."""
     return values[:, columns].astype(np.float64)
+
+
+def _rows_at(
+    kept: IntArray,
+    first: int,
+    values: NDArray[Any],
+    raw: NDArray[Any] | None,
+    codes: Mapping[str, NDArray[Any]],
+) -> tuple[NDArray[Any], NDArray[Any] | None, dict[str, NDArray[Any]]]:
+    """Return the kept rows of a block, which begins with row ``first`` of all files."""
+    variables = {name: entries[kept] for name, entries in codes.items()}
+    variables[SOURCE_ROW] = first + kept
+    return values[kept], None if raw is None else raw[kept], variables
 
 
 def _encoded(names: NDArray[Any], categories: Sequence[Categories]) -> NDArray[np.int32]:

@@ -76,6 +76,23 @@ def test_gate__is_added_and_selects(run: Any, cells: Path, tmp_path: Path) -> No
     assert facts(made)["rows"] == ((VALUES[:, 0] > 0) & (SAMPLES > 0)).sum()
 
 
+def test_table_of_samples__becomes_variables(run: Any, cells: Path, tmp_path: Path) -> None:
+    table = tmp_path / "samples.csv"
+    table.write_text(
+        "n,file,dose,patient\n1,cy.fcs,1.5,x\n2,ann.fcs,0,y\n3,bob.fcs,,x\n4,eve.fcs,2,z\n"
+    )
+    added = facts(run("add", cells, "--metadata", table, "--json"))
+    assert [entry["name"] for entry in added["variables"]] == ["n", "dose", "patient"]
+    with xr.open_zarr(cells) as store:
+        np.testing.assert_array_equal(store["dose"], np.array([0, np.nan, 1.5])[SAMPLES])
+        names = np.array(store["patient"].attrs["categories"])[store["patient"].values]
+        np.testing.assert_array_equal(names, np.array(["y", "x", "x"])[SAMPLES])
+    table.write_text("file,age\ncy.fcs,1\nann.fcs,0\n")
+    result = run("add", cells, "--metadata", table)
+    assert result.exit_code == 1
+    assert "'bob'" in result.stderr
+
+
 def test_wrong_column__adds_none(run: Any, cells: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "good.npy", SAMPLES)
     columns = ("--column", f"good={tmp_path / 'good.npy'}", "--column")
