@@ -120,3 +120,12 @@ def test_model_of_sequences__refuses_rows_left_out_inside_them() -> None:
     assert HiddenMarkovModel(2).open(open_samples(data, where="sequence < 4")).samples.rows == 400
     with pytest.raises(DataError, match="sequence"):
         HiddenMarkovModel(2).open(open_samples(data, where="a == 'x'"))
+
+
+def test_rounds__see_the_rows_that_meet_the_condition(stores: tuple[Path, Path]) -> None:
+    cells, subset = stores
+    means = []
+    for data in (open_samples(cells, where=CONDITION), subset):
+        model = GaussianMixture(2, random_state=3).prepare(data)
+        means.append(model.solve(model.accumulate(data)).means_)
+    np.testing.assert_array_equal(*means)

@@ -156,7 +156,8 @@ class RowCondition:
         column, stored = self.columns[variable.name], values[variable.name]
         if column.kind == "names":
             codes, names = _coded(stored, column.categories)
-            member = np.array([name in entries for name in names], bool)
+            texts = {*entries}
+            member = np.array([name in texts for name in names], bool)
             present = (codes >= 0) & (codes < len(names))
             result = np.zeros(len(codes), bool)
             result[present] = member[codes[present]] != negated

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows import rows_where
+from bigtensor.data.rows.row_sequences import names_of_sequences
 from bigtensor.data.rows.rows_where import RowsWhere
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.stores.layout import SampleStoreWriter
@@ -236,6 +237,11 @@ def test_what_cannot_be_selected__is_refused(
 ) -> None:
     with pytest.raises(kind, match=hint):
         open_samples(data, where=where)
+
+
+def test_names_of_sequences__are_those_of_all_rows(store: str) -> None:
+    samples = open_samples(store, sequence="sample_id", where="sample_id == 'bob'")
+    assert names_of_sequences(samples) == tuple(NAMES)
 
 
 def test_second_condition_and_new_sequences__are_refused() -> None:
