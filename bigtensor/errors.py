@@ -207,6 +207,10 @@ class ParameterError(BigtensorError, ValueError):
     """A parameter of a model, a function or a command is out of range or contradicts another."""
 
 
+class ConditionError(ParameterError):
+    """A condition on rows cannot be read, or names something that the data do not have."""
+
+
 class NoPopulationsError(ParameterError, AttributeError):
     """A model was asked for populations, but its components were not merged."""
 

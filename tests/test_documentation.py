@@ -38,6 +38,7 @@ SLOW_PAGES = (
         "kernel-ica",
         "kernel-mixture",
         "running",
+        "selecting-rows",
         "sparse-ica",
     ),
     *("tensor-train-density", "topic-model", "tutorial-cytometry", "tutorial-documents"),

@@ -8,6 +8,7 @@ import click
 
 from bigtensor._version import __version__
 from bigtensor.cli.commands.accumulate import accumulate
+from bigtensor.cli.commands.add import add
 from bigtensor.cli.commands.cut import cut
 from bigtensor.cli.commands.demo import demo
 from bigtensor.cli.commands.deploy import deploy
@@ -26,6 +27,7 @@ from bigtensor.cli.commands.prepare import prepare
 from bigtensor.cli.commands.report import report
 from bigtensor.cli.commands.simulate import simulate
 from bigtensor.cli.commands.solve import solve
+from bigtensor.cli.commands.subset import subset
 from bigtensor.cli.comparison.compare import compare
 
 __all__ = ["main"]
@@ -45,7 +47,8 @@ def main() -> None:
     """
 
 
-_ALONE = (demo, simulate, panel, import_command, info, models, plan, fit, predict, export, report)
+_DATA = (demo, simulate, panel, import_command, info, subset, add)
+_ALONE = (*_DATA, models, plan, fit, predict, export, report)
 _POPULATIONS = (name, cut, merge_populations, compare)
 _TOGETHER = (prepare, accumulate, merge, solve)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 INTERRUPTED, TERMINATED = 130, 143
 """Exit codes after Ctrl-C and SIGTERM: 128 and the number of the signal, as shells do it."""
 
-_OTHER_NAMES = {"n_components": "components", "random_state": "seed"}
+_OTHER_NAMES = {"n_components": "components", "random_state": "seed", "where": "condition"}
 """Options that click knows by another name than that of the parameter they set."""
 
 _KEPT = "bigtensor.kept"

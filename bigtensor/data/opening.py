@@ -21,8 +21,10 @@ from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
 from bigtensor.data.rows.inspection import inspect_store
 from bigtensor.data.rows.row_groups import with_groups
 from bigtensor.data.rows.row_sequences import Lengths, in_sequences, with_sequences
+from bigtensor.data.rows.rows_where import RowsWhere, all_rows, with_all_rows
 from bigtensor.data.rows.sample_weights import check_weight_dtype, with_sample_weight
 from bigtensor.data.rows.samples import Samples
+from bigtensor.data.rows.selected_rows import select_rows
 from bigtensor.data.rows.views import Views, ViewsLike
 from bigtensor.data.sources.anndata_source import (
     anndata_file_source,
@@ -56,7 +58,7 @@ from bigtensor.data.values.matrices import (
 )
 from bigtensor.data.values.plain_arrays import without_mask
 from bigtensor.data.values.sparse_matrices import ScipyMatrix, is_scipy_matrix
-from bigtensor.errors import DataError, LayoutError, Setting
+from bigtensor.errors import DataError, LayoutError, ParameterError, Setting
 
 SAMPLE_DIM = "sample"
 """The name of the sample dimension unless the caller gives another."""
@@ -79,8 +81,11 @@ def open_samples(
     lengths: npt.ArrayLike | None = None,
     layer: str | None = None,
     obsm: str | None = None,
+    where: str | None = None,
 ) -> Samples:
     """Describe data as rows of named views; no row is read and no graph is computed.
+
+    Only a condition on the rows reads them once, to count those that meet it.
 
     Parameters
     ----------
@@ -116,6 +121,11 @@ def open_samples(
     obsm : str, optional
         Entry of ``obsm`` of AnnData to read in place of X, such as ``"X_pca"``. Its features are
         the columns of a data frame, else ``X_pca_0``, ``X_pca_1``, ...
+    where : str, optional
+        Condition that rows have to meet, such as ``"CD45 > 2 and sample_id != 'control'"``, over
+        features and variables along the samples; see `bigtensor.data.rows.condition_syntax`. Fits
+        and answers see the rows that meet it and no others. `weight`, `groups`, `sequence` and
+        `lengths` describe all rows.
 
     Returns
     -------
@@ -131,6 +141,8 @@ def open_samples(
     ParameterError
         When both `layer` and `obsm` are given, or both `sequence` and `lengths`, or lengths do not
         add up to the rows.
+    ConditionError
+        When the condition cannot be read, or names what the data do not have.
 
     Examples
     --------
@@ -144,7 +156,7 @@ def open_samples(
     data, ids = in_sequences(data, sequence, lengths)
     if isinstance(data, Samples):
         _check_whole(data, name)
-        parts: Sequence[DataSetLike | Source] = data.sources
+        parts: Sequence[object] = data.sources
         samples = data if views is None else data.with_views(Views.resolve(views, data.features))
     else:
         several = isinstance(data, list | tuple) and data and _is_data_set(data[0])
@@ -154,13 +166,32 @@ def open_samples(
         roles = _roles(data_sets[0], sources[0], sample_dim)
         samples = _samples(sources, views, untransformed, roles)
         parts = data_sets
+    selected = samples.sources
+    whole = replace(samples, sources=tuple(map(all_rows, selected)))
+    parts = [all_rows(part) if isinstance(part, RowsWhere) else part for part in parts]
     if weight is not None:
-        samples = with_sample_weight(samples, weight)
+        whole = with_sample_weight(whole, weight)
     if ids is None and all(_has_sequence(part, sample_dim) for part in parts):
         ids = SEQUENCE
     if ids is not None:
-        samples = with_sequences(samples, parts, ids, sample_dim)
-    return samples if groups is None else with_groups(samples, parts, groups, sample_dim)
+        _check_not_selected(samples)
+        whole = with_sequences(whole, parts, ids, sample_dim)
+    if groups is not None:
+        whole = with_groups(whole, parts, groups, sample_dim)
+    again = map(with_all_rows, selected, whole.sources)
+    samples = replace(whole, sources=tuple(again))
+    return samples if where is None else select_rows(samples, parts, where, sample_dim)
+
+
+def _check_not_selected(samples: Samples) -> None:
+    """Refuse new sequences of rows that were selected: the count looked at the earlier ones."""
+    if samples.shares is not None:
+        raise ParameterError(
+            "the rows were selected by a condition already; give "
+            + Setting("sequence")
+            + " to open_samples beside "
+            + Setting("where")
+        )
 
 
 def _has_sequence(part: object, sample_dim: str) -> bool:

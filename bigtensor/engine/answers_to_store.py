@@ -11,11 +11,12 @@ from typing import Any
 import zarr
 
 from bigtensor.data.addresses.store_address import as_address, resolved
+from bigtensor.data.rows.rows_where import all_rows
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.stores.answer_groups import whole_answer_group
 from bigtensor.data.stores.manifest import UNFINISHED, seal
 from bigtensor.data.stores.outputs import whole_store, write_errors
-from bigtensor.data.stores.stored_arrays import create_array, create_root
+from bigtensor.data.stores.stored_arrays import create_array, create_root, open_to_write
 from bigtensor.engine.events import Listener
 from bigtensor.engine.row_pass import evaluate_ranges
 from bigtensor.engine.row_tasks import RowTask
@@ -47,8 +48,9 @@ def evaluate_to_store(
 
     The store appears under its name when all rows are written and ``check`` has not objected. With
     ``into`` it becomes the group of this name inside the store at ``path``, which stays. With
-    ``marginalised``, the function is shown rows with missing codes. ``attrs`` are attributes of the
-    store, and ``array_attrs`` are those of single outputs.
+    ``marginalised``, the function is shown rows with missing codes. If the samples were selected by
+    a condition, the store has all rows of their sources, and rows that were left out are filled.
+    ``attrs`` are attributes of the store, and ``array_attrs`` are those of single outputs.
 
     Raises
     ------
@@ -58,21 +60,28 @@ def evaluate_to_store(
     target = resolved(path)
     if into is None and isinstance(target, str):
         _refuse_rows_as_target(samples, target)
-    edges = [*range(0, samples.rows, CHUNK_ROWS), samples.rows]
-    ranges = list(pairwise(edges))
+    rows = samples.source_rows
+    chunks = list(pairwise([*range(0, rows, CHUNK_ROWS), rows]))
+    selected = samples.shares is not None
+    ranges = list(pairwise([0, *(samples.kept_before(stop) for _, stop in chunks)]))
     place = (
         whole_store(target, overwrite=overwrite)
         if into is None
         else whole_answer_group(target, into, overwrite=overwrite)
     )
     with write_errors(target), place as unfinished:
-        group = _create_outputs(unfinished, samples.rows, function.outputs, sample_dim, attrs or {})
+        group = _create_outputs(unfinished, rows, function.outputs, sample_dim, attrs or {})
         for name, own_attrs in (array_attrs or {}).items():
             group[name].attrs.update(own_attrs)
         mark = group.attrs.get(UNFINISHED)
         own = None if mark is None else str(mark)
-        task = RowTask(samples, function, unfinished, marginalised, own)
-        validity = evaluate_ranges(task, ranges, runtime, None, listeners)
+        chunk_rows = CHUNK_ROWS if selected else None
+        task = RowTask(samples, function, unfinished, marginalised, own, chunk_rows)
+        with_rows = [(start, stop) for start, stop in ranges if start < stop]
+        validity = evaluate_ranges(task, with_rows, runtime, None, listeners)
+        for chunk, (start, stop) in zip(chunks, ranges, strict=True):
+            if start == stop:
+                _fill(group, function.outputs, *chunk)
         check(validity)
         _remove_torn_chunks(unfinished)
         seal(unfinished)
@@ -81,13 +90,19 @@ def evaluate_to_store(
 
 def _refuse_rows_as_target(samples: Samples, target: str) -> None:
     """Refuse the store of the rows as an output: an object store would lose them beforehand."""
-    for source in samples.sources:
+    for source in map(all_rows, samples.sources):
         address = getattr(source, "url", None) or getattr(source, "path", None)
         if address is not None and resolved(address) == target:
             raise OutputError(
                 f"{target} holds the rows, and would be removed before they are read; give another "
                 "name, or " + Setting("into") + " for a group inside it"
             )
+
+
+def _fill(group: zarr.Group, outputs: Iterable[RowOutput], start: int, stop: int) -> None:
+    """Write a chunk of rows that were all left out: an absent file would be a lost one."""
+    for output in outputs:
+        open_to_write(group, output.name)[start:stop] = output.fill
 
 
 def _remove_torn_chunks(store: str) -> None:

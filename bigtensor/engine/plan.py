@@ -9,6 +9,7 @@ from typing import ClassVar
 
 from dask.utils import format_bytes
 
+from bigtensor.data.rows.rows_where import RowsWhere
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.sources.row_sources import LazySource
@@ -397,7 +398,14 @@ def _driver_nbytes(passes: Sequence[PassSize], tasks: int, state_nbytes: int) ->
 
 def _chunk_nbytes(samples: Samples) -> int:
     """Return the bytes of the chunks that are decoded whole, beside the rows that are read."""
-    return max((source.chunk_nbytes for source in samples.sources if is_sparse(source)), default=0)
+    return max(
+        (
+            source.chunk_nbytes
+            for source in samples.sources
+            if is_sparse(source) or isinstance(source, RowsWhere)
+        ),
+        default=0,
+    )
 
 
 def _piece_rows(samples: Samples, parts: Sequence[Part]) -> int:

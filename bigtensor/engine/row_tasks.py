@@ -33,7 +33,8 @@ class RowTask:
     """Task body: the row function, the samples, and the target of the outputs.
 
     Rows with missing codes are evaluated where the function sums over them (``marginalised``). The
-    mark of an unfinished store on an object store tells the run whose task it is (``mark``).
+    mark of an unfinished store on an object store tells the run whose task it is (``mark``). If the
+    samples were selected by a condition, a target for all rows has chunks of ``chunk_rows`` rows.
     """
 
     samples: Samples
@@ -41,6 +42,7 @@ class RowTask:
     path: str | None = None
     marginalised: bool = False
     mark: str | None = None
+    chunk_rows: int | None = None
 
 
 def evaluate_range(
@@ -68,10 +70,31 @@ def evaluate_range(
     if group.attrs.get(UNFINISHED) != task.mark:
         # a task may outlive its run, and its rows are not those of the next one
         raise begun_again(task.path)
+    if task.chunk_rows is not None:
+        outputs, first, last = _among_all_rows(task, outputs, first, last, task.chunk_rows)
     for name, array in outputs.items():
         open_to_write(group, name)[first:last] = array
     discard_if_abandoned(task.path)
     return {}, validity, tally.repeated
+
+
+def _among_all_rows(
+    task: RowTask, outputs: Arrays, first: int, last: int, chunk_rows: int
+) -> tuple[Arrays, int, int]:
+    """Return outputs of a whole chunk of all rows, in which rows that were left out are filled.
+
+    All selected rows of the chunk are in the range. The other results are the first row of the
+    chunk and the row after its last.
+    """
+    rows = task.samples.rows_of_sources(first, last)
+    start = int(rows[0]) // chunk_rows * chunk_rows
+    stop = min(start + chunk_rows, task.samples.source_rows)
+    whole = {}
+    for output in task.function.outputs:
+        array = outputs[output.name]
+        whole[output.name] = np.full((stop - start, *array.shape[1:]), output.fill, output.dtype)
+        whole[output.name][rows - start] = array
+    return whole, start, stop
 
 
 def _evaluate_blocks(

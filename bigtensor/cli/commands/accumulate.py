@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bigtensor.cli.command import Command, when_interrupted
+from bigtensor.cli.conditions import rows_that_meet, shares_in_words, where_option
 from bigtensor.cli.options import (
     ADDRESS,
     DATA,
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     metavar="DIR",
     help="Keep finished parts here; the same command continues from them.",
 )
+@where_option("Sum the rows that meet a condition.")
 @sequence_option
 @runtime_options
 @missing_option
@@ -45,6 +47,7 @@ def accumulate(
     cells: str,
     out: Address,
     checkpoint: str | None,
+    condition: str | None,
     sequence: str | None,
     where: dict[str, Any],
     missing: str | None,
@@ -69,10 +72,12 @@ def accumulate(
     model = load_model(model_path, fitted=False)
     if missing is not None:
         model.set_params(missing=missing)
+    all_rows = in_order(cells, sequence, model)
+    rows = rows_that_meet(condition, all_rows, cells, model.sample_dim)
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
         statistics = model.accumulate(
-            in_order(cells, sequence, model),
+            rows,
             checkpoint=checkpoint,
             listeners=[progress.listen],
             **running,
@@ -81,7 +86,8 @@ def accumulate(
     statistics.save(out, overwrite=overwrite)
     left_out = statistics.rows_left_out
     say(
-        f"statistics {out}: {statistics.pass_name} of {statistics.rows:,} rows"
+        shares_in_words(rows)
+        + f"statistics {out}: {statistics.pass_name} of {statistics.rows:,} rows"
         + (f", {left_out:,} left out" if left_out else "")
         + f"\ntook       {duration(seconds)}, {pace(statistics.rows, seconds, None)}"
     )

@@ -10,6 +10,12 @@ import click
 
 from bigtensor.cli.command import when_interrupted, written_for
 from bigtensor.cli.commands.plan import plan_facts, planned_fit
+from bigtensor.cli.conditions import (
+    rows_that_meet,
+    shares_as_facts,
+    shares_in_words,
+    where_option,
+)
 from bigtensor.cli.descriptions.model_info import table_lines
 from bigtensor.cli.model_options import ModelFactsCommand, unfitted_model
 from bigtensor.cli.options import (
@@ -47,6 +53,7 @@ MOST_TABLE_ROWS = 30
     metavar="DIR",
     help="Keep finished parts here; the same command continues from them.",
 )
+@where_option("Fit the rows that meet a condition.")
 @sequence_option
 @runtime_options
 @seed_option
@@ -59,6 +66,7 @@ def fit(
     model: str,
     parameters: dict[str, Any],
     checkpoint: str | None,
+    condition: str | None,
     sequence: str | None,
     where: dict[str, Any],
     seed: int,
@@ -81,7 +89,9 @@ def fit(
 
     fitted = unfitted_model(model, parameters, missing=missing, weights=weights, random_state=seed)
     check_target(out, overwrite=overwrite)
-    rows = in_order(cells, sequence, fitted)
+    all_rows = in_order(cells, sequence, fitted)
+    rows = rows_that_meet(condition, all_rows, cells, fitted.sample_dim)
+    say(shares_in_words(rows).rstrip() or None)
     opened, plan = planned_fit(fitted, rows, where, checkpoint)
     _show(plan)
     begin = time.perf_counter()
@@ -90,10 +100,8 @@ def fit(
     fitted.save(out, overwrite=overwrite)
     seconds = time.perf_counter() - begin
     described = fitted.description.facts(fitted)
-    say(
-        _summary(fitted, described, out, seconds),
-        {**_facts(fitted, described, out, seconds), "plan": plan_facts(plan)},
-    )
+    facts = {**_facts(fitted, described, out, seconds), **shares_as_facts(rows)}
+    say(_summary(fitted, described, out, seconds), {**facts, "plan": plan_facts(plan)})
     if checkpoint is not None:
         say(f"checkpoint {checkpoint}: no longer needed, remove it when you like")
 

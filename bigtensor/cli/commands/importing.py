@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from bigtensor.cli.command import Command, written_for
+from bigtensor.cli.conditions import shares_in_words, where_option
 from bigtensor.cli.options import ADDRESS, PATH, count, overwrite_option, refuse_inputs
 from bigtensor.cli.output import complain, one_line, printable, say
 from bigtensor.cli.progress import reporter
@@ -116,6 +117,7 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
     help="Tables and AnnData: the column that says which sequence a row is of. Rows of a sequence "
     "follow each other in the order of time.",
 )
+@where_option("Import the rows that meet a condition on their transformed values.")
 @overwrite_option
 def import_command(
     files: tuple[Path, ...],
@@ -124,6 +126,7 @@ def import_command(
     counts: bool,
     vocabulary: Path | None,
     documents: str,
+    condition: str | None,
     **options: Any,
 ) -> None:
     """Make a store from FCS, CSV and other files.
@@ -145,6 +148,8 @@ def import_command(
         )
     panel = options["panel"]
     refuse_inputs(out, *files, *([panel] if panel else []))
+    if counts and condition is not None:
+        raise click.UsageError("--where is for measured values and codes; leave it out")
     if counts:
         _import_counts(files, out, vocabulary, documents, overwrite=options["overwrite"])
         return
@@ -153,16 +158,22 @@ def import_command(
     try:
         with reporter() as progress, progress.rows("import") as advance:
             summary = import_files(
-                files, out, untransformed=untransformed or None, progress=advance, **options
+                files,
+                out,
+                untransformed=untransformed or None,
+                where=condition,
+                progress=advance,
+                **options,
             )
     except UnreadableFilesError as error:
         show_unreadable_files(error)
     transform = dict(summary.transform)
     name, linear = transform.pop("name"), transform.pop("untransformed")
     words = ", ".join([name, *(f"{key} {value:g}" for key, value in transform.items())])
+    shares = "" if summary.shares is None else shares_in_words(summary.shares)
     say(
-        f"data       {summary.path}: {summary.rows:,} rows x {len(summary.features)} features from "
-        f"{len(summary.files)} file{'s' * (len(summary.files) != 1)}, "
+        f"{shares}data       {summary.path}: {summary.rows:,} rows x {len(summary.features)} "
+        f"features from {len(summary.files)} file{'s' * (len(summary.files) != 1)}, "
         f"{summary.bytes / 2**20:,.1f} MiB\n"
         f"features   {', '.join(map(one_line, summary.used))}\n"
         + left_out_line(summary.left_out)

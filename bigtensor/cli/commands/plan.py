@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bigtensor.cli.command import written_for
+from bigtensor.cli.conditions import (
+    rows_that_meet,
+    shares_as_facts,
+    shares_in_words,
+    where_option,
+)
 from bigtensor.cli.model_options import ModelFactsCommand, unfitted_model
 from bigtensor.cli.options import DATA, runtime_options
 from bigtensor.cli.output import say
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
 @click.option(
     "--checkpoint", metavar="DIR", help="As for 'fit': count the parts that wait to be stored."
 )
+@where_option("Plan a fit of the rows that meet a condition.")
 @sequence_option
 @runtime_options
 def plan(
@@ -32,17 +39,21 @@ def plan(
     model: str,
     parameters: dict[str, Any],
     checkpoint: str | None,
+    condition: str | None,
     sequence: str | None,
     where: dict[str, Any],
 ) -> None:
     """Say what a fit would read and hold.
 
-    No row is read, and no worker is started.
+    No row is read, unless --where counts rows, and no worker is started.
     """
     unfitted = unfitted_model(model, parameters)
-    _, planned = planned_fit(unfitted, in_order(cells, sequence, unfitted), where, checkpoint)
+    all_rows = in_order(cells, sequence, unfitted)
+    rows = rows_that_meet(condition, all_rows, cells, unfitted.sample_dim)
+    _, planned = planned_fit(unfitted, rows, where, checkpoint)
     command = click.get_current_context().command
-    say(written_for(command, planned.in_words()), plan_facts(planned))
+    words = shares_in_words(rows) + written_for(command, planned.in_words())
+    say(words, {**plan_facts(planned), **shares_as_facts(rows)})
 
 
 def planned_fit(

@@ -10,6 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bigtensor.cli.command import FactsCommand, when_interrupted
+from bigtensor.cli.conditions import (
+    rows_that_meet,
+    shares_as_facts,
+    shares_in_words,
+    where_option,
+)
 from bigtensor.cli.options import (
     ADDRESS,
     DATA,
@@ -70,6 +76,7 @@ if TYPE_CHECKING:
     metavar="FILE",
     help="The CSV file of these weights; by default beside the labels.",
 )
+@where_option("Answer for the rows that meet a condition; others have the label -1.")
 @sequence_option
 @runtime_options
 @missing_option
@@ -85,6 +92,7 @@ def predict(
     csv_path: Address | None,
     by: str | None,
     table: Address | None,
+    condition: str | None,
     sequence: str | None,
     where: dict[str, Any],
     missing: str | None,
@@ -120,13 +128,14 @@ def predict(
     model = _loaded(model_path, missing)
     outputs = outputs or _outputs(model, level, probabilities=probabilities)
     _check_labels_for(by, model, outputs)
-    rows = in_order(cells, sequence, model)
+    rows = rows_that_meet(condition, in_order(cells, sequence, model), cells, model.sample_dim)
     with reporter() as progress:
         with started(where) as running:
             # first, so that an unknown variable ends it before anything is written
             if by is not None:
+                grouped = cells if condition is None else rows
                 weights = model.weights_by(
-                    cells, by, level=level, listeners=[progress.listen], **running
+                    grouped, by, level=level, listeners=[progress.listen], **running
                 )
             begin = time.perf_counter()
             model.write(
@@ -143,9 +152,10 @@ def predict(
             _write_csv(out, csv_path, progress)
     if table is not None:
         write_table(weights, table)
-    facts = _facts(out, outputs, seconds)
+    facts = {**_facts(out, outputs, seconds), **shares_as_facts(rows)}
     tables = [] if table is None else [table_in_words(weights, table)]
-    say("\n".join([_summary(facts, csv_path), *tables]), {**facts, "csv": csv_path, "table": table})
+    words = "\n".join([_summary(facts, csv_path), *tables])
+    say(shares_in_words(rows) + words, {**facts, "csv": csv_path, "table": table})
 
 
 def _loaded(path: Address, missing: str | None) -> Any:

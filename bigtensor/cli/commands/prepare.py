@@ -9,6 +9,7 @@ import click
 
 from bigtensor.cli.command import when_interrupted
 from bigtensor.cli.commands.fit import in_views
+from bigtensor.cli.conditions import rows_that_meet, shares_in_words, where_option
 from bigtensor.cli.model_options import ModelCommand, unfitted_model
 from bigtensor.cli.options import (
     ADDRESS,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     help="Rows that are expected in all: bandwidths shrink with them. By default those of "
     "CELLS.zarr.",
 )
+@where_option("Use the rows that meet a condition.")
 @runtime_options
 @seed_option
 @missing_option
@@ -54,6 +56,7 @@ def prepare(
     rows: int | None,
     model: str,
     parameters: dict[str, Any],
+    condition: str | None,
     where: dict[str, Any],
     seed: int,
     missing: str | None,
@@ -72,15 +75,17 @@ def prepare(
 
     prepared = unfitted_model(model, parameters, missing=missing, random_state=seed)
     check_target(out, overwrite=overwrite)
+    pilot = rows_that_meet(condition, cells, cells, prepared.sample_dim)
     begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
-        prepared.prepare(cells, rows=rows, listeners=[progress.listen], **running)
+        prepared.prepare(pilot, rows=rows, listeners=[progress.listen], **running)
     prepared.save(out, overwrite=overwrite)
     diagnostics = prepared.diagnostics_
     read = sum(entry["rows"] for entry in diagnostics["passes"])
     views = in_views(prepared.description.size(prepared.description.facts(prepared)), prepared)
     say(
-        f"prepared   {out}: {views}, for {rows or diagnostics['rows']:,} rows\n"
+        shares_in_words(pilot)
+        + f"prepared   {out}: {views}, for {rows or diagnostics['rows']:,} rows\n"
         f"pilot      {read:,} rows read, {duration(time.perf_counter() - begin)}\n"
         f"next       bigtensor accumulate {out} CELLS.zarr --out STATISTICS.zarr"
     )

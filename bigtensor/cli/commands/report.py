@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bigtensor.cli.command import Command
+from bigtensor.cli.command import FactsCommand
 from bigtensor.cli.options import ADDRESS, DATA, PATH, overwrite_option
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import duration, reporter
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
 
 
-@click.command(cls=Command)
+@click.command(cls=FactsCommand)
 @click.argument("model_path", type=ADDRESS, metavar="MODEL.zarr")
 @click.option(
     "--data",

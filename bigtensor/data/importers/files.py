@@ -75,6 +75,7 @@ def import_files(
     codes: bool = False,
     dtype: DTypeLike = "float32",
     keep_raw: bool = False,
+    where: str | None = None,
     overwrite: bool = False,
     progress: RowProgress | None = None,
 ) -> ImportSummary:
@@ -132,6 +133,10 @@ def import_files(
         Type of the stored values.
     keep_raw : bool, default False
         Also store the values before compensation and transform, on the linear scale, as ``raw``.
+    where : str, optional
+        Condition on the transformed values and the variables of the rows that rows have to meet,
+        such as ``"CD45 > 2"``; see `bigtensor.data.rows.condition_syntax`. The variable
+        ``source_row`` then holds the row that each row has among all rows of the files.
     overwrite : bool, default False
         If True, an existing store may be replaced.
     progress : callable, optional
@@ -193,6 +198,7 @@ def import_files(
         has_label=label is not None or labels is not None,
         has_sequence=sequence is not None,
         codes=codes,
+        where=where,
     )
     return job.run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
 

@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.addresses.store_address import Address
 from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.importers.channels.channel_names import ChannelRole
 from bigtensor.data.importers.features import ResolvedFeatures
+from bigtensor.data.importers.imported_rows import ImportedRows
 from bigtensor.data.importers.rounded_integers import RoundedIntegers
 from bigtensor.data.importers.sequence_ids import SequenceIds
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
-from bigtensor.data.stores.layout import SampleStoreWriter, chunk_rows
+from bigtensor.data.rows.row_shares import RowShares
+from bigtensor.data.stores.layout import SOURCE_ROW, SampleStoreWriter, chunk_rows
 from bigtensor.data.values.feature_roles import COORDINATE
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatWarning, Setting, TransformWarning
@@ -47,6 +49,8 @@ class ImportSummary:
         Size of the store on disk.
     roles : tuple of ChannelRole, optional
         Role of every feature. None for files without roles.
+    shares : RowShares, optional
+        Numbers of rows that meet the condition of the import. None without one.
     """
 
     path: Address
@@ -57,6 +61,7 @@ class ImportSummary:
     warnings: tuple[str, ...]
     bytes: int
     roles: tuple[ChannelRole, ...] | None = None
+    shares: RowShares | None = None
 
     @property
     def left_out(self) -> dict[str, tuple[str, ...]]:
@@ -107,6 +112,8 @@ class ImportJob:
         True if the files hold ids of sequences.
     codes : bool
         The values are names of categories, which are coded.
+    where : str, optional
+        Condition that rows have to meet. None keeps all rows.
     """
 
     sources: Sequence[ImportSource]
@@ -118,6 +125,7 @@ class ImportJob:
     has_label: bool
     has_sequence: bool = False
     codes: bool = False
+    where: str | None = None
 
     def run(
         self,
@@ -143,6 +151,7 @@ class ImportJob:
         progress : callable or None
             Called with the rows done and all rows after each block.
         """
+        chosen = None if self.where is None else ImportedRows(self.where, self.features, dtype)
         total = self._total_rows()
         coded = _RowCodes(self, SequenceIds(several_files=len(self.sources) > 1))
         feature_categories = [Categories() for _ in self.features]
@@ -152,7 +161,7 @@ class ImportJob:
             out,
             self.features,
             dtype="int32" if self.codes else dtype,
-            rows=total,
+            rows=total if chosen is None else None,
             feature_coordinates=self._coordinates(),
             row_variables=self._row_variables(),
             keep_raw=keep_raw,
@@ -171,27 +180,28 @@ class ImportJob:
                         if matrix is not None:
                             self._check_range(name, matrix, dtype, rows_by_name[name])
                     rounded.record(name, values, rows_by_name[name])
-                store.append(values, raw=raw, **codes)
                 rows_by_name[name] += len(values)
+                if chosen is not None:
+                    names = {**self._feature_names(feature_categories), **coded.names()}
+                    kept = chosen.kept(values, codes, names)
+                    values, raw, codes = _rows_at(kept, done, values, raw, codes)
+                store.append(values, raw=raw, **codes)
                 done += len(block.values)
                 if progress is not None:
                     progress(done, total)
-            for name, category_names in coded.names().items():
-                store.set_categories(name, category_names)
-            if self.codes:
-                names_by_feature = [categories.names for categories in feature_categories]
-                store.set_feature_categories(
-                    dict(zip(self.features, names_by_feature, strict=True))
-                )
+            if chosen is not None:
+                chosen.require_some()
+            self._set_names(store, coded.names(), feature_categories)
         return ImportSummary(
             path=out,
-            rows=done,
+            rows=done if chosen is None else chosen.shares.kept,
             features=self.features,
             files=tuple(self.names),
             transform=self._transform_record(),
             warnings=self._notes(rounded),
             bytes=sum(int(info["size"]) for _, info in StoreFiles(out).infos("")),
             roles=self.treatment.roles,
+            shares=None if chosen is None else chosen.shares,
         )
 
     def _notes(self, rounded: RoundedIntegers) -> tuple[str, ...]:
@@ -207,9 +217,29 @@ class ImportJob:
             notes.append(note)
         return tuple(notes)
 
+    def _set_names(
+        self,
+        store: SampleStoreWriter,
+        names: Mapping[str, Sequence[str]],
+        feature_categories: Sequence[Categories],
+    ) -> None:
+        """Name the codes of variables and features."""
+        for name, category_names in names.items():
+            store.set_categories(name, category_names)
+        if self.codes:
+            store.set_feature_categories(self._feature_names(feature_categories))
+
+    def _feature_names(self, categories: Sequence[Categories]) -> dict[str, Sequence[str]]:
+        """Return the names of the codes of every feature; none for measured values."""
+        if not self.codes:
+            return {}
+        return {name: entry.names for name, entry in zip(self.features, categories, strict=True)}
+
     def _row_variables(self) -> dict[str, DTypeLike]:
         """Return the types of the variables along the samples."""
         variables: dict[str, DTypeLike] = {"sample_id": "int32"}
+        if self.where is not None:
+            variables[SOURCE_ROW] = "int64"
         if self.has_label:
             variables["label"] = "int32"
         if self.has_sequence:
@@ -355,6 +385,19 @@ def sample_names(files: Sequence[Path]) -> tuple[str, ...]:
 def _columns(values: NDArray[np.floating], columns: list[int]) -> FloatArray:
     """Return some columns as a copy."""
     return values[:, columns].astype(np.float64)
+
+
+def _rows_at(
+    kept: IntArray,
+    first: int,
+    values: NDArray[Any],
+    raw: NDArray[Any] | None,
+    codes: Mapping[str, NDArray[Any]],
+) -> tuple[NDArray[Any], NDArray[Any] | None, dict[str, NDArray[Any]]]:
+    """Return the kept rows of a block, which begins with row ``first`` of all files."""
+    variables = {name: entries[kept] for name, entries in codes.items()}
+    variables[SOURCE_ROW] = first + kept
+    return values[kept], None if raw is None else raw[kept], variables
 
 
 def _encoded(names: NDArray[Any], categories: Sequence[Categories]) -> NDArray[np.int32]:

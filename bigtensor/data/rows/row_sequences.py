@@ -18,6 +18,7 @@ from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.addresses.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
 from bigtensor.data.rows.row_variables import named_variable
+from bigtensor.data.rows.rows_where import all_rows
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.anndata_source import AnndataFileSource
 from bigtensor.data.sources.csr_source import CsrSource, StoredCsrSource
@@ -215,7 +216,7 @@ def names_of_sequences(samples: Samples) -> tuple[str, ...] | None:
     samples : Samples
         Of one source. Codes of different sources have names of their own.
     """
-    source = samples.sources[0]
+    source = all_rows(samples.sources[0])
     if len(samples.sources) > 1 or samples.sequence_names is not None:
         return samples.sequence_names
     if not isinstance(source, ZarrSource) or source.sequence is None:

@@ -6,7 +6,7 @@ import os
 
 import xarray as xr
 
-from bigtensor.data.sources.anndata_datasets import has_obs, obs_variable
+from bigtensor.data.sources.anndata_datasets import has_obs, obs_columns, obs_variable
 from bigtensor.data.sources.row_sources import Source, ZarrSource
 from bigtensor.data.sources.xarray_source import XarraySource
 from bigtensor.data.stores.zarr_datasets import open_dataset
@@ -41,14 +41,36 @@ def named_variable(
     dataset = _dataset(source, part)
     if name in dataset.variables and dataset[name].dims == (sample_dim,):
         return dataset[name]
-    names = sorted(
-        str(key)
-        for key, variable in dataset.variables.items()
-        if variable.dims == (sample_dim,) and key != sample_dim
-    )
+    names = _names_along(dataset, sample_dim)
     there = f"there are {', '.join(names)}" if names else "there are none"
     raise DataError(
         f"{source.describe()} has no variable {name!r} along {sample_dim!r}; {there}. {remedy}"
+    )
+
+
+def row_variable_names(source: Source, part: object, sample_dim: str) -> list[str]:
+    """Return the names of the variables along the samples, or of the columns of ``obs``.
+
+    Parameters
+    ----------
+    source : Source
+        Described rows beside which the variables lie.
+    part : object
+        What the source was described from.
+    sample_dim : str
+        Name of the sample dimension.
+    """
+    if has_obs(source, part):
+        return obs_columns(source, part)
+    return _names_along(_dataset(source, part), sample_dim)
+
+
+def _names_along(dataset: xr.Dataset, sample_dim: str) -> list[str]:
+    """Return the names of the variables along the samples, but of the dimension itself."""
+    return sorted(
+        str(key)
+        for key, variable in dataset.variables.items()
+        if variable.dims == (sample_dim,) and key != sample_dim
     )
 
 

@@ -12,11 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.array_types import IntArray
 from bigtensor.data.addresses.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.addresses.store_address import as_address
 from bigtensor.data.rows.block import Block
 from bigtensor.data.rows.block_cutting import cut_blocks
 from bigtensor.data.rows.code_maps import Categories, CodeMap, numbered_categories
+from bigtensor.data.rows.row_shares import RowShares
+from bigtensor.data.rows.rows_where import RowsWhere, all_rows
 from bigtensor.data.rows.views import Views
 from bigtensor.data.sources.csr_source import CsrSource, is_sparse
 from bigtensor.data.sources.row_sources import ArraySource, Columns, LazySource, Source, ZarrSource
@@ -81,6 +84,8 @@ class Samples:
     total_weight : float, optional
         Sum of the weights in blocks. None without weights, and before `with_weight_meaning`
         has read them.
+    shares : RowShares, optional
+        Numbers of rows that meet the condition by which rows were selected. None for all rows.
 
     See Also
     --------
@@ -99,6 +104,7 @@ class Samples:
     weight_scale: float = 1.0
     weights_repeat_rows: bool = True
     total_weight: float | None = None
+    shares: RowShares | None = None
 
     @property
     def rows(self) -> int:
@@ -138,8 +144,7 @@ class Samples:
     @property
     def is_remote(self) -> bool:
         """True if a source is behind a URL."""
-        stored = [source for source in self.sources if isinstance(source, ZarrSource | StoredRows)]
-        addresses = [s.url if isinstance(s, ZarrSource) else s.path for s in stored]
+        addresses = [s.url if isinstance(s, ZarrSource) else s.path for s in self._stored()]
         # file:// is a disk
         return any(isinstance(as_address(address), str) for address in addresses)
 
@@ -256,10 +261,50 @@ class Samples:
 
     def stamp(self) -> str:
         """Return a digest that changes when a store is written to; rows in memory do not count."""
-        stored = [source for source in self.sources if isinstance(source, ZarrSource | StoredRows)]
         return hashlib.sha256(
-            repr([source.fingerprint() for source in stored]).encode()
+            repr([source.fingerprint() for source in self._stored()]).encode()
         ).hexdigest()
+
+    def _stored(self) -> list[ZarrSource | StoredRows]:
+        """Return the sources in stores, with all of their rows."""
+        whole = map(all_rows, self.sources)
+        return [source for source in whole if isinstance(source, ZarrSource | StoredRows)]
+
+    @property
+    def source_rows(self) -> int:
+        """Number of rows of all sources, also of those that a condition leaves out."""
+        return sum(all_rows(source).rows for source in self.sources)
+
+    def kept_before(self, row: int) -> int:
+        """Return the number of rows before a row of `source_rows`."""
+        kept = first = 0
+        for source in self.sources:
+            inside = min(max(row - first, 0), all_rows(source).rows)
+            kept += source.kept_before(inside) if isinstance(source, RowsWhere) else inside
+            first += all_rows(source).rows
+        return kept
+
+    def rows_of_sources(self, start: int, stop: int) -> IntArray:
+        """Return the rows of `source_rows` that a range of the rows are.
+
+        Parameters
+        ----------
+        start, stop : int
+            Global row indices.
+        """
+        parts, offset, first = [np.empty(0, np.int64)], 0, 0
+        for source in self.sources:
+            low, high = max(start - offset, 0), min(stop - offset, source.rows)
+            if low < high:
+                inside = (
+                    source.source_rows(low, high)
+                    if isinstance(source, RowsWhere)
+                    else np.arange(low, high)
+                )
+                parts.append(first + inside)
+            offset += source.rows
+            first += all_rows(source).rows
+        return np.concatenate(parts)
 
     def require_unchanged(self, stamp: str) -> None:
         """Require that no store was written to since a stamp was taken.
@@ -349,7 +394,7 @@ class Samples:
         """Cut a row range and its halo where units of its source end."""
         source, offset = self.locate(start)
         first, last = start - offset, min(stop - offset + halo, source.rows)
-        if is_sparse(source):
+        if is_sparse(source) or isinstance(source, RowsWhere):
             edges = source.cuts(first, last, READ_NBYTES)
             return [(source, *rows) for rows in pairwise(edges)]
         step = self.read_rows(source.unit_rows)

@@ -14,6 +14,8 @@ name                      dims                 what
 ``sample_id``, ``label``  sample               int32 codes; the attribute ``categories`` holds
                                                the names, code -1 stands for none
 ``weight``                sample               float64
+``source_row``            sample               int64, of selected rows: the row that each had among
+                                               all rows
 ========================  ===================  =================================================
 
 Arrays are chunked along samples only. A reader asks for row ranges, so an inner chunk holds all
@@ -55,6 +57,9 @@ if TYPE_CHECKING:
 
 LAYOUT_VERSION = 1
 """Version of the layout, kept in the attribute ``bigtensor_layout`` of the group."""
+
+SOURCE_ROW = "source_row"
+"""Variable of the row that a row had in the first store, before any rows were left out."""
 
 SAMPLE_DIM = "sample"
 FEATURE_DIM = "feature"

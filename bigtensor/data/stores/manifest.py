@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
 import zarr
@@ -36,7 +36,10 @@ _GROUP = ""
 
 
 def seal(
-    path: str | os.PathLike[str], *, lost: Literal["raise", "restore", "drop"] = "raise"
+    path: str | os.PathLike[str],
+    *,
+    lost: Literal["raise", "restore", "drop"] = "raise",
+    without: Collection[str] = (),
 ) -> None:
     """Record the arrays of a Zarr v3 group in its manifest, and consolidate its metadata.
 
@@ -50,6 +53,8 @@ def seal(
         Treatment of attributes that the manifest lists and the store no longer has. ``"raise"``
         refuses to seal and names them, ``"restore"`` writes them again with
         their recorded values, ``"drop"`` accepts their removal.
+    without : collection of str, default ()
+        Arrays that the manifest does not list, because they are about to be replaced.
 
     Raises
     ------
@@ -63,11 +68,14 @@ def seal(
         )
     group = zarr.open_group(os.fspath(path), mode="r+", use_consolidated=False)
     files = StoreFiles(path)
+    earlier = files.document(f"{MANIFEST}/{_METADATA}")
     if lost != "drop":
-        _settle_lost_attributes(files, group, restore=lost == "restore")
+        _settle_lost_attributes(files, group, earlier or {}, restore=lost == "restore")
     arrays: dict[str, Any] = {}
     # folders list their entries in any order
     for name, array in sorted(group.arrays()):
+        if name in without:
+            continue
         chunk_files, nbytes = _count_files(files, name, array)
         document = files.document(f"{name}/{_METADATA}")
         arrays[name] = {
@@ -77,21 +85,28 @@ def seal(
         }
     attributes = {name: _digest(value) for name, value in _own_attributes(group).items()}
     manifest = {"arrays": arrays, "attributes": attributes}
-    values = {name: _own_attributes(node) for name, node in _nodes(group).items() if node.attrs}
-    group.create_group(
-        MANIFEST,
-        attributes={"manifest": manifest, "digest": _digest(manifest), "values": values},
-        overwrite=True,
-    )
+    values = {
+        name: _own_attributes(node)
+        for name, node in _nodes(group).items()
+        if node.attrs and name not in without
+    }
+    record: dict[str, Any] = {"manifest": manifest, "digest": _digest(manifest), "values": values}
+    if earlier is None:
+        group.create_group(MANIFEST, attributes=record, overwrite=True)
+    else:
+        # in place, so that a run that is killed here leaves one manifest or the other
+        group[MANIFEST].update_attributes(record)
     with warnings.catch_warnings():
         # xarray consolidates v3 stores in the same way, and reads fewer files for it
         warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
         zarr.consolidate_metadata(group.store, zarr_format=group.metadata.zarr_format)
 
 
-def _settle_lost_attributes(files: StoreFiles, group: zarr.Group, *, restore: bool) -> None:
+def _settle_lost_attributes(
+    files: StoreFiles, group: zarr.Group, manifest: Mapping[str, Any], *, restore: bool
+) -> None:
     """Restore or refuse attributes that the manifest of a store lists and the store has lost."""
-    record = (files.document(f"{MANIFEST}/{_METADATA}") or {}).get("attributes", {})
+    record = manifest.get("attributes", {})
     # stores that were sealed by earlier versions list the names of their own attributes only
     listed = {_GROUP: dict.fromkeys(record.get("manifest", {}).get("attributes", {}))}
     values = record.get("values", {})

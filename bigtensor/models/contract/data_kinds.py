@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from bigtensor.data.rows.code_maps import Categories, CodeMap
 from bigtensor.data.rows.data_like import RowVariableLike
 from bigtensor.data.rows.samples import Samples
+from bigtensor.data.rows.selected_rows import rows_left_out
 from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.values.categories import are_strings
 from bigtensor.data.values.kinds import Kind
@@ -60,6 +61,8 @@ class Data:
         The model can start from labels of some rows.
     by_view : bool, default False
         Data may come view by view: a mapping or a list of arrays with the same rows.
+    in_order : bool, default False
+        Consecutive rows of a sequence belong together.
     """
 
     kinds: AbstractSet[Kind]
@@ -67,6 +70,7 @@ class Data:
     dense_counts: bool = False
     labels: bool = False
     by_view: bool = False
+    in_order: bool = False
 
     def check(
         self,
@@ -98,8 +102,11 @@ class Data:
         Raises
         ------
         DataError
-            When the kind of the data is another one, or codes have no categories.
+            When the kind of the data is another one, or codes have no categories, or a condition
+            leaves out rows inside sequences of a model that needs them in order.
         """
+        if self.in_order:
+            _check_whole_sequences(samples, model)
         if self.dense_counts and not _has_named_codes(samples):
             counted = samples.dtype.kind in "iu" or samples.kind == "counts"
             return replace(samples, code_map=None) if counted else samples.as_measured()
@@ -127,6 +134,16 @@ class Data:
                 "(codes=True)"
             )
         return samples
+
+
+def _check_whole_sequences(samples: Samples, model: str) -> None:
+    """Refuse rows that a condition selected from inside sequences."""
+    for source, row in rows_left_out(samples):
+        raise DataError(
+            f"{model} reads consecutive rows, and the condition {source.where.condition.text!r} "
+            f"leaves out row {row:,} between rows of its sequence; choose whole sequences, for "
+            "example by a variable such as sample_id"
+        )
 
 
 def labels_of_some_rows(

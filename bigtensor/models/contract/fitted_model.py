@@ -228,7 +228,8 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         X : path, xarray, dask array or array-like
-            As for `fit`.
+            As for `fit`. Of samples that were selected by a condition, the store has all rows. Rows
+            that were left out have the label -1, and NaN in place of other numbers.
         path : path or URL
             Store to make, which appears under this name when it is whole. With `into`, an existing
             store of samples, such as ``X`` itself.

@@ -136,7 +136,7 @@ def write_answers(
     def check(validity: Validity) -> None:
         judge(validity, samples, model.missing)
 
-    tasks = -(-samples.rows // CHUNK_ROWS)
+    tasks = -(-samples.source_rows // CHUNK_ROWS)
     with open_runtime(**where, tasks=tasks, remote=samples.is_remote) as runtime:
         make_plan(samples, _sizes(function, samples.rows), runtime).check()
         validity = evaluate_to_store(
@@ -162,10 +162,11 @@ def write_answers(
 def _check_rows(model: AnswersRows, samples: Samples, path: str) -> None:
     """Refuse a store of other rows as the place of the answers."""
     rows = open_samples(path, sample_dim=model.sample_dim).rows
-    if rows != samples.rows:
+    answered = samples.source_rows
+    if rows != answered:
         raise DataError(
-            f"{path} has {rows:,} rows and X has {samples.rows:,}; write answers into the store "
-            "that holds their rows"
+            f"{path} has {rows:,} rows and X has {answered:,}; write answers into the store that "
+            "holds their rows"
         )
 
 

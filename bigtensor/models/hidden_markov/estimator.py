@@ -151,7 +151,7 @@ class HiddenMarkovModel(SequenceModel):
     """
 
     declares = PARAMETERS
-    takes = Data(kinds={"codes", "measured"}, marginalises=True)
+    takes = Data(kinds={"codes", "measured"}, marginalises=True, in_order=True)
     steps = FitSteps(
         settings_of,
         prepare,

@@ -1,0 +1,116 @@
+"""One value a row, from a table, a NumPy file or a Zarr store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import zarr
+from numpy.typing import NDArray
+
+from bigtensor.data.addresses.file_formats import reading
+from bigtensor.data.stores.added_variables import RowValues
+from bigtensor.data.stores.zarr_groups import open_whole_group
+from bigtensor.errors import DataError
+
+LABEL = "label"
+"""Variable that is read from a store of labels."""
+
+_KEPT_ATTRIBUTES = ("categories",)
+
+
+@dataclass(frozen=True)
+class ReadValues:
+    """Values of rows, with the attributes of a variable.
+
+    Attributes
+    ----------
+    values : RowValues
+        Numbers, true and false, or codes of names.
+    attrs : mapping
+        ``categories``, the names of the codes.
+    """
+
+    values: RowValues
+    attrs: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_row_values(path: str | os.PathLike[str], name: str) -> ReadValues:
+    """Return the values of a variable of the rows in a file.
+
+    Parameters
+    ----------
+    path : path-like
+        A table of text (``.csv``, ``.tsv``, also compressed) with a header, a NumPy file (``.npy``)
+        or a Zarr store.
+    name : str
+        Column of the table or variable of the store. A table of one column is taken whatever its
+        name is, and in a store of labels the variable ``label``.
+
+    Raises
+    ------
+    DataError
+        When there is no column or variable of this name, or it holds no numbers and no names.
+    FileFormatError
+        When the file is absent or damaged.
+    """
+    path = Path(path)
+    if path.suffix.lower() == ".npy":
+        with reading(path, "a NumPy file"):
+            values = np.load(path, mmap_mode="r", allow_pickle=False)
+        return _coded(values, path)
+    if path.is_dir():
+        return _stored(path, name)
+    separator = "\t" if ".tsv" in path.suffixes else ","
+    with reading(path, "a table"):
+        header = [str(column) for column in pd.read_csv(path, sep=separator, nrows=0).columns]
+        column = _column(path, header, name)
+        table = pd.read_csv(path, sep=separator, usecols=[header.index(column)])
+    return _coded(table.iloc[:, 0].to_numpy(), path)
+
+
+def _column(path: Path, header: list[str], name: str) -> str:
+    """Return the column of a table to read."""
+    if name in header:
+        return name
+    # pandas calls a column without a name so; it holds numbers of rows
+    named = [column for column in header if not column.startswith("Unnamed: ")]
+    if len(named) != 1:
+        raise DataError(
+            f"{path} has no column {name!r} but {', '.join(map(repr, named))}; name the variable "
+            "after its column, or give a table of one column"
+        )
+    return named[0]
+
+
+def _stored(path: Path, name: str) -> ReadValues:
+    """Return a variable of a Zarr store, which is read some rows at a time."""
+    group = open_whole_group(path)
+    arrays = {key: array for key, array in group.arrays() if array.ndim == 1}
+    stored = arrays.get(name, arrays.get(LABEL))
+    if stored is None:
+        there = ", ".join(sorted(arrays)) or "nothing along rows"
+        raise DataError(
+            f"{path} has neither {name!r} nor {LABEL!r} but {there}; give a store of labels, or "
+            "name the variable after one of its own"
+        )
+    if not isinstance(stored, zarr.Array) or stored.dtype.kind not in "iufb":
+        return _coded(np.asarray(stored[:]), path)
+    attrs = {key: stored.attrs[key] for key in _KEPT_ATTRIBUTES if key in stored.attrs}
+    values: Any = stored
+    return ReadValues(values, attrs)
+
+
+def _coded(values: NDArray[Any], path: Path) -> ReadValues:
+    """Return numbers as they are, and names as codes in the order in which they appear."""
+    if values.dtype.kind in "iufb":
+        return ReadValues(values)
+    if values.dtype.kind not in "OUST" or values.ndim != 1:
+        raise DataError(f"{path} holds {values.dtype}; expected one number or one name a row")
+    codes, names = pd.factorize(np.asarray(values, object))
+    return ReadValues(codes.astype(np.int32), {"categories": [str(name) for name in names]})
