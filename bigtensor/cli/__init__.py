@@ -9,7 +9,6 @@ import click
 from bigtensor._version import __version__
 from bigtensor.cli.commands.accumulate import accumulate
 from bigtensor.cli.commands.add import add
-from bigtensor.cli.commands.cut import cut
 from bigtensor.cli.commands.demo import demo
 from bigtensor.cli.commands.deploy import deploy
 from bigtensor.cli.commands.export import export
@@ -17,9 +16,7 @@ from bigtensor.cli.commands.fit import fit
 from bigtensor.cli.commands.importing import import_command
 from bigtensor.cli.commands.info import info
 from bigtensor.cli.commands.merge import merge
-from bigtensor.cli.commands.merge_populations import merge_populations
 from bigtensor.cli.commands.models import models
-from bigtensor.cli.commands.name import name
 from bigtensor.cli.commands.panel import panel
 from bigtensor.cli.commands.plan import plan
 from bigtensor.cli.commands.predict import predict
@@ -29,6 +26,9 @@ from bigtensor.cli.commands.simulate import simulate
 from bigtensor.cli.commands.solve import solve
 from bigtensor.cli.commands.subset import subset
 from bigtensor.cli.comparison.compare import compare
+from bigtensor.cli.populations.cut import cut
+from bigtensor.cli.populations.merge_populations import merge_populations
+from bigtensor.cli.populations.name import name
 
 __all__ = ["main"]
 

@@ -23,7 +23,7 @@ from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.report.drawing import picture
 from bigtensor.report.notices import banners, fit_notices, notes, row_notices
 from bigtensor.report.rows import LabelsLike, read_rows
-from bigtensor.report.sample_section import SampleGroups, sample_section
+from bigtensor.report.samples.sample_section import SampleGroups, sample_section
 from bigtensor.report.sections import Findings, headline, page_sections
 from bigtensor.report.style import palette, require_matplotlib
 

@@ -60,7 +60,7 @@ def test_render_report__shows_every_part(text, cell_model):
     pairs = [one for one in page.alternatives if one.startswith("Components in ")]
     assert len(pairs) == 5 * 4 // 2
     assert "Map of the sampled rows by component" in page.alternatives
-    assert page.alternatives[0].startswith("Median of every feature in every component")
+    assert page.alternatives[0].startswith("Median of every feature")
     assert "Mean log-likelihood by posterior pass" in page.alternatives
     assert all(name in page.said for name in features)
     for weight in np.asarray(cell_model.weights_):
@@ -236,7 +236,7 @@ def test_render_report__shows_populations_before_components(merged_text, merged_
     densities = [one for one in page.alternatives if one.startswith("Densities of ")]
     assert densities == [f"Densities of {name} by population" for name in features]
     beginnings = [
-        "Median of every feature in every population",
+        "Median of every feature",
         "Map of the sampled rows",
         *(f"Densities of {name}" for name in features),
         "How components were merged",

@@ -176,9 +176,8 @@ class ImportJob:
                     values = _encoded(block.values[:, columns], feature_categories)
                 else:
                     values = self._values(block, columns)
-                    for matrix in (values, raw):
-                        if matrix is not None:
-                            self._check_range(name, matrix, dtype, rows_by_name[name])
+                    for matrix in (values, *([] if raw is None else [raw])):
+                        self._check_range(name, matrix, dtype, rows_by_name[name])
                     rounded.record(name, values, rows_by_name[name])
                 rows_by_name[name] += len(values)
                 if chosen is not None:
@@ -189,9 +188,9 @@ class ImportJob:
                 done += len(block.values)
                 if progress is not None:
                     progress(done, total)
+            self._set_names(store, coded.names(), feature_categories)
             if chosen is not None:
                 chosen.require_some()
-            self._set_names(store, coded.names(), feature_categories)
         return ImportSummary(
             path=out,
             rows=done if chosen is None else chosen.shares.kept,

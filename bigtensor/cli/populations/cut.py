@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import click
 
 from bigtensor.cli.command import FactsCommand
-from bigtensor.cli.named_populations import (
+from bigtensor.cli.options import ADDRESS, overwrite_option
+from bigtensor.cli.options import count as whole_number
+from bigtensor.cli.populations.named_populations import (
     check_out,
     dropped_names,
     load_mixture,
     own_names,
     save_changed,
 )
-from bigtensor.cli.options import ADDRESS, overwrite_option
-from bigtensor.cli.options import count as whole_number
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import click
 
 from bigtensor.cli.command import FactsCommand
-from bigtensor.cli.named_populations import (
+from bigtensor.cli.options import ADDRESS, overwrite_option
+from bigtensor.cli.populations.named_populations import (
     check_out,
     dropped_names,
     load_mixture,
@@ -15,7 +16,6 @@ from bigtensor.cli.named_populations import (
     populations_of,
     save_changed,
 )
-from bigtensor.cli.options import ADDRESS, overwrite_option
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address

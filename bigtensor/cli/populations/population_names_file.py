@@ -72,7 +72,7 @@ def write_names(rows: Sequence[Mapping[str, Any]], path: Address) -> None:
     Parameters
     ----------
     rows : sequence of mappings
-        Facts of every population: see `bigtensor.cli.named_populations.population_facts`.
+        Facts of every population, from `population_facts`.
     path : Path or str
         An existing file is replaced.
     """

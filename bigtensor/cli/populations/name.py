@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bigtensor.cli.command import FactsCommand
-from bigtensor.cli.named_populations import (
+from bigtensor.cli.options import ADDRESS, PATH, overwrite_option
+from bigtensor.cli.output import say
+from bigtensor.cli.populations.named_populations import (
     check_out,
     load_mixture,
     population_facts,
     population_lines,
     save_changed,
 )
-from bigtensor.cli.options import ADDRESS, PATH, overwrite_option
-from bigtensor.cli.output import say
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,7 @@ def name(model_path: Address, names: Path | None, out: Address | None, overwrite
     its rows lie above the lowest point between them. With --out names.csv the list is written as a
     file to edit.
     """
-    from bigtensor.cli.population_names_file import read_names, write_names
+    from bigtensor.cli.populations.population_names_file import read_names, write_names
 
     if names is None:
         _list(model_path, out, overwrite=overwrite, write=write_names)

@@ -1,0 +1,1 @@
+"""Commands on the populations of a model: names, cuts and merges."""
