@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
+import numpy as np
+
 from bigtensor.errors import Message, NoPopulationsError
 from bigtensor.models.words.described_model import DescribedMixture, LabelsRows
 from bigtensor.models.words.description import (
@@ -12,7 +14,7 @@ from bigtensor.models.words.description import (
     Line,
     ModelDescription,
 )
-from bigtensor.models.words.label_level import level_of, tree_of
+from bigtensor.models.words.label_level import is_cut, level_of, tree_of
 from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.summary_table import SummaryTable
 
@@ -177,9 +179,12 @@ def judged_outcome(diagnostics: Mapping[str, Any], initialisation: str) -> list[
 
 
 def merged_by(model: LabelsRows) -> str:
-    """Return the criterion by which components were merged, or ``"hand"`` without a tree."""
+    """Return the criterion by which components were merged, and ``"hand"`` if a user did."""
     tree = tree_of(model)
-    return "hand" if tree is None else str(tree.criterion)
+    if tree is None:
+        return "hand"
+    cut = is_cut(tree, np.asarray(model.population_of_component_))
+    return str(tree.criterion) if cut else f"{tree.criterion}, and by hand"
 
 
 def _labels(names: Sequence[str], suggested: Sequence[str]) -> list[str]:
