@@ -13,6 +13,7 @@ from scipy.ndimage import gaussian_filter1d
 from scipy.signal import find_peaks
 
 from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.merging.relative_levels import UNCLEAR
 
 BINS = 200
 """Bins between the .001 and .999 quantiles of a marker."""
@@ -126,7 +127,7 @@ def marker_signs(shares: FloatArray) -> NDArray[np.int8]:
 def names_by_markers(
     signs: NDArray[np.int8], depths: Sequence[float], markers: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return different names of populations, such as ``"CD3+ CD4+ CD69-"``.
+    """Return names of populations, such as ``"CD3+ CD4+ CD69-"``.
 
     Populations are divided by one marker after the other, as by gates, until every one is alone.
     The signs on its way are its name, positive ones first. Positive signs of few other populations
@@ -144,8 +145,7 @@ def names_by_markers(
     Returns
     -------
     tuple of str
-        Populations that no marker divides get a number in parentheses. Empty names if no marker
-        can be used.
+        Populations that no marker divides have the same name. Empty names if no marker can be used.
     """
     populations = int(signs.shape[1])
     divides = [
@@ -170,7 +170,7 @@ def names_by_markers(
         )
         for population, way in enumerate(ways)
     ]
-    return _numbered([name or "unclear" for name in names])
+    return tuple(name or UNCLEAR for name in names)
 
 
 def _divide(
@@ -228,12 +228,3 @@ def _shorten(way: list[int], population: int, signs: NDArray[np.int8]) -> None:
         rest = [other for other in way if other != marker]
         if len(rest) >= _FEWEST_KEPT and consistent(rest) == count:
             way.remove(marker)
-
-
-def _numbered(names: Sequence[str]) -> tuple[str, ...]:
-    """Return the names with numbers in parentheses after those that occur several times."""
-    counts, before, different = Counter(names), Counter[str](), []
-    for name in names:
-        before[name] += 1
-        different.append(f"{name} ({before[name]})" if counts[name] > 1 else name)
-    return tuple(different)

@@ -15,6 +15,7 @@ from bigtensor.decomposition.merging.marker_names import (
     marker_threshold,
     names_by_markers,
 )
+from bigtensor.decomposition.merging.relative_levels import numbered, with_relative_levels
 from bigtensor.models.answers.fitted_mixture import FittedMixture
 
 _ROWS, _ALL_ROWS = 1_000, 100_000
@@ -64,7 +65,7 @@ def suggested_names(
     label = np.repeat(np.arange(len(weights), dtype=np.int32), each)
     values = fitted.draw_rows(label, np.random.default_rng(0)).astype(np.float64)
     population = of_component[label]
-    of_population = np.bincount(of_component, weights)
+    of_population = np.bincount(of_component, weights).astype(np.float64)
     # the root of the weights, so that rare populations are modes too
     weight = weights[label] / np.sqrt(of_population[population]) / each
     within = weights[label] / of_population[population] / each
@@ -82,4 +83,21 @@ def suggested_names(
         return SuggestedNames(("",) * len(of_population), {})
     depths = [threshold.depth for threshold in thresholds.values()]
     names = names_by_markers(marker_signs(np.array(shares)), depths, list(thresholds))
+    means = _standardised_means(values, population, within, of_population)
+    names = numbered(with_relative_levels(names, means, features))
     return SuggestedNames(names, {name: one.value for name, one in thresholds.items()})
+
+
+def _standardised_means(
+    values: FloatArray,
+    population: NDArray[np.intp],
+    within: FloatArray,
+    of_population: FloatArray,
+) -> FloatArray:
+    """Return the mean of every feature by population in overall standard deviations."""
+    means = np.array([np.bincount(population, within * column) for column in values.T])
+    squares = np.array([np.bincount(population, within * column**2) for column in values.T])
+    weights = of_population / of_population.sum()
+    overall = means @ weights
+    spread = np.sqrt(np.maximum(squares @ weights - overall**2, np.finfo(np.float64).tiny))
+    return np.asarray((means - overall[:, None]) / spread[:, None])

@@ -8,6 +8,7 @@ from bigtensor.decomposition.merging.marker_names import (
     marker_threshold,
     names_by_markers,
 )
+from bigtensor.decomposition.merging.relative_levels import numbered, with_relative_levels
 
 
 def cells(*modes: tuple[float, int]) -> np.ndarray:
@@ -67,15 +68,15 @@ def test_names__are_the_signs_that_divide_populations():
     assert names == ("CD3+ CD4+ CD69+", "CD3+ CD4+ CD69-", "CD3+ CD4-", "CD19+ CD3-", "CD3- CD19-")
 
 
-def test_names__of_populations_that_no_marker_divides_have_numbers():
+def test_names__of_populations_that_no_marker_divides_repeat():
     signs = np.array([[1, 1, -1]], np.int8)
-    assert names_by_markers(signs, [0.1], ["CD3"]) == ("CD3+ (1)", "CD3+ (2)", "CD3-")
+    assert names_by_markers(signs, [0.1], ["CD3"]) == ("CD3+", "CD3+", "CD3-")
 
 
 def test_names__a_marker_without_signs_for_many_populations_is_not_used():
     signs = np.array([[1, 1, -1, -1], [1, -1, 0, 0]], np.int8)
     names = names_by_markers(signs, [0.1, 0.0], ["CD3", "CD14"])
-    assert names == ("CD3+ (1)", "CD3+ (2)", "CD3- (1)", "CD3- (2)")
+    assert names == ("CD3+", "CD3+", "CD3-", "CD3-")
     assert names_by_markers(signs[1:], [0.0], ["CD14"]) == ("",) * 4
     assert names_by_markers(np.zeros((0, 4), np.int8), [], []) == ("",) * 4
 
@@ -85,5 +86,21 @@ def test_names__are_different_for_random_signs():
     for _ in range(50):
         shape = rng.integers(1, 8), rng.integers(2, 30)
         signs = rng.choice([-1, 0, 1], p=[0.5, 0.05, 0.45], size=shape).astype(np.int8)
-        names = names_by_markers(signs, rng.random(shape[0]), [f"m{j}" for j in range(shape[0])])
+        markers = [f"m{j}" for j in range(shape[0])]
+        names = numbered(names_by_markers(signs, rng.random(shape[0]), markers))
         assert len({*names}) == len(names) or not any(names)
+
+
+def test_relative_levels__divide_populations_of_one_name():
+    means = np.array([[2.0, 2.1, 2.0, -1.0], [0.0, 3.0, 0.2, 0.0], [1.0, 1.0, -1.0, 0.0]])
+    names = ("CD3+", "CD3+", "CD3+", "CD3-")
+    levels = with_relative_levels(names, means, ["CD3", "CD69", "CD44"])
+    assert levels == ("CD3+ CD69lo CD44hi", "CD3+ CD69hi", "CD3+ CD69lo CD44lo", "CD3-")
+    assert with_relative_levels(names[:2], np.zeros((1, 2)), ["CD69"]) == ("CD3+", "CD3+")
+    assert numbered(names) == ("CD3+ (1)", "CD3+ (2)", "CD3+ (3)", "CD3-")
+
+
+def test_relative_levels__of_a_population_without_signs():
+    means = np.array([[0.1, 0.0], [-1.5, 0.0], [0.8, 0.0]])
+    markers = ["CD3", "CD4", "CD8"]
+    assert with_relative_levels(("unclear", "CD3-"), means, markers) == ("CD4lo CD8hi", "CD3-")
