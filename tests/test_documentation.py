@@ -42,6 +42,7 @@ SLOW_PAGES = (
         "sparse-ica",
     ),
     *("tensor-train-density", "topic-model", "tutorial-cytometry", "tutorial-documents"),
+    "tutorial-dose",
     *("tutorial-event-log", "tutorial-gene-counts", "tutorial-holes", "tutorial-many-groups"),
     *("tutorial-recording", "tutorial-signals", "tutorial-stream", "tutorial-survey"),
     *("tutorial-what-if", "tutorial-xarray", "hidden-markov", "gaussian-mixture", "linear-mixture"),
@@ -63,7 +64,10 @@ START_SECONDS = 60.0
 COMMAND_LINE = ROOT / "docs" / "command-line.md"
 """Its commands have a test of their own, which may leave some out."""
 
-REAL_FILES = {"tutorial-cytometry": ("Activation", "activation")}
+REAL_FILES = {
+    "tutorial-cytometry": ("Activation", "activation"),
+    "tutorial-dose": ("Activation", "activation"),
+}
 """Pages about files that the package does not hold: the folder they name, and that of the data."""
 
 DRAWING_COMMANDS = ("bigtensor demo", "bigtensor report")
