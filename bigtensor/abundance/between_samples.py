@@ -19,9 +19,11 @@ DEVIATIONS = np.geomspace(0.01, 5.0, 80)
 """Grid of standard deviations of logits. At .01, shares differ by one per cent of themselves."""
 
 _SCALES = np.geomspace(0.01, 5.0, 40)
-_DEGREES = np.array([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0])
-"""Scales and degrees of freedom of the distribution of standard deviations over populations.
-Chi squared with more degrees of freedom is narrower than the grid."""
+_DEGREES = np.array([4.0, 8.0, 16.0, 32.0, 64.0])
+"""Scales and degrees of freedom of the distribution of standard deviations over populations. With
+four degrees, the 90 % quantile of standard deviations is 2.7 times the 10 % quantile. Fewer degrees
+make tests of 3 + 3 samples careful: 4.1 % false positives at 5 % where four degrees give 4.5 %. Chi
+squared with more than 64 degrees is narrower than the grid."""
 
 _SMALL_DEVIATION = 0.1
 """Deviations between samples are rarely smaller than that. The prior of the scale is uniform below

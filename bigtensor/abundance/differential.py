@@ -9,7 +9,7 @@ import xarray as xr
 
 from bigtensor.abundance.design_matrix import Condition, complete_samples, design_matrix
 from bigtensor.abundance.false_discovery import adjusted_p_values
-from bigtensor.abundance.moderated_tests import fit_populations, tests_of
+from bigtensor.abundance.moderated_tests import coefficient_tests, fit_populations
 from bigtensor.abundance.sample_table import SamplesLike, sample_table
 from bigtensor.abundance.sample_weights import SampleWeights, WeightsLike, sample_weights
 from bigtensor.array_types import FloatArray
@@ -118,9 +118,10 @@ def _tested(
     if not present.any():
         raise DataError("no population has a part of the rows; look at the weights")
     fitted = fit_populations(weights.of_populations(present), matrix)
-    together = tests_of(fitted, tested)
+    together = coefficient_tests(fitted, tested)
     contrasts = [
-        tests_of(fitted, slice(place, place + 1)) for place in range(tested.start, tested.stop)
+        coefficient_tests(fitted, slice(place, place + 1))
+        for place in range(tested.start, tested.stop)
     ]
     p_values = np.column_stack([test.p_value for test in contrasts])
     estimates, errors, margins = (

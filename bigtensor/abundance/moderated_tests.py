@@ -98,7 +98,7 @@ def fit_populations(weights: SampleWeights, matrix: FloatArray) -> PopulationFit
     return PopulationFits(fits, posterior)
 
 
-def tests_of(fitted: PopulationFits, tested: slice) -> CoefficientTests:
+def coefficient_tests(fitted: PopulationFits, tested: slice) -> CoefficientTests:
     """Test coefficients together.
 
     If the variance of the coefficients is a scaled inverse chi squared, as without sampling error,

@@ -131,6 +131,9 @@ def sample_weights(weights: WeightsLike) -> SampleWeights:
         raise DataError("a standard error is negative or not a number; leave the errors out")
     if (table.rows < 1).any():
         raise DataError("a sample has no rows; leave it out")
+    if len(set(table.samples)) < len(table.samples):
+        raise DataError("two samples of the table of weights have the same name; rename one")
+    table = replace(table, populations=_distinct(table.populations))
     return table.of_samples(natural_order(table.samples))
 
 
@@ -236,6 +239,14 @@ def _without_level(columns: list[str]) -> tuple[str, tuple[str, ...]]:
 def _numbered(level: str) -> re.Pattern[str]:
     """Return the form of the columns of populations without a name."""
     return re.compile(rf"^{level}_(\d+)$")
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return names of populations, with their numbers where two have the same name."""
+    return tuple(
+        name if names.count(name) == 1 else f"{name} ({number})"
+        for number, name in enumerate(names)
+    )
 
 
 def _without_apostrophe(name: str) -> str:

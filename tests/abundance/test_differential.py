@@ -196,7 +196,8 @@ def test_differential_abundance__of_activation_gates_finds_the_activated_cells(s
     assert slope["population"].values[changed].tolist() == ["CD4 T CD69+", "CD8 T CD69+"]
 
 
-def test_sample_weights__of_a_model_are_compared(tmp_path):
+@pytest.mark.slow
+def test_differential_abundance__of_a_model_takes_its_weights():
     cells = bigtensor.simulate.cytometry(3000, 3, samples=4, random_state=1)
     model = bigtensor.KernelMixture(3, random_state=0).fit(cells)
     weights = model.weights_by(cells)

@@ -89,3 +89,14 @@ def test_weights_of_counts__refuse_other_shapes():
         weights_of_counts(COUNTS[:2], NAMES, list("abc"))
     with pytest.raises(DataError):
         weights_of_counts(COUNTS * 0, NAMES, list("abc"))
+
+
+def test_sample_weights__number_populations_of_one_name():
+    names = np.array(["T", "B", "T"], object)
+    table = dataset().assign_coords(population_name=("population", names))
+    assert sample_weights(table).populations == ("T (0)", "B", "T (2)")
+
+
+def test_sample_weights__refuse_two_samples_of_one_name():
+    with pytest.raises(DataError, match="same name"):
+        sample_weights(dataset().assign_coords(sample_id=["a", "a", "b"]))

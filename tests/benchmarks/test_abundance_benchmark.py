@@ -26,8 +26,7 @@ def test_differential_abundance__has_five_per_cent_false_positives():
         THREE,
         Setting("6 + 6", (0,) * 6 + (1,) * 6, deviation=0.5, degrees=3),
         Setting("number", tuple(np.linspace(0, 1, 12).tolist()), least_cells=20_000),
-        # few cells in one group of samples
-        Setting("unequal", (0,) * 4 + (1,) * 4, deviation=0.1),
+        Setting("small deviation", (0,) * 4 + (1,) * 4, deviation=0.1),
     ],
     ids=lambda setting: setting.name,
 )

@@ -68,6 +68,13 @@ def test_compare__prints_facts(run, study):
     assert contrast["lower"] > 0
 
 
+def test_compare__says_how_numbers_become_groups(run, study):
+    result = run(*options(study), "--by", "dose")
+    assert "--groups dose" in result.stdout
+    result = run(*options(study), "--by", "dose", "--adjust", "arm", "--overwrite", "--quiet")
+    assert (result.exit_code, result.stdout) == (0, "")
+
+
 def test_compare__writes_shares_and_counts_for_other_programs(run, study):
     result = run(
         *options(study),

@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+from scipy import stats
+
+from bigtensor.abundance.between_samples import DEVIATIONS, deviation_posteriors, grid_fits
+from bigtensor.abundance.moderated_tests import PopulationFits, coefficient_tests
+
+MATRIX = np.column_stack([np.ones(8), np.repeat([0.0, 1.0], 4)])
+
+
+def fitted(response, variance):
+    fits = grid_fits(response, variance, MATRIX)
+    return PopulationFits(fits, deviation_posteriors(fits.log_likelihood, dependent=False))
+
+
+def test_tests__without_sampling_error_borrow_from_other_populations():
+    """Of equal deviations, many populations know the deviation of each, as in limma."""
+    response = 0.4 * np.random.default_rng(0).standard_normal((300, 8))
+    one = coefficient_tests(fitted(response[:1], np.zeros((1, 8))), slice(1, 2))
+    many = coefficient_tests(fitted(response, np.zeros((300, 8))), slice(1, 2))
+    plain = stats.ttest_ind(response[:, 4:], response[:, :4], axis=1)
+    assert one.p_value[0] == pytest.approx(plain.pvalue[0], rel=0.05)
+    assert many.degrees_of_freedom.min() > 40
+    known = 0.4 * np.sqrt(2 / 4)
+    np.testing.assert_allclose(many.standard_error[:, 0], known, rtol=0.25)
+    np.testing.assert_allclose(many.estimate[:, 0], (response @ (MATRIX[:, 1] / 2 - 0.25)), 1e-6)
+
+
+def test_tests__with_large_sampling_errors_are_z_tests():
+    response = 3.0 * np.random.default_rng(1).standard_normal((20, 8))
+    tests = coefficient_tests(fitted(response, np.full((20, 8), 9.0)), slice(1, 2))
+    z = (response[:, 4:].mean(axis=1) - response[:, :4].mean(axis=1)) / np.sqrt(9 / 2)
+    np.testing.assert_allclose(tests.p_value, 2 * stats.norm.sf(abs(z)), atol=0.05)
+
+
+def test_tests__of_several_coefficients_are_f_tests():
+    rng = np.random.default_rng(2)
+    matrix = np.column_stack([np.ones(9), np.repeat(np.eye(3)[:, 1:], 3, axis=0)])
+    response = rng.standard_normal((1, 9))
+    fits = grid_fits(response, np.zeros((1, 9)), matrix)
+    posterior = deviation_posteriors(fits.log_likelihood, dependent=False)
+    tests = coefficient_tests(PopulationFits(fits, posterior), slice(1, 3))
+    reference = stats.f_oneway(*np.split(response[0], 3))
+    assert tests.statistic[0] == pytest.approx(reference.statistic, rel=0.05)
+    assert tests.p_value[0] == pytest.approx(reference.pvalue, rel=0.05)
+
+
+def test_deviation_posteriors__of_two_dependent_populations_are_that_of_one():
+    response = np.random.default_rng(3).standard_normal((1, 8))
+    one = grid_fits(response, np.full((1, 8), 0.01), MATRIX).log_likelihood
+    alone = deviation_posteriors(one, dependent=False)
+    pair = deviation_posteriors(np.vstack([one, one]), dependent=True)
+    np.testing.assert_allclose(pair[0], alone[0], atol=1e-12)
+    assert alone.shape == (1, len(DEVIATIONS))
+    assert alone.sum() == pytest.approx(1)
