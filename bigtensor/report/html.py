@@ -157,9 +157,8 @@ def render_report(
     parts = model.description.report(model, rows)
     steps.finish()
     samples_section = _sample_sections(model, data, rows, level, groups, listeners)
-    notices = [*parts.notices, *fit_notices(model, level)]
-    if rows is not None:
-        notices += row_notices(rows, level)
+    of_rows = [] if rows is None else row_notices(rows, level)
+    notices = [*of_rows, *parts.notices, *fit_notices(model, level)]
     findings = Findings(model, parts, level, rows, samples_section, tuple(notes(notices)))
     colours = palette(0 if level is None else level.count)
     steps.advance("drawing the figures", 0, 0)

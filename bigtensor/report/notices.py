@@ -76,7 +76,7 @@ def _label_notices(rows: LabelledRows, level: LabelLevel) -> list[Notice]:
         f"{100 * sure:.0f} % of the sampled rows belong to their {name} with a probability "
         f"above {SURE}."
     )
-    notices = [Notice("note", text)]
+    notices = [*_stretch_notices(rows, name), Notice("note", text)]
     difference = rows.shares(len(weights)) - weights
     worst = int(np.argmax(np.abs(difference)))
     share = weights[worst] + difference[worst]
@@ -89,6 +89,20 @@ def _label_notices(rows: LabelledRows, level: LabelLevel) -> list[Notice]:
         )
         notices.append(Notice("warning", text))
     return notices
+
+
+def _stretch_notices(rows: LabelledRows, name: str) -> list[Notice]:
+    """Name the labels that may be artefacts of the acquisition."""
+    return [
+        Notice(
+            "warning",
+            f"{name.capitalize()} {one.label} may be an artefact of the acquisition, such as a "
+            f"clog or an air bubble: {100 * one.share:.0f} % of its {counted(one.rows, 'row')} "
+            f"lie in one stretch of sample {one.sample}, between {100 * one.start:.0f} % and "
+            f"{100 * one.stop:.0f} % of its rows.",
+        )
+        for one in rows.stretches
+    ]
 
 
 def banners(notices: Sequence[Notice]) -> list[Notice]:

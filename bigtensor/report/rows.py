@@ -32,11 +32,13 @@ from bigtensor.models.words.sampled_rows import (
     Groups,
     LabelledRows,
     SampledRows,
+    Stretch,
     kept_rows,
     read_windows,
     row_answers,
     summed_weights,
 )
+from bigtensor.report.samples.acquisition import BINS, MOST_COUNTERS, AcquisitionCounts
 
 if TYPE_CHECKING:
     from bigtensor.models.contract.estimator import Estimator
@@ -148,16 +150,18 @@ def read_rows(
         return rows
     answers = row_answers(model, kept, ("label", "probability"))
     label, probability = answers["label"], answers["probability"].astype(np.float64)
-    label_weights = None
+    label_weights, stretches = None, tuple[Stretch, ...]()
     if labels is not None:
         variable = _label_variable(labels, dim, samples.rows)
         label = _take(variable, dim, parts)[valid]
         label_weights = _label_weights(variable, beside, samples, model)
+        stretches = _stretches(variable, beside, model)
     return LabelledRows(
         **vars(rows),
         label=label.astype(np.int64),
         probability=probability,
         label_weights=label_weights,
+        stretches=stretches,
     )
 
 
@@ -274,6 +278,28 @@ def _label_weights(
             weight = read_windows(samples, [window])[0].weight
         totals += summed_weights(label, weight, level.count)
     return totals
+
+
+def _stretches(labels: xr.DataArray, beside: xr.Dataset, model: Estimator) -> tuple[Stretch, ...]:
+    """Return the labels whose rows lie in one stretch of one sample, if the data have samples."""
+    dim, count = model.sample_dim, level_of(model).count
+    variable = _along_rows(beside, "sample_id", dim)
+    names = [] if variable is None else [str(name) for name in variable.attrs.get("categories", ())]
+    if variable is None or not names or count * len(names) * BINS > MOST_COUNTERS:
+        return ()
+    total = variable.sizes[dim]
+    windows = [
+        slice(start, min(start + _WINDOW_ROWS, total)) for start in range(0, total, _WINDOW_ROWS)
+    ]
+    sizes = np.zeros(len(names), np.int64)
+    for window in windows:
+        sample = _take(variable, dim, [window]).astype(np.int64)
+        sizes += np.bincount(sample[sample >= 0], minlength=len(names))
+    counts = AcquisitionCounts(count, sizes)
+    for window in windows:
+        label, sample = (_take(one, dim, [window]).astype(np.int64) for one in (labels, variable))
+        counts.add(label, sample)
+    return counts.stretches(names)
 
 
 def _along_rows(dataset: xr.Dataset, name: str, sample_dim: str) -> xr.DataArray | None:

@@ -68,6 +68,32 @@ class SampledRows:
     samples: Samples | None = field(default=None, kw_only=True)
 
 
+@dataclass(frozen=True)
+class Stretch:
+    """Short part of one sample that holds nearly all rows of a label.
+
+    Attributes
+    ----------
+    label : int
+        Component, or population.
+    sample : str
+        Name of the sample.
+    rows : int
+        Number of rows with the label in all samples.
+    share : float
+        Share of these rows that lie in the stretch.
+    start, stop : float
+        Ends of the stretch, as parts of the rows of the sample in the order of acquisition.
+    """
+
+    label: int
+    sample: str
+    rows: int
+    share: float
+    start: float
+    stop: float
+
+
 @dataclass(frozen=True, eq=False)
 class LabelledRows(SampledRows):
     """Sampled rows with the answers of a mixture.
@@ -81,11 +107,14 @@ class LabelledRows(SampledRows):
     label_weights : (m,) float64 array, optional
         Sum of the sample weights of all rows of the data with each label. None where only the
         sampled rows have labels.
+    stretches : tuple of Stretch
+        Labels whose rows lie in one stretch of one sample, if labels of all rows are counted.
     """
 
     label: NDArray[np.int64]
     probability: NDArray[np.float64]
     label_weights: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    stretches: tuple[Stretch, ...] = field(default=(), kw_only=True)
 
     @property
     def certainty(self) -> NDArray[np.float64]:
