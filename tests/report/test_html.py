@@ -79,6 +79,17 @@ def test_render_report__compares_with_labels_and_samples_of_the_data(text, cell_
     assert "a sample of 3,968 of the 30,000 rows" in page.said
 
 
+def test_render_report__compares_samples_by_a_condition(cell_model, cells_path):
+    samples = {"sample": ["sample1", "sample2", "sample3"], "dose": ["0", "1", "2"]}
+    with pytest.raises(ParameterError, match="by"):
+        render_report(cell_model, data=cells_path, samples=samples)
+    page = Page(
+        render_report(cell_model, data=cells_path, samples=samples, by="dose", sample_size=500)
+    )
+    assert "Change with dose" in page.said
+    assert any(one.startswith("Map of 3 samples") for one in page.alternatives)
+
+
 @pytest.mark.slow
 def test_render_report__compares_with_a_named_truth(fitted_mixture, mixture_data):
     half = np.where(np.arange(6000) < 3000, "first half", "")
