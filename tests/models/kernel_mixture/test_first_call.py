@@ -143,7 +143,7 @@ def test_fit_command__prints_the_notes(store, tmp_path):
     assert "--populations" in text
     assert "n_populations" not in text
     count = len(model.population_weights_)
-    assert f"merged into {count} populations, in {len(MARKERS)} views" in result.stdout
+    assert f"({count} populations) in {len(MARKERS)} views" in result.stdout
 
 
 @pytest.fixture
