@@ -70,9 +70,9 @@ def evaluate_to_store(
         else whole_answer_group(target, into, overwrite=overwrite)
     )
     with write_errors(target), place as unfinished:
-        group = _create_outputs(unfinished, rows, function.outputs, sample_dim, attrs or {})
-        for name, own_attrs in (array_attrs or {}).items():
-            group[name].attrs.update(own_attrs)
+        group = _create_outputs(
+            unfinished, rows, function.outputs, sample_dim, attrs or {}, array_attrs or {}
+        )
         mark = group.attrs.get(UNFINISHED)
         own = None if mark is None else str(mark)
         chunk_rows = CHUNK_ROWS if selected else None
@@ -122,6 +122,7 @@ def _create_outputs(
     outputs: Iterable[RowOutput],
     sample_dim: str,
     attrs: Mapping[str, Any],
+    array_attrs: Mapping[str, Mapping[str, Any]],
 ) -> zarr.Group:
     """Create the arrays of a store of outputs, which tasks then fill."""
     group = create_root(address, attrs)
@@ -135,5 +136,6 @@ def _create_outputs(
             dtype=output.dtype,
             fill_value=output.fill,
             dimensions=(sample_dim, *output.dims),
+            attributes=array_attrs.get(output.name),
         )
     return group

@@ -52,7 +52,9 @@ def test_options__left_alone_are_the_defaults_of_the_model():
 def test_help__is_the_text_of_the_docstring_in_the_words_of_the_command_line():
     _, result = read("--help")
     words = " ".join(result.output.split())
-    assert "50,000 with --populations." in words
+    assert "50,000 if components are merged." in words
+    assert "--populations" in words
+    assert "n_populations" not in words
     assert "a table [kernel]" in words
     assert "single views: gaussian, laplace, delta." in words
     assert "'auto' is 'kmeans' if" in words

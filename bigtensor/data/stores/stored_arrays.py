@@ -43,6 +43,7 @@ def create_array(
     shards: tuple[int, ...] | None = None,
     compressors: Iterable[BytesBytesCodec] | None = None,
     fill_value: object = None,
+    attributes: Mapping[str, Any] | None = None,
 ) -> zarr.Array[Any]:
     """Create an array whose chunks end with a checksum and are all written.
 
@@ -65,6 +66,8 @@ def create_array(
         By default Zstandard. The checksum comes after them.
     fill_value : scalar, optional
         By default that of `missing_value`.
+    attributes : mapping, optional
+        Attributes of the array.
 
     Returns
     -------
@@ -86,6 +89,7 @@ def create_array(
             dtype=dtype,
             chunks=chunks,
             shards=shards,
+            attributes=None if attributes is None else dict(attributes),
             **options,
         )
 
