@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from bigtensor._version import __version__
 from bigtensor.abundance.sample_table import SamplesLike, sample_table
 from bigtensor.data.addresses.store_address import Address, as_address, name_of
+from bigtensor.data.exporters.subset import rows_with_labels
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.stores.outputs import check_target_file, whole_file, write_errors
 from bigtensor.engine.events import Listener, Steps
@@ -19,7 +20,7 @@ from bigtensor.errors import MissingDependencyError, ParameterError, Setting
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.words.label_level import LabelLevel, level_of
 from bigtensor.models.words.report_blocks import Section
-from bigtensor.models.words.sampled_rows import SampledRows
+from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
 from bigtensor.report.drawing import picture
 from bigtensor.report.notices import banners, fit_notices, notes, row_notices
 from bigtensor.report.rows import LabelsLike, read_rows
@@ -156,7 +157,7 @@ def render_report(
     steps.advance("describing the model", 0, 0)
     parts = model.description.report(model, rows)
     steps.finish()
-    samples_section = _sample_sections(model, data, rows, level, groups, listeners)
+    samples_section = _sample_sections(model, data, labels, rows, level, groups, listeners)
     of_rows = [] if rows is None else row_notices(rows, level)
     notices = [*of_rows, *parts.notices, *fit_notices(model, level)]
     findings = Findings(model, parts, level, rows, samples_section, tuple(notes(notices)))
@@ -197,6 +198,7 @@ def _title(model: Estimator) -> str:
 def _sample_sections(
     model: Estimator,
     data: DataLike,
+    labels: LabelsLike | None,
     rows: SampledRows | None,
     level: LabelLevel | None,
     groups: SampleGroups | None,
@@ -210,6 +212,10 @@ def _sample_sections(
                 "variable sample_id; leave samples and by out"
             )
         return ()
+    left_out = isinstance(rows, LabelledRows) and (rows.label < 0).any()
+    if left_out and isinstance(data, str | os.PathLike) and isinstance(labels, str | os.PathLike):
+        # a condition left rows out of the fit and of the labels
+        data = rows_with_labels(data, labels, range(level.count))
     weights = model.weights_by(data, listeners=listeners)
     return (sample_section(weights, level, groups),)
 

@@ -34,7 +34,7 @@ def level_table(
     columns : sequence of Column
         Further columns, of the model.
     """
-    standard_columns = [Column("name", level.names)] if level.has_names else []
+    standard_columns = [Column("name", level.names, wide=True)] if level.has_names else []
     standard_columns.append(Column("weight", tuple(percent(weight) for weight in level.weights)))
     if rows is not None:
         shares = tuple(percent(share) for share in rows.shares(level.count))

@@ -137,9 +137,16 @@ def stored_parts(checkpoint: Path) -> tuple[set[Part], set[str]]:
 
 
 def killed_and_resumed(
-    undisturbed: Undisturbed, folder: Path, moments: int, scheduler: str
+    undisturbed: Undisturbed,
+    folder: Path,
+    moments: int,
+    scheduler: str,
+    *,
+    after_a_part: bool = False,
 ) -> Iterator[tuple[Driver, set[Part], set[str], Driver]]:
     """Kill a fit at random moments and run the same command again.
+
+    With ``after_a_part``, it is not killed before a part is stored, however busy the machine is.
 
     Yields
     ------
@@ -153,6 +160,8 @@ def killed_and_resumed(
         print(f"seed {SEED}: killed {moment:.3f} s of {undisturbed.seconds:.3f} s after the start")
         killed = Driver(undisturbed, place, "killed", scheduler)
         time.sleep(max(0.0, killed.started + moment - time.perf_counter()))
+        while after_a_part and not any(stored_parts(place / "c")) and killed.process.poll() is None:
+            time.sleep(0.01)
         killed.kill()
         parts, sums = stored_parts(place / "c")
         resumed = Driver(undisturbed, place, "resumed", scheduler)
@@ -164,7 +173,8 @@ def killed_and_resumed(
 def kill_and_resume(undisturbed: Undisturbed, folder: Path, moments: int, scheduler: str) -> None:
     """Kill a fit at random moments, run the same command again, and compare."""
     reused = 0
-    for killed, parts, sums, resumed in killed_and_resumed(undisturbed, folder, moments, scheduler):
+    runs = killed_and_resumed(undisturbed, folder, moments, scheduler, after_a_part=moments == 1)
+    for killed, parts, sums, resumed in runs:
         again = resumed.computed()
         assert len(again) == len(set(again))
         assert not parts & set(again)

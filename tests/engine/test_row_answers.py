@@ -162,7 +162,7 @@ def test_store__is_removed_by_a_task_that_outlives_the_driver(tmp_path: Path) ->
     """What a worker does whose driver gave up while it was computing."""
     partial = unfinished_path(tmp_path / "out.zarr")
     samples, function = open_samples(VALUES), RowTotals(("total",))
-    answers_to_store._create_outputs(partial, ROWS, function.outputs, "sample", {})
+    answers_to_store._create_outputs(partial, ROWS, function.outputs, "sample", {}, {})
     evaluate = function.evaluate
 
     class Slow(RowTotals):

@@ -10,6 +10,7 @@ from sklearn.exceptions import NotFittedError
 
 import bigtensor
 from bigtensor import KernelMixture, SpectralOptions
+from bigtensor.data.opening import open_samples
 from bigtensor.errors import MissingDependencyError, OutputError, ParameterError
 from bigtensor.models.words.wording import percent
 from bigtensor.report.html import render_report, write_report
@@ -88,6 +89,19 @@ def test_render_report__compares_samples_by_a_condition(cell_model, cells_path):
     )
     assert "Change with dose" in page.said
     assert any(one.startswith("Map of 3 samples") for one in page.alternatives)
+
+
+def test_render_report__weighs_the_rows_that_have_labels(cell_model, cells_path, tmp_path):
+    feature = cell_model.views_.feature_names[0]
+    middle = float(xr.open_zarr(cells_path)["X"].sel(feature=feature).mean())
+    where = f"`{feature}` > {middle}"
+    kept = open_samples(str(cells_path), where=where)
+    cell_model.write(kept, tmp_path / "labels.zarr", outputs=("label",))
+    labels = tmp_path / "labels.zarr"
+    page = Page(render_report(cell_model, data=cells_path, labels=labels, sample_size=500))
+    rows = cell_model.weights_by(kept)["rows"].to_numpy()
+    assert rows.sum() < 30_000
+    assert all(f"{count:,}" in page.said for count in rows)
 
 
 @pytest.mark.slow

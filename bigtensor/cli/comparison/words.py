@@ -100,7 +100,7 @@ def comparison_in_words(result: xr.Dataset) -> str:
         without = ", ".join(result.attrs["samples_without"][:MOST_ROWS])
         lines.append(f"left out   {without}: no value of {', '.join([by, *adjusted])}")
     if "group" not in result:
-        lines.append(f"number     --groups {by} compares the values of {by} as groups")
+        lines.append(f"note       --groups {by} compares the values of {by} as groups")
     if result.sizes["contrast"] > 1:
         lines.append(f"* contrasts at a false discovery rate of {LEVEL:.0%}")
     if count > MOST_ROWS:

@@ -19,6 +19,7 @@ from bigtensor.data.addresses.store_address import Address, as_address, resolved
 from bigtensor.data.opening import VALUES, open_samples
 from bigtensor.data.rows.row_shares import RowShares
 from bigtensor.data.rows.rows_where import RowsWhere, StoredVariable
+from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.selected_rows import select_rows
 from bigtensor.data.stores.layout import (
     FEATURE_DIM,
@@ -149,6 +150,31 @@ def write_subset(
     rows = _StoredRows(source, dataset, open_whole_group(address))
     rows.write(target, selected.shares, overwrite=overwrite, progress=progress)
     return SubsetSummary(target, selected.shares, source.features, rows.omitted)
+
+
+def rows_with_labels(
+    cells: str | os.PathLike[str], labels: str | os.PathLike[str], numbers: Sequence[int]
+) -> Samples:
+    """Return the rows of a store whose stored label is one of some numbers.
+
+    Parameters
+    ----------
+    cells : path or URL
+        Store of samples.
+    labels : path or URL
+        Store of labels of the same rows.
+    numbers : sequence of int
+        Numbers of labels.
+
+    Raises
+    ------
+    DataError
+        When no row has such a label, or the labels are of other rows.
+    """
+    address = os.fspath(cells)
+    samples = open_samples(address)
+    flags = _flags(labels, numbers, samples.rows)
+    return select_rows(samples, [address], None, SAMPLE_DIM, flags=flags)
 
 
 def label_numbers(

@@ -54,7 +54,7 @@ def sections_of(model: DescribedDensity, rows: SampledRows | None) -> tuple[Sect
     density = model.solution_
     drawn = density.draw(DRAWS, np.random.default_rng(0))
     has_pairs = len(density.features) > 1
-    sections = [_choice_section(model)]
+    sections: list[Section] = []
     if has_pairs:
         sections.append(dependence_section(density, drawn))
     values = None if rows is None else np.asarray(rows.values, np.float64)
@@ -65,7 +65,7 @@ def sections_of(model: DescribedDensity, rows: SampledRows | None) -> tuple[Sect
         sections.append(_pairs_section(density, drawn, values))
     if values is not None:
         sections.append(_unusual_section(density, values))
-    return tuple(sections)
+    return (*sections, _choice_section(model))
 
 
 def _choice_section(model: DescribedDensity) -> Section:

@@ -106,7 +106,7 @@ def test_rank_correlations__leave_out_draws_of_other_symbols():
 def test_one_variable__has_no_pairs():
     X = norm.ppf(np.arange(1, 200) / 200)[:, None]
     names = [one.name for one in sections_of(TensorTrainDensity(1).fit(X), None)]
-    assert names == ["choice", "margins"]
+    assert names == ["margins", "choice"]
 
 
 def test_conditional_quantiles__are_integrals_of_conditional_densities(chained):

@@ -32,7 +32,7 @@ def report_parts(model: DescribedKernelMixture, rows: LabelledRows | None) -> Re
     return ReportParts(
         notices=fit_notices(model, shown),
         method=method_sentences(model),
-        columns=level_columns(shown),
+        columns=level_columns(shown, levels.labels.names),
         columns_lead=columns_lead(shown),
         overview=(median_heatmap(levels),),
         sections=sections_of(model, levels, rows),

@@ -23,8 +23,16 @@ LARGEST_DRAWING = 400
 APOSTROPHE = "\N{RIGHT SINGLE QUOTATION MARK}"
 
 
-def level_columns(shown: Level) -> tuple[Column, ...]:
-    """Return the nearest component or population of every one, and the features that stand out."""
+def level_columns(shown: Level, names: tuple[str, ...]) -> tuple[Column, ...]:
+    """Return the nearest component or population of every one, and the features that stand out.
+
+    Parameters
+    ----------
+    shown : Level
+        Components, or populations, in the rows of the table.
+    names : tuple of str
+        Their names. Suggested names that were accepted are not repeated.
+    """
     others = shown.overlap - np.eye(shown.count)
     nearest = others.argmax(axis=1)
     several = shown.count > 1
@@ -36,7 +44,7 @@ def level_columns(shown: Level) -> tuple[Column, ...]:
                 f"{row[h]:.2f}" if several else "" for row, h in zip(others, nearest, strict=True)
             ),
         ),
-        _features_column(shown),
+        *([] if names == shown.suggested_names else [_features_column(shown)]),
     )
 
 
