@@ -33,8 +33,8 @@ def where_option(words: str) -> Callable[[Function], Function]:
         "condition",
         metavar="CONDITION",
         help=f"{words} Such as 'CD45 > 2 and DNA < 8' or 'sample_id in [\"a\", \"b\"]'. Names are "
-        "features and variables of the rows; others than letters, digits and _ stand in backticks: "
-        "'`FSC-A` < 4'.",
+        "features and variables of the rows. Put a name with other characters than letters, "
+        "digits and _ in backticks: '`FSC-A` < 4'.",
     )
 
 

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     "--labels",
     type=DATA,
     metavar="LABELS.zarr",
-    help="Labels of all rows, as 'bigtensor predict' writes them. Without them, only a sample of "
-    "the rows is labelled.",
+    help="Labels of all rows, as 'bigtensor predict' writes them. Without them, shares "
+    "of labels come from a sample of the rows.",
 )
 @click.option(
     "--truth",

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     "--by",
     required=True,
     metavar="COLUMN",
-    help="The condition to compare. Texts are groups. Numbers have a slope.",
+    help="The condition to compare. A column of text gives groups. A column of numbers gives a "
+    "trend, or groups with --groups.",
 )
 @click.option("--out", type=ADDRESS, required=True, metavar="TABLE.csv", help="The table to write.")
 @click.option(
@@ -79,7 +80,7 @@ if TYPE_CHECKING:
 @click.option(
     "--level",
     type=click.Choice(["population", "component"]),
-    help="Compare components where the model has populations.",
+    help="Compare populations, if the model has any, or the components that they are made of.",
 )
 @click.option(
     "--shares",

@@ -37,10 +37,11 @@ def _count(value: str | int) -> int | str:
 )
 @overwrite_option
 def cut(model_path: Address, count: int | str, out: Address | None, overwrite: bool) -> None:
-    """Cut the tree of components into COUNT populations.
+    """Merge the components of a model into COUNT populations.
 
-    No data are read. Populations that stay the same set of components keep their names. Merges by
-    hand are undone. With auto, the tree suggests the number.
+    Components are many small clusters, which a tree merges step by step. No data are read.
+    Populations that stay the same set of components keep their names. Populations that were merged
+    by hand are separate again. With auto, the number is chosen as in a fit.
     """
     from bigtensor.errors import NoPopulationsError, ParameterError
 

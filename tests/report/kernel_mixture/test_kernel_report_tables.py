@@ -35,7 +35,10 @@ def test_level_columns__name_the_nearest_and_what_stands_out():
     assert features.texts[:2] == ("CD3 very high", "CD3 low")
     assert features.wide
     one = Level("component", np.ones(1), profiles, np.zeros((2, 1)), np.eye(1))
-    assert [column.texts for column in sections.level_columns(one, ("no name",))[:2]] == [("",), ("",)]
+    assert [column.texts for column in sections.level_columns(one, ("no name",))[:2]] == [
+        ("",),
+        ("",),
+    ]
 
 
 @pytest.mark.parametrize("categorical", [False, True])
