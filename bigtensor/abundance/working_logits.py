@@ -51,7 +51,7 @@ def working_logits(weights: SampleWeights, fitted: FloatArray) -> tuple[FloatArr
 
 
 def _excess_variance(weights: SampleWeights) -> FloatArray:
-    """Return by how much variances of weights exceed those of counts.
+    """Return the variances of the weights in excess of binomial variances.
 
     A weight of zero has the standard error zero. It gets the mean excess of other samples.
     """

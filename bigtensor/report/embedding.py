@@ -27,8 +27,11 @@ def embedding_section(level: LabelLevel, rows: LabelledRows) -> list[Section]:
     Returns
     -------
     list of Section
-        Empty for data of fewer than three features that vary, which other figures show whole.
+        Empty for fewer than three features that vary, which other figures show whole, and for codes
+        of categories, between which there is no distance.
     """
+    if rows.samples is not None and rows.samples.kind != "measured":
+        return []
     scaled = scaled_features(np.asarray(rows.values, np.float64))
     if scaled.shape[1] < 3 or len(scaled) < 3:
         return []

@@ -215,7 +215,7 @@ def _sample_sections(
     left_out = isinstance(rows, LabelledRows) and (rows.label < 0).any()
     if left_out and isinstance(data, str | os.PathLike) and isinstance(labels, str | os.PathLike):
         # a condition left rows out of the fit and of the labels
-        data = rows_with_labels(data, labels, range(level.count))
+        data = rows_with_labels(data, labels, range(level.count), model.sample_dim)
     weights = model.weights_by(data, listeners=listeners)
     return (sample_section(weights, level, groups),)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -154,8 +155,7 @@ def read_rows(
     if labels is not None:
         variable = _label_variable(labels, dim, samples.rows)
         label = _take(variable, dim, parts)[valid]
-        label_weights = _label_weights(variable, beside, samples, model)
-        stretches = _stretches(variable, beside, model)
+        label_weights, stretches = _counted_labels(variable, beside, samples, model)
     return LabelledRows(
         **vars(rows),
         label=label.astype(np.int64),
@@ -253,17 +253,31 @@ def _label_variable(labels: LabelsLike, sample_dim: str, total: int) -> xr.DataA
     return variable
 
 
-def _label_weights(
+def _counted_labels(
     labels: xr.DataArray, beside: xr.Dataset, samples: Samples, model: Estimator
-) -> FloatArray:
-    """Return the sum of the weights of all rows with each label, and check that they are labels."""
+) -> tuple[FloatArray, tuple[Stretch, ...]]:
+    """Return the weight of all rows with each label, and labels in one stretch of a sample.
+
+    Raises
+    ------
+    DataError
+        When the labels are not those of the model.
+    """
     dim, level = model.sample_dim, level_of(model)
     if isinstance(model, MixtureAnswers):
         model.require_own_labels(labels.attrs)
     weights = _along_rows(beside, "weight", dim) if samples.has_weight else None
+    windows = _label_windows(samples.rows)
+    codes = _sample_codes(beside, dim, level.count)
+    counts = None
+    if codes is not None:
+        sizes = np.zeros(len(codes.names), np.int64)
+        for window in windows:
+            code = codes.read(window)
+            sizes += np.bincount(code[code >= 0], minlength=len(sizes))
+        counts = AcquisitionCounts(level.count, sizes)
     totals = np.zeros(level.count)
-    for start in range(0, samples.rows, _WINDOW_ROWS):
-        window = slice(start, min(start + _WINDOW_ROWS, samples.rows))
+    for window in windows:
         label = _take(labels, dim, [window]).astype(np.int64)
         if label.min() < -1 or label.max() >= level.count:
             raise DataError(
@@ -277,29 +291,39 @@ def _label_weights(
             # several data sets have no variables beside them
             weight = read_windows(samples, [window])[0].weight
         totals += summed_weights(label, weight, level.count)
-    return totals
+        if counts is not None and codes is not None:
+            counts.add(label, codes.read(window))
+    return totals, () if counts is None or codes is None else counts.stretches(codes.names)
 
 
-def _stretches(labels: xr.DataArray, beside: xr.Dataset, model: Estimator) -> tuple[Stretch, ...]:
-    """Return the labels whose rows lie in one stretch of one sample, if the data have samples."""
-    dim, count = model.sample_dim, level_of(model).count
-    variable = _along_rows(beside, "sample_id", dim)
-    names = [] if variable is None else [str(name) for name in variable.attrs.get("categories", ())]
-    if variable is None or not names or count * len(names) * BINS > MOST_COUNTERS:
-        return ()
-    total = variable.sizes[dim]
-    windows = [
-        slice(start, min(start + _WINDOW_ROWS, total)) for start in range(0, total, _WINDOW_ROWS)
-    ]
-    sizes = np.zeros(len(names), np.int64)
-    for window in windows:
-        sample = _take(variable, dim, [window]).astype(np.int64)
-        sizes += np.bincount(sample[sample >= 0], minlength=len(names))
-    counts = AcquisitionCounts(count, sizes)
-    for window in windows:
-        label, sample = (_take(one, dim, [window]).astype(np.int64) for one in (labels, variable))
-        counts.add(label, sample)
-    return counts.stretches(names)
+def _label_windows(rows: int) -> list[slice]:
+    """Return slices of all rows whose labels are counted at once."""
+    return [slice(start, min(start + _WINDOW_ROWS, rows)) for start in range(0, rows, _WINDOW_ROWS)]
+
+
+@dataclass(frozen=True, eq=False)
+class _SampleCodes:
+    """Sample of every row, by its place among names."""
+
+    variable: xr.DataArray
+    sample_dim: str
+    names: tuple[str, ...]
+
+    def read(self, window: slice) -> NDArray[np.int64]:
+        """Read the samples of some rows. Codes without a name are -1."""
+        codes = _take(self.variable, self.sample_dim, [window]).astype(np.int64)
+        return np.where(codes < len(self.names), codes, -1)
+
+
+def _sample_codes(beside: xr.Dataset, sample_dim: str, n_labels: int) -> _SampleCodes | None:
+    """Return the samples of the rows, if their names are stored and there are not too many."""
+    variable = _along_rows(beside, "sample_id", sample_dim)
+    if variable is None or variable.dtype.kind not in "iu":
+        return None
+    names = tuple(str(name) for name in variable.attrs.get("categories", ()))
+    if not names or n_labels * len(names) * BINS > MOST_COUNTERS:
+        return None
+    return _SampleCodes(variable, sample_dim, names)
 
 
 def _along_rows(dataset: xr.Dataset, name: str, sample_dim: str) -> xr.DataArray | None:

@@ -1,11 +1,16 @@
 """Map of the rows by principal components, and heatmap of medians."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.decomposition import PCA
 
+from bigtensor.data.opening import open_samples
 from bigtensor.models.kernel_mixture.report.median_heatmap import quantiles, similar_order
-from bigtensor.report.embedding import principal_components, scaled_features
+from bigtensor.models.words.label_level import LabelLevel
+from bigtensor.report.embedding import embedding_section, principal_components, scaled_features
+from tests.report.labelled_rows import rows_of
 
 
 def test_principal_components__are_those_of_scikit_learn():
@@ -17,6 +22,19 @@ def test_principal_components__are_those_of_scikit_learn():
     np.testing.assert_allclose(shares, pca.explained_variance_ratio_, rtol=1e-10)
     flipped, _ = principal_components(values[::-1])
     np.testing.assert_allclose(flipped[::-1], places, rtol=1e-8)
+
+
+def test_embedding_section__is_for_measured_rows_alone():
+    values = np.random.default_rng(2).integers(0, 3, (60, 4))
+    label = np.arange(60) % 2
+    level = LabelLevel("component", np.full(2, 0.5), np.full(2, 0.5))
+    for kind, sections in ((np.float64, 1), (np.int32, 0)):
+        rows = replace(
+            rows_of(label, np.ones(60)),
+            values=values.astype(kind),
+            samples=open_samples(values.astype(kind)),
+        )
+        assert len(embedding_section(level, rows)) == sections
 
 
 def test_scaled_features__cut_off_outliers_and_leave_constants_out():

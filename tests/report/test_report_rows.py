@@ -258,3 +258,15 @@ def test_read_windows__of_sparse_rows_stay_sparse():
     assert sp.issparse(rows.values)
     expected = counts.toarray()[[*range(10, 20), *range(390, 410), *range(800, 900)]]
     np.testing.assert_array_equal(rows.values.toarray(), expected)
+
+
+def test_labels__samples_without_a_name_are_in_no_stretch(fitted_mixture, mixture_data):
+    codes = np.arange(6000) // 2000
+    names = xr.DataArray(codes.astype(np.int32), dims="sample", attrs={"categories": ["a"]})
+    data = mixture_data.assign(sample_id=names)
+    label = np.zeros(6000, int)
+    label[300:350] = 1
+    assert read_rows(fitted_mixture, data, label).stretches[0].sample == "a"
+    label[300:350] = 0
+    label[2100:2150] = 1
+    assert read_rows(fitted_mixture, data, label).stretches == ()

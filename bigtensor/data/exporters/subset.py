@@ -153,7 +153,10 @@ def write_subset(
 
 
 def rows_with_labels(
-    cells: str | os.PathLike[str], labels: str | os.PathLike[str], numbers: Sequence[int]
+    cells: str | os.PathLike[str],
+    labels: str | os.PathLike[str],
+    numbers: Sequence[int],
+    sample_dim: str = SAMPLE_DIM,
 ) -> Samples:
     """Return the rows of a store whose stored label is one of some numbers.
 
@@ -165,6 +168,8 @@ def rows_with_labels(
         Store of labels of the same rows.
     numbers : sequence of int
         Numbers of labels.
+    sample_dim : str, default "sample"
+        Name of the sample dimension.
 
     Raises
     ------
@@ -172,9 +177,9 @@ def rows_with_labels(
         When no row has such a label, or the labels are of other rows.
     """
     address = os.fspath(cells)
-    samples = open_samples(address)
+    samples = open_samples(address, sample_dim=sample_dim)
     flags = _flags(labels, numbers, samples.rows)
-    return select_rows(samples, [address], None, SAMPLE_DIM, flags=flags)
+    return select_rows(samples, [address], None, sample_dim, flags=flags)
 
 
 def label_numbers(

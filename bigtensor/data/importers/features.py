@@ -144,7 +144,7 @@ def _roles(
     content: Mapping[str, Content],
     panel: Panel | None,
 ) -> dict[str, ChannelRole]:
-    """Return the role of every feature: that of the panel, or by rule."""
+    """Return the role of every feature, from the panel or by rule."""
     first = sources[0]
     markers = dict(
         zip(first.features, first.coordinates.get("marker", first.features), strict=True)

@@ -339,7 +339,7 @@ def all_rows(source: Source) -> Source:
 
 
 def with_all_rows(source: Source, changed: Source) -> Source:
-    """Return a source whose rows, those of `all_rows`, have been given other row variables."""
+    """Return the kept rows of a source after a change of the source beneath the condition."""
     return replace(source, source=changed) if isinstance(source, RowsWhere) else changed
 
 

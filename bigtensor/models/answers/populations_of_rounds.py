@@ -19,7 +19,7 @@ _ROWS = 500
 
 
 def kept_populations(previous: FittedMixture, new: FittedMixture) -> Populations | None:
-    """Return the populations of the next round: those of a user, if the previous round had any.
+    """Return the populations of the next round. Populations made by hand are kept.
 
     A round may change the order and the number of components. A component of the new mixture
     belongs to the population of the previous component that its rows are most probable for. If both

@@ -62,7 +62,7 @@ def bar_places(sections: tuple[str, ...], samples: int) -> list[float]:
 
 
 def _beginnings(sections: tuple[str, ...]) -> list[int]:
-    """Return the samples whose heading is not that of the sample before."""
+    """Return the positions of the samples that begin a section."""
     return [
         place
         for place, heading in enumerate(sections)
