@@ -18,6 +18,7 @@ from bigtensor.features.kernels.kernel import Kernel
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.containers import RowAnswer, labelled_like
 from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.model_files import in_stored_layout
 from bigtensor.models.contract.opening_for_answers import open_with_subjects
 from bigtensor.models.contract.parameters import RandomState, ViewsLike, checked_points, plain
 from bigtensor.models.contract.run import RunOptions
@@ -394,9 +395,13 @@ class KernelMixture(MixtureAnswers):
         Examples
         --------
         >>> import numpy as np
-        >>> from bigtensor import KernelMixture, simulate
-        >>> cells = simulate.cytometry(20_000, 3, random_state=1)
-        >>> model = KernelMixture(3, random_state=0).fit(cells)
+        >>> from bigtensor import KernelMixture
+        >>> cells = np.random.default_rng(0).normal(size=(20_000, 3))
+        >>> cells[:8000, :2] += 4  # two populations
+        >>> cells[:100, 2] += 4  # and a few cells of the second one that are positive for x2
+        >>> model = KernelMixture(2, random_state=0).fit(cells)
+        >>> model.refine_population(1, cells).population_names_.tolist()
+        ['0', 'x1+ x0+ x2-', 'x1+ x0+ x2+']
         """
         populations = self._present_populations()
         undivided = UndividedPopulation.of_mixture(
@@ -410,10 +415,10 @@ class KernelMixture(MixtureAnswers):
         counts = self.run_passes(
             samples, single_pass(pass_), [PlannedPass(pass_)], **options
         ).result
-        self.solution_, facts = undivided.divided(counts, statistic, feature)
+        divided, facts = undivided.divided(counts, statistic, feature)
         self.diagnostics_.setdefault("refinements", []).append(plain(facts))
         self._rounds = None
-        self.set_fitted_attributes(self.solution_)
+        self.set_solution(in_stored_layout(divided, self._stored_classes()))
         return self
 
     def view_kernel(self, view: str) -> Kernel:
