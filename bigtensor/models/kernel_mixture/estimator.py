@@ -12,7 +12,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
-from bigtensor.data.rows.sample_weights import with_weight_meaning
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.features.kernels.kernel import Kernel
 from bigtensor.models.answers.mixture import MixtureAnswers
@@ -409,7 +408,7 @@ class KernelMixture(MixtureAnswers):
         undivided = UndividedPopulation.of_mixture(
             self.solution_, populations, populations.number_of(population), feature
         )
-        samples = with_weight_meaning(open_with_subjects(self, X, by), self.weights)
+        samples = open_with_subjects(self, X, by)
         groups = 1 if samples.groups is None else len(samples.groups.names)
         planned = PlannedPass(histogram_pass(undivided.histograms(groups)))
         ran = self.run_passes(samples, undivided.script(groups), [planned], **options)
