@@ -58,6 +58,11 @@ class GaussianComponents:
         """Columns of every view in the values of a block."""
         return view_slices(self.views)
 
+    @property
+    def mean_variances(self) -> NDArray[np.float64]:
+        """Variances of the features within components: ``(d,)``."""
+        return self.covariance if self.covariance.ndim == 1 else np.diag(self.covariance)
+
     def mixture(self) -> GaussianDensities:
         """Return the densities that labels come from."""
         return GaussianDensities(self.weights, self.means, self.covariance, self.dtype)

@@ -1,8 +1,8 @@
 """Parameters of a Gaussian mixture, as users and the command line may set them."""
 
-from bigtensor.models.contract.declarations import Choice, Option, Parameter, Whole
+from bigtensor.models.contract.declarations import Choice, Option, Parameter, Positive, Whole
 
-COVARIANCE_TYPES = ("shared_spherical", "tied")
+COVARIANCE_TYPES = ("full", "tied", "diag", "spherical", "shared_spherical")
 
 MOST_ITERATIONS = 10**6
 """Largest number of iterations with which a fit is planned."""
@@ -19,7 +19,10 @@ PARAMETERS = (
     Parameter(
         "covariance_type", "shared_spherical", Choice(COVARIANCE_TYPES), Option(("--covariance",))
     ),
+    Parameter("n_init", 10, Whole(), Option(("--n-init",))),
+    Parameter("reg_covar", 1e-6, Positive(), Option(("--reg-covar",))),
     Parameter("max_iter", 10, Whole(1, MOST_ITERATIONS), Option(("--max-iter",))),
+    Parameter("tol", 1e-5, Positive(), Option(("--tol",))),
     Parameter("pilot_rows", None, Whole(), Option(("--pilot-rows",)), memory=("driver",)),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Protocol
 
 from bigtensor.models.gaussian.component_means import means_section
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.words.described_model import DescribedMixture
 from bigtensor.models.words.description import Line
 from bigtensor.models.words.mixture_description import (
@@ -23,10 +22,8 @@ from bigtensor.models.words.sampled_rows import SampledRows
 class DescribedGaussianMixture(DescribedMixture, Protocol):
     """Attributes of a Gaussian mixture that its description uses."""
 
-    covariances_: Any
-
     @property
-    def solution_(self) -> GaussianComponents:
+    def solution_(self) -> GaussianComponents | OwnCovarianceComponents:
         """Result of the fit."""
 
 
@@ -60,6 +57,7 @@ def method_in_words(model: DescribedGaussianMixture) -> Iterator[str]:
 
 def means_of(model: DescribedGaussianMixture) -> Section:
     """Return the picture of the means."""
-    names, covariance = model.views_.feature_names, np.asarray(model.covariances_)
-    variances = np.diag(covariance) if covariance.ndim == 2 else np.full(len(names), covariance)
-    return means_section(model.solution_.means.T, names, model.weights_, variances)
+    solution = model.solution_
+    return means_section(
+        solution.means.T, model.views_.feature_names, model.weights_, solution.mean_variances
+    )

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import cholesky, solve_triangular
 
 from bigtensor.models.answers import information_criteria
 from bigtensor.models.answers.mixture import MixtureAnswers
@@ -18,6 +17,7 @@ from bigtensor.models.gaussian_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.gaussian_mixture.description import (
     GaussianMixtureDescription,
 )
+from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.planned_passes import (
     planned_preparation,
     planned_refinement,
@@ -47,14 +47,23 @@ class GaussianMixture(MixtureAnswers):
     n_components : int
         Number of components k, which may exceed the number of features. Components without rows are
         not returned.
-    covariance_type : {"shared_spherical", "tied"}, default "shared_spherical"
-        Covariance that all components share: one variance for all features, or a full matrix
-        (``"tied"``). A tied covariance needs k = 1, or 4 < k <= d of d features, or labels.
+    covariance_type : str, default "shared_spherical"
+        Type of the covariances. Every component has its own with ``"full"`` (a matrix), ``"diag"``
+        (a variance for every feature) and ``"spherical"`` (one variance). All components share one
+        with ``"tied"`` (a matrix) and ``"shared_spherical"`` (one variance).
     views : mapping of str to feature names or columns, optional
         Selects features, which are seen all together. By default all.
+    n_init : int, default 10
+        Number of k-means clusterings of the pilot sample that EM iterations start from, if every
+        component has its own covariance. The one with the highest likelihood is used.
+    reg_covar : float, default 1e-6
+        Added to every variance, in parts of the variance of the feature over all rows, if every
+        component has its own covariance. The parameter of scikit-learn is in the units of the data.
     max_iter : int, default 10
         Largest number of EM iterations over all rows, each a pass, which end when the likelihood
         settles.
+    tol : float, default 1e-5
+        Gain of the mean log-likelihood of a row, in nats, below which no iteration follows.
     pilot_rows : int, optional
         Rows of the pilot sample in which the components are found, by default 200 a component, five
         a feature, and at least 10,000.
@@ -77,14 +86,15 @@ class GaussianMixture(MixtureAnswers):
         Mixing weights, descending; in the order of the labels after a fit with labels.
     means_ : (k, d) float64 array
         In the order of the features of the data.
-    covariances_ : float, or (d, d) float64 array
-        The shared variance, or the shared covariance matrix.
-    precisions_ : float, or (d, d) float64 array
-        Inverse of ``covariances_``.
-    precisions_cholesky_ : float, or (d, d) float64 array
-        Upper triangular factor U of the precision matrix ``U U^T``, or the root of the precision.
+    covariances_ : float64 array, or float
+        ``(k, d, d)`` for ``"full"``, ``(k, d)`` for ``"diag"``, ``(k,)`` for ``"spherical"``,
+        ``(d, d)`` for ``"tied"``, and one number for ``"shared_spherical"``.
+    precisions_ : float64 array, or float
+        Inverse of ``covariances_``, of the same shape.
+    precisions_cholesky_ : float64 array, or float
+        Upper triangular factors U of the precision matrices ``U U^T``, or roots of the precisions.
     converged_ : bool
-        True if the last EM iteration over all rows gained less than 1e-5 nats a row.
+        True if the last EM iteration over all rows gained less than ``tol`` nats a row.
     n_iter_ : int
         EM iterations over all rows.
     lower_bound_ : float
@@ -134,7 +144,7 @@ class GaussianMixture(MixtureAnswers):
     n_iter_: int
     lower_bound_: float
     lower_bounds_: list[float]
-    solution_: GaussianComponents
+    solution_: GaussianComponents | OwnCovarianceComponents
 
     def __init__(
         self,
@@ -142,7 +152,10 @@ class GaussianMixture(MixtureAnswers):
         *,
         covariance_type: str = "shared_spherical",
         views: ViewsLike | None = None,
+        n_init: int = 10,
+        reg_covar: float = 1e-6,
         max_iter: int = 10,
+        tol: float = 1e-5,
         pilot_rows: int | None = None,
         missing: str = "raise",
         weights: str = "counts",
@@ -152,7 +165,10 @@ class GaussianMixture(MixtureAnswers):
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.views = views
+        self.n_init = n_init
+        self.reg_covar = reg_covar
         self.max_iter = max_iter
+        self.tol = tol
         self.pilot_rows = pilot_rows
         self.missing = missing
         self.weights = weights
@@ -166,19 +182,30 @@ class GaussianMixture(MixtureAnswers):
         """Return the number of free parameters."""
         self.require_fitted()
         k, d = self.means_.shape
-        of_covariance = d * (d + 1) // 2 if self.covariance_type == "tied" else 1
+        of_covariance = {
+            "full": k * d * (d + 1) // 2,
+            "tied": d * (d + 1) // 2,
+            "diag": k * d,
+            "spherical": k,
+            "shared_spherical": 1,
+        }[self.covariance_type]
         return int(k - 1 + k * d + of_covariance)
 
-    def set_fitted_attributes(self, solution: GaussianComponents) -> None:
+    def set_fitted_attributes(self, solution: GaussianComponents | OwnCovarianceComponents) -> None:
         """Set the attributes that users read."""
         self.weights_ = solution.weights
         order = np.argsort(self.views_.order)
         self.means_ = solution.means[:, order]
-        if solution.covariance.ndim == 2:
+        if isinstance(solution, OwnCovarianceComponents):
+            self.covariances_ = solution.of_features(order).covariances
+        elif solution.covariance.ndim == 2:
             self.covariances_ = solution.covariance[np.ix_(order, order)]
         else:
             self.covariances_ = float(solution.covariance.mean())
-        self.precisions_, self.precisions_cholesky_ = _precisions(self.covariances_)
+        matrices = self.covariance_type in ("full", "tied")
+        self.precisions_, self.precisions_cholesky_ = _precisions(
+            self.covariances_, matrices=matrices
+        )
         self.lower_bounds_ = list(self.diagnostics_["mean_log_likelihood"])
         self.n_iter_, self.lower_bound_ = len(self.lower_bounds_), self.lower_bounds_[-1]
         self.converged_ = bool(self.diagnostics_["converged"])
@@ -186,10 +213,10 @@ class GaussianMixture(MixtureAnswers):
             self.classes_ = np.array(solution.names, dtype=object)
 
 
-def _precisions(covariance: float | NDArray[np.float64]) -> tuple[Any, Any]:
-    """Return the precision and its upper triangular factor, of a variance or a matrix."""
-    if isinstance(covariance, float):
-        return 1 / covariance, covariance**-0.5
-    root = cholesky(covariance, lower=True)
-    factor = solve_triangular(root, np.eye(len(root)), lower=True).T
-    return factor @ factor.T, factor
+def _precisions(covariances: float | NDArray[np.float64], *, matrices: bool) -> tuple[Any, Any]:
+    """Return precisions and their upper triangular factors, of variances or of matrices."""
+    if not matrices:
+        return 1 / covariances, covariances**-0.5
+    inverse_roots = np.linalg.inv(np.linalg.cholesky(covariances))
+    factors = np.ascontiguousarray(np.swapaxes(inverse_roots, -1, -2))
+    return factors @ inverse_roots, factors

@@ -7,9 +7,14 @@ import numpy as np
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.gaussian.em_iterations import posterior_pass
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
+    posterior_pass as own_covariance_pass,
+)
 from bigtensor.models.gaussian_mixture.script import label_pass
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.pilot.sample import pilot_pass
+from bigtensor.statistics.gaussian.own_covariance_densities import Frame
 from bigtensor.statistics.within_reach import Reach
 
 _INITIALISATIONS = 4
@@ -31,6 +36,9 @@ def planned_preparation(settings: GaussianSettings) -> list[PlannedPass]:
 def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
     """Return upper bounds of the sums over all rows."""
     k, d = settings.n_components, settings.n_features
+    if settings.own_covariances:
+        own = own_covariance_pass(_blank(settings), Reach.unbounded(settings.columns))
+        return [PlannedPass(own, settings.max_iter)]
     covariance = np.eye(d) if settings.tied else np.ones(d)
     blank = GaussianComponents(
         np.full(k, 1 / k), np.zeros((k, d)), covariance, settings.shape.views, settings.shape.dtype
@@ -38,3 +46,23 @@ def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
     reach = Reach.unbounded(settings.columns)
     iteration = posterior_pass(blank, reach, with_total=True)
     return [PlannedPass(iteration, settings.max_iter)]
+
+
+def _blank(settings: GaussianSettings) -> OwnCovarianceComponents:
+    """Return components of the sizes to come."""
+    k, d = settings.n_components, settings.n_features
+    covariances = {
+        "full": np.repeat(np.eye(d)[None], k, axis=0),
+        "diag": np.ones((k, d)),
+        "spherical": np.ones(k),
+    }[settings.covariance_type]
+    scaling = np.eye(d) if settings.covariance_type == "full" else np.ones(d)
+    return OwnCovarianceComponents(
+        np.full(k, 1 / k),
+        np.zeros((k, d)),
+        covariances,
+        Frame(np.zeros(d), scaling),
+        settings.shape.views,
+        # products of float64 need most memory
+        "float64",
+    )

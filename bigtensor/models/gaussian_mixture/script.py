@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMoments
 from bigtensor.decomposition.merging.merge_tree import MergeTree
@@ -29,6 +30,16 @@ from bigtensor.models.gaussian_mixture.initialisations import (
     label_initialisation,
     moment_initialisation,
 )
+from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
+    OwnCovarianceIterate,
+    own_covariance_iterations,
+)
+from bigtensor.models.gaussian_mixture.own_covariance_pilot import (
+    pilot_components,
+    regularisation_of,
+)
+from bigtensor.models.gaussian_mixture.own_covariance_verdict import judged_own_covariances
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
 from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor
@@ -39,13 +50,12 @@ from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
 from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSums
 from bigtensor.statistics.gaussian.label_means import LabelMeans, LabelMeansResult
+from bigtensor.statistics.gaussian.own_covariance_densities import Frame, OwnCovarianceDensities
+from bigtensor.statistics.gaussian.own_covariance_sums import OwnCovarianceSums
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.covariances import Covariances
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.within_reach import Reach, WithinReach
-
-TOLERANCE = 1e-5
-"""Gain of the mean log-likelihood at which EM iterations over all rows end, in nats."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,26 +66,30 @@ class GaussianPreparation:
     ----------
     settings : GaussianSettings
         Resolved parameters of the fit.
-    components : GaussianComponents
+    components : GaussianComponents or OwnCovarianceComponents
         The mixture.
     reach : Reach
         The rows that count.
     pilot : dict
         Initialisations with their likelihoods, and the rows of the sample.
+    regularisation : (d,) float64 array
+        Added to the variances of the features, if every component has a covariance for itself.
     diagnostics : dict
         Decisions and numbers of the fit, as JSON holds them.
     """
 
     settings: GaussianSettings
-    components: GaussianComponents
+    components: GaussianComponents | OwnCovarianceComponents
     reach: Reach
     pilot: dict[str, Any]
+    regularisation: FloatArray
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
 STORED_CLASSES = (
     *(Populations, MergeTree),
     *(GaussianComponents, GaussianPreparation, GaussianSettings, Reach),
+    *(OwnCovarianceComponents, OwnCovarianceSums, OwnCovarianceDensities, Frame),
     *(WithinReach, Together, Covariances, GaussianPosteriorSums, GaussianDensities, LabelMeans),
 )
 """Dataclasses that a saved Gaussian mixture, prepared or fitted, is made of."""
@@ -106,15 +120,28 @@ def prepare(settings: GaussianSettings) -> Script:
         label_means: LabelMeansResult = yield label_pass(settings, moments.mean[places])
         check_label_means(label_means, settings.shape.groups)
         initial["labels"] = label_initialisation(label_means.means[:, order], pilot.total, settings)
-    else:
+    elif not settings.own_covariances:
         initial = yield from _initialisations(pilot, settings)
+    diagnostics = {"rows": len(sample.values), **ordinary.diagnostics}
+    if settings.own_covariances:
+        own, facts = yield from pilot_components(
+            pilot.block, pilot.total, tensor.within, settings, initial.get("labels")
+        )
+        ridge = regularisation_of(pilot.total, settings)[places]
+        return GaussianPreparation(
+            settings, own.of_features(places), ordinary.reach, {**facts, **diagnostics}, ridge
+        )
     best = yield from best_end(initial, pilot, settings)
-    diagnostics = {**best.facts(), "rows": len(sample.values), **ordinary.diagnostics}
     yield Step("looking at the shapes of the components")
     shapes = component_shapes(best.components, pilot.block)
+    diagnostics |= best.facts()
     diagnostics["shapes"] = shapes.facts(tuple(settings.features[place] for place in order))
     return GaussianPreparation(
-        settings, best.components.of_features(places), ordinary.reach, diagnostics
+        settings,
+        best.components.of_features(places),
+        ordinary.reach,
+        diagnostics,
+        np.zeros(settings.n_features),
     )
 
 
@@ -126,16 +153,36 @@ def _content_order(rows: Block) -> NDArray[np.intp]:
 
 def refine(preparation: GaussianPreparation) -> Script:
     """Ask for posterior sums over all rows until the likelihood converges."""
-    settings = preparation.settings
+    settings, components = preparation.settings, preparation.components
+    if isinstance(components, OwnCovarianceComponents):
+        return (yield from _refine_own(preparation, components))
     conclude = partial(_concluded, preparation)
     return conclude(
         (
             yield from em_iterations(
-                EmIterate(preparation.components),
+                EmIterate(components),
                 CovarianceForm(settings.spherical),
                 preparation.reach,
                 max_iter=settings.max_iter,
-                tolerance=TOLERANCE,
+                tolerance=settings.tol,
+                conclude=conclude,
+            )
+        )
+    )
+
+
+def _refine_own(preparation: GaussianPreparation, components: OwnCovarianceComponents) -> Script:
+    """Ask for posterior sums of components that have a covariance each."""
+    settings = preparation.settings
+    conclude = partial(_concluded_own, preparation)
+    return conclude(
+        (
+            yield from own_covariance_iterations(
+                components,
+                preparation.regularisation,
+                preparation.reach,
+                max_iter=settings.max_iter,
+                tolerance=settings.tol,
                 conclude=conclude,
             )
         )
@@ -153,7 +200,7 @@ def _initialisations(
     """Return the initialisations that compete."""
     yield Step("clustering the sample")
     initial = {"clusters": cluster_initialisation(pilot, settings)}
-    if settings.n_components > 1:
+    if settings.determined_by_moments:
         components = yield from moment_initialisation(pilot, settings)
         if components is not None:
             initial["moments"] = components
@@ -163,13 +210,37 @@ def _initialisations(
 def _concluded(preparation: GaussianPreparation, iterations: Iterations[EmIterate]) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
     components = iterations.state.components
-    diagnostics = {
-        "n_components": components.n_components,
-        "covariance_type": "tied" if preparation.settings.tied else "shared_spherical",
+    return judged(
+        components.by_weight(),
+        preparation.settings,
+        _diagnostics(preparation, iterations, components.n_components),
+    )
+
+
+def _concluded_own(
+    preparation: GaussianPreparation, iterations: Iterations[OwnCovarianceIterate]
+) -> Solved:
+    """Return the fitted mixture of components with a covariance each."""
+    components = iterations.state.components
+    return judged_own_covariances(
+        components.by_weight(),
+        preparation.settings,
+        _diagnostics(preparation, iterations, components.n_components),
+    )
+
+
+def _diagnostics(
+    preparation: GaussianPreparation,
+    iterations: Iterations[EmIterate] | Iterations[OwnCovarianceIterate],
+    n_components: int,
+) -> dict[str, Any]:
+    """Return the diagnostics of a fit."""
+    return {
+        "n_components": n_components,
+        "covariance_type": preparation.settings.covariance_type,
         "pilot": preparation.pilot,
         "outlying_rows": iterations.state.outlying_rows,
         "first_outlying_rows": preparation.pilot["first_outlying_rows"],
         "mean_log_likelihood": iterations.measures,
         "converged": iterations.converged,
     }
-    return judged(components.by_weight(), preparation.settings, diagnostics)

@@ -1,0 +1,157 @@
+"""Fitted mixture of Gaussian components with a covariance each, as answers use it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.array_types import FloatArray
+from bigtensor.descending_order import descending_order
+from bigtensor.models.answers.populations import Populations
+from bigtensor.models.contract.data_shape import NamedViews, view_slices
+from bigtensor.statistics.gaussian.own_covariance_densities import Frame, OwnCovarianceDensities
+
+_FLOAT32_PRECISION = 1e3
+"""Largest precision in the frame with which products of float32 are used.
+
+Log densities then have errors of at most about 1e-4 nats.
+"""
+
+
+@dataclass(frozen=True, eq=False)
+class OwnCovarianceComponents:
+    """Weights, means and covariances of components.
+
+    Attributes
+    ----------
+    weights : (k,) float64 array
+        Positive; they sum to one.
+    means : (k, d) float64 array
+        Over the features of all views, one view beside the other.
+    covariances : (k, d, d), (k, d) or (k,) float64 array
+        Full matrices, variances of the features, or one variance.
+    frame : Frame
+        Coordinates in which rows are computed.
+    views : tuple of (name, features)
+        Names of the views, with their features.
+    dtype : str
+        Of products of matrices, if the covariances allow it.
+    names : tuple of str
+        Labels of the components; empty without.
+    populations : Populations, optional
+        Populations of components that a user named or merged; None without.
+    """
+
+    weights: FloatArray
+    means: FloatArray
+    covariances: FloatArray
+    frame: Frame
+    views: NamedViews
+    dtype: str
+    names: tuple[str, ...] = ()
+    populations: Populations | None = None
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return len(self.weights)
+
+    @property
+    def slices(self) -> dict[str, slice]:
+        """Columns of every view in the values of a block."""
+        return view_slices(self.views)
+
+    @property
+    def mean_variances(self) -> FloatArray:
+        """Variances of the features within components, means over the components: ``(d,)``."""
+        variances = self.covariances
+        if variances.ndim == 3:
+            variances = np.diagonal(variances, axis1=1, axis2=2)
+        elif variances.ndim == 1:
+            variances = np.repeat(variances[:, None], self.means.shape[1], axis=1)
+        return np.asarray(self.weights @ variances)
+
+    def mixture(self) -> OwnCovarianceDensities:
+        """Return the densities that labels come from."""
+        covariances = self.frame.covariances_of(self.covariances)
+        exact = _least_variance(covariances) * _FLOAT32_PRECISION < 1
+        return OwnCovarianceDensities(
+            self.weights,
+            self.frame.of_rows(self.means),
+            covariances,
+            self.frame,
+            "float64" if exact else self.dtype,
+        )
+
+    def likelihood_mixture(self) -> OwnCovarianceDensities:
+        """Return the densities that weights of groups are estimated under."""
+        return self.mixture()
+
+    def by_weight(self) -> OwnCovarianceComponents:
+        """Return the components in the order of descending weight; named ones stay in theirs."""
+        return self if self.names else self.taken(descending_order(self.weights))
+
+    def taken(self, kept: NDArray[np.intp]) -> OwnCovarianceComponents:
+        """Return some components, with weights that sum to one.
+
+        Parameters
+        ----------
+        kept : (m,) integer array
+            Numbers of the components.
+        """
+        weights = self.weights[kept]
+        return replace(
+            self,
+            weights=weights / weights.sum(),
+            means=self.means[kept],
+            covariances=self.covariances[kept],
+        )
+
+    def of_features(self, positions: NDArray[np.intp]) -> OwnCovarianceComponents:
+        """Return the components of features in another order, under the names that they have here.
+
+        Parameters
+        ----------
+        positions : (d,) integer array
+            Position of every feature in the present order.
+        """
+        covariances = self.covariances
+        if covariances.ndim > 1:
+            covariances = covariances[:, positions]
+        if covariances.ndim > 2:
+            covariances = covariances[:, :, positions]
+        return replace(
+            self,
+            means=self.means[:, positions],
+            covariances=covariances,
+            frame=self.frame.of_features(positions),
+        )
+
+    def draw(
+        self, n_samples: int, rng: np.random.Generator
+    ) -> tuple[FloatArray, NDArray[np.int32]]:
+        """Draw rows, in the order of the views, and components."""
+        label = rng.choice(len(self.weights), size=n_samples, p=self.weights / self.weights.sum())
+        return self.draw_rows(label, rng), label.astype(np.int32)
+
+    def draw_rows(self, label: NDArray[np.integer], rng: np.random.Generator) -> FloatArray:
+        """Draw a row of every component: ``(rows, features)``."""
+        noise = rng.standard_normal((len(label), self.means.shape[1]))
+        if self.covariances.ndim == 3:
+            roots = np.linalg.cholesky(self.covariances)
+            for component in np.unique(label):
+                rows = label == component
+                noise[rows] = noise[rows] @ roots[component].T
+        else:
+            deviations = np.sqrt(self.covariances)[label]
+            noise *= deviations if deviations.ndim == 2 else deviations[:, None]
+        return np.asarray(self.means[label] + noise)
+
+
+def _least_variance(covariances: FloatArray) -> float:
+    """Return the smallest variance in any direction."""
+    if covariances.ndim < 3:
+        return float(covariances.min())
+    return float(np.linalg.eigvalsh(covariances)[:, 0].min())

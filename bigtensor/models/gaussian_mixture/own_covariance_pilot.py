@@ -1,0 +1,240 @@
+"""Components with a covariance each, found in a pilot sample from several clusterings."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cholesky, solve_triangular
+
+from bigtensor.array_types import FloatArray
+from bigtensor.data.rows.block import Block
+from bigtensor.decomposition.gaussian.own_covariance_m_step import m_step
+from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMoments
+from bigtensor.features.clustering import kmeans
+from bigtensor.models.contract.script import Step, in_memory
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
+    own_covariance_iterations,
+)
+from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.statistics.gaussian.own_covariance_densities import Frame
+from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
+from bigtensor.statistics.within_reach import Reach
+
+FIRST_ITERATIONS = 10
+"""EM iterations of every initialisation, before the best ones go on."""
+
+GO_ON = 2
+"""Initialisations that go on to convergence."""
+
+SAMPLE_ITERATIONS = 200
+SAMPLE_TOLERANCE = 1e-5
+"""EM iterations in the sample end at this gain of the mean log-likelihood, in nats."""
+
+_RIDGE = 1e-6
+"""Variance that standardised features have at least in the frame, so that it can be inverted."""
+
+
+@dataclass(frozen=True, eq=False)
+class PilotEnd:
+    """Components after EM iterations in the sample.
+
+    Attributes
+    ----------
+    name : str
+        Name of the initialisation.
+    components : OwnCovarianceComponents
+        The mixture.
+    log_likelihood : float
+        Mean of a row of the sample, in nats.
+    """
+
+    name: str
+    components: OwnCovarianceComponents
+    log_likelihood: float
+
+
+def regularisation_of(total: TotalMoments, settings: GaussianSettings) -> FloatArray:
+    """Return what is added to the variances of the features, in the units of the data: ``(d,)``."""
+    return settings.reg_covar * _variances(total)
+
+
+def frame_of(total: TotalMoments, covariance_type: str) -> Frame:
+    """Return coordinates in which the rows have mean zero and variance one.
+
+    Parameters
+    ----------
+    total : TotalMoments
+        Mean and covariance of the rows.
+    covariance_type : {"full", "diag", "spherical"}
+        Full covariances stay what they are under any linear map, and others under fewer.
+    """
+    variances = _variances(total)
+    if covariance_type == "spherical":
+        return Frame(total.mean, np.full(len(variances), variances.mean() ** -0.5))
+    if covariance_type == "diag":
+        return Frame(total.mean, variances**-0.5)
+    scales = np.sqrt(variances)
+    correlation = total.covariance / np.outer(scales, scales) + _RIDGE * np.eye(len(scales))
+    root = cholesky(correlation, lower=True)
+    whitening = solve_triangular(root, np.eye(len(root)), lower=True).T
+    return Frame(total.mean, whitening / scales[:, None])
+
+
+def _variances(total: TotalMoments) -> FloatArray:
+    """Return the variances of the features; one for a constant feature."""
+    return np.where(total.variances > 0, total.variances, 1.0)
+
+
+def pilot_components(
+    block: Block,
+    total: TotalMoments,
+    reach: Reach,
+    settings: GaussianSettings,
+    labelled: GaussianComponents | None = None,
+) -> Generator[Step, None, tuple[OwnCovarianceComponents, dict[str, Any]]]:
+    """Return the components of the best initialisation, and the facts of the competition.
+
+    Parameters
+    ----------
+    block : Block
+        Rows of the pilot sample.
+    total : TotalMoments
+        Mean and covariance of these rows.
+    reach : Reach
+        Distances within which rows count.
+    settings : GaussianSettings
+        Resolved parameters of the fit.
+    labelled : GaussianComponents, optional
+        Components of labelled rows, in place of clusters.
+    """
+    frame = frame_of(total, settings.covariance_type)
+    ridge = regularisation_of(total, settings)
+    ends: list[PilotEnd] = []
+    if labelled is not None:
+        yield Step("EM iterations in the sample from labels")
+        initial = _with_shared(labelled, frame, settings)
+        ends = [_improved(PilotEnd("labels", initial, -np.inf), block, ridge, reach)]
+    else:
+        yield Step("EM iterations in the sample from clusters")
+        for number in range(settings.n_init):
+            start = _clustered(block, frame, settings, number)
+            first = PilotEnd(f"clusters {number + 1}", start, -np.inf)
+            ends.append(_improved(first, block, ridge, reach, FIRST_ITERATIONS))
+        ends.sort(key=lambda end: -end.log_likelihood)
+        ends[:GO_ON] = [_improved(end, block, ridge, reach) for end in ends[:GO_ON]]
+    best = max(ends[:GO_ON], key=lambda end: end.log_likelihood)
+    facts = {
+        "initialisation": best.name,
+        "log_likelihood": {end.name: end.log_likelihood for end in ends},
+    }
+    return best.components, facts
+
+
+def _improved(
+    end: PilotEnd,
+    block: Block,
+    ridge: FloatArray,
+    reach: Reach,
+    iterations: int = SAMPLE_ITERATIONS,
+) -> PilotEnd:
+    """Return the components after further EM iterations."""
+    script = own_covariance_iterations(
+        end.components, ridge, reach, max_iter=iterations, tolerance=SAMPLE_TOLERANCE
+    )
+    ended = in_memory(script, block)
+    return PilotEnd(end.name, ended.state.components, ended.measures[-1])
+
+
+def _clustered(
+    block: Block, frame: Frame, settings: GaussianSettings, number: int
+) -> OwnCovarianceComponents:
+    """Return components of clusters of the rows."""
+    rows = frame.of_rows(block.dense_values[: block.rows].astype(np.float64))
+    # clusters of whitened rows split along features that hardly vary within groups
+    standard = rows if frame.scaling.ndim == 1 else _standardised(block)
+    clusters = kmeans(
+        standard,
+        settings.n_components,
+        settings.random_state + number,
+        weight=block.weight,
+        n_starts=1,
+    )
+    return _of_labels(rows, clusters.labels, block, frame, settings)
+
+
+def _standardised(block: Block) -> FloatArray:
+    """Return rows of mean zero and variance one in every feature."""
+    rows = block.dense_values[: block.rows].astype(np.float64)
+    spread = rows.std(axis=0)
+    return np.asarray((rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
+
+
+def _of_labels(
+    rows: FloatArray,
+    labels: NDArray[np.integer],
+    block: Block,
+    frame: Frame,
+    settings: GaussianSettings,
+) -> OwnCovarianceComponents:
+    """Return components of labelled rows. One of few rows has the mean covariance of all."""
+    k, d = settings.n_components, rows.shape[1]
+    weight = np.ones(len(rows)) if block.weight is None else block.weight[: len(rows)]
+    shares = np.zeros((len(rows), k))
+    shares[np.arange(len(rows)), labels] = weight
+    features = QuadraticFeatures(settings.covariance_type, d)
+    quadratic = np.empty((len(rows), features.width))
+    features.fill(np.ascontiguousarray(rows), quadratic)
+    totals = quadratic.T @ shares
+    counts = totals[-1]
+    unit = {"full": np.eye(d), "diag": np.ones(d), "spherical": np.ones(())}
+    step = m_step(
+        counts,
+        totals[features.n_quadratic : -1].T,
+        features.second_moments(totals),
+        settings.reg_covar * unit[settings.covariance_type],
+    )
+    few = counts < d + 1
+    pooled = np.tensordot(step.weights, step.covariances, axes=1)
+    covariances = step.covariances.copy()
+    covariances[few] = pooled
+    means = step.means.copy()
+    # an empty cluster starts from a row
+    means[counts == 0] = rows[: np.count_nonzero(counts == 0)]
+    weights = np.maximum(counts, 1.0)
+    return OwnCovarianceComponents(
+        weights / weights.sum(),
+        frame.to_data(means),
+        frame.covariances_to_data(covariances),
+        frame,
+        settings.shape.views,
+        settings.shape.dtype,
+    )
+
+
+def _with_shared(
+    components: GaussianComponents, frame: Frame, settings: GaussianSettings
+) -> OwnCovarianceComponents:
+    """Return components that begin with one covariance for all."""
+    k, d = components.means.shape
+    shared = components.covariance
+    whole = np.diag(shared) if shared.ndim == 1 else shared
+    covariances = {
+        "full": np.repeat(whole[None], k, axis=0),
+        "diag": np.repeat(np.diag(whole)[None], k, axis=0),
+        "spherical": np.full(k, np.trace(whole) / d),
+    }[settings.covariance_type]
+    return OwnCovarianceComponents(
+        components.weights,
+        components.means,
+        covariances,
+        frame,
+        components.views,
+        components.dtype,
+        components.names,
+    )

@@ -1,0 +1,88 @@
+"""Judgement of a fitted mixture whose components have a covariance each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.errors import Setting
+from bigtensor.models.contract.script import Solved, with_verdict
+from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.models.pilot.outliers import outlier_faults
+from bigtensor.models.words.faults import Fault, after_praise, as_warnings
+
+FEW_ROWS = 2.0
+"""A component of fewer rows is not told from a single row."""
+
+_FLAT = 10.0
+"""Times the regularisation below which a variance of standardised features is due to it."""
+
+
+def judged_own_covariances(
+    components: OwnCovarianceComponents, settings: GaussianSettings, diagnostics: dict[str, Any]
+) -> Solved:
+    """Return a solution without empty components, with the verdict on it, and warn of a fault."""
+    filled = components.weights * settings.shape.all_rows >= FEW_ROWS
+    if filled.any() and not filled.all() and not components.names:
+        components = components.taken(np.flatnonzero(filled))
+    k = components.n_components
+    faults: list[Fault] = as_warnings(*_fewer(k, settings), *_not_converged(diagnostics, settings))
+    faults += outlier_faults(diagnostics)
+    flat = np.flatnonzero(_least_variances(components) < _FLAT * settings.reg_covar)
+    faults += [(None, note) for note in _flat(flat)]
+    praise = f"{k} component{'s' * (k > 1)}, none almost empty."
+    return with_verdict(components, after_praise(faults, praise), praise, diagnostics)
+
+
+def _least_variances(components: OwnCovarianceComponents) -> NDArray[np.float64]:
+    """Return the smallest variance of every component in the frame."""
+    covariances = components.frame.covariances_of(components.covariances)
+    if covariances.ndim == 3:
+        return np.asarray(np.linalg.eigvalsh(covariances)[:, 0])
+    return covariances if covariances.ndim == 1 else np.asarray(covariances.min(axis=1))
+
+
+def _fewer(k: int, settings: GaussianSettings) -> list[str]:
+    """Return a sentence on components that were asked for and are not returned."""
+    if k >= settings.n_components:
+        return []
+    return [
+        f"{settings.n_components - k} of the {settings.n_components} components have no rows and "
+        "are not returned. Use fewer components (" + Setting("n_components", k) + ")."
+    ]
+
+
+def _not_converged(diagnostics: dict[str, Any], settings: GaussianSettings) -> list[str]:
+    """Return a sentence on a likelihood that still rises."""
+    measures = diagnostics["mean_log_likelihood"]
+    if diagnostics["converged"] or len(measures) < 2:
+        return []
+    gain = measures[-1] - measures[-2]
+    return [
+        f"The likelihood still rises by {gain:.1e} nats a row after {settings.max_iter} EM "
+        "iterations over all rows. Use more (" + Setting("max_iter", 3 * settings.max_iter) + ")."
+    ]
+
+
+def _flat(flat: NDArray[np.intp]) -> list[str]:
+    """Return a sentence on components whose rows lie in fewer dimensions."""
+    if not len(flat):
+        return []
+    whose = (
+        "component"
+        if k == 1
+        else f"component {flat[0]}"
+        if len(flat) == 1
+        else f"{len(flat)} components"
+    )
+    return [
+        f"The rows of {whose} do not vary in some direction, such as equal values of a feature or "
+        "fewer rows than features. Densities then depend on the regularisation. Use a larger "
+        + Setting("reg_covar")
+        + ", fewer components, or another "
+        + Setting("covariance_type")
+        + "."
+    ]

@@ -1,0 +1,304 @@
+"""Densities of Gaussian components that have a covariance each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.array_types import FloatArray
+from bigtensor.data.rows.block import Block
+from bigtensor.errors import ParameterError
+from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
+from bigtensor.statistics.sub_blocks import sub_blocks
+
+_TILE_BYTES = 1024**2
+"""Buffers of one tile: few enough to stay near the processor."""
+
+_TILE_STEP = 240
+"""Tiles are multiples of it: a power of two would put all buffers on the same cache lines."""
+
+_FEWEST_STEPS, _MOST_STEPS = 4, 16
+"""Shortest and longest tile, in steps: products of fewer rows are slow."""
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Coordinates in which rows are of order one: ``z = (x - centre) @ scaling``.
+
+    Attributes
+    ----------
+    centre : (d,) float64 array
+        In the units of the data.
+    scaling : (d,) or (d, d) float64 array
+        Reciprocal units of the features, or a matrix.
+    """
+
+    centre: FloatArray
+    scaling: FloatArray
+
+    @property
+    def log_determinant(self) -> float:
+        """Logarithm of the volume of z per volume of x."""
+        if self.scaling.ndim == 1:
+            return float(np.log(self.scaling).sum())
+        return float(np.linalg.slogdet(self.scaling)[1])
+
+    def of_rows(self, rows: FloatArray) -> FloatArray:
+        """Return rows or means in these coordinates."""
+        centred = rows - self.centre
+        return np.asarray(
+            centred * self.scaling if self.scaling.ndim == 1 else centred @ self.scaling
+        )
+
+    def to_data(self, rows: FloatArray) -> FloatArray:
+        """Return rows or means in the units of the data."""
+        if self.scaling.ndim == 1:
+            return np.asarray(rows / self.scaling + self.centre)
+        return np.asarray(np.linalg.solve(self.scaling.T, rows.T).T + self.centre)
+
+    def covariances_of(self, covariances: FloatArray) -> FloatArray:
+        """Return covariances ``(k, d, d)``, ``(k, d)`` or ``(k,)`` in these coordinates."""
+        if covariances.ndim == 3:
+            return np.asarray(self.scaling.T @ covariances @ self.scaling)
+        if covariances.ndim == 2:
+            return np.asarray(covariances * self.scaling**2)
+        return np.asarray(covariances * self.scaling[0] ** 2)
+
+    def covariances_to_data(self, covariances: FloatArray) -> FloatArray:
+        """Return covariances in the units of the data."""
+        if covariances.ndim == 3:
+            back = np.linalg.inv(self.scaling)
+            whole = back.T @ covariances @ back
+            return np.asarray((whole + whole.transpose(0, 2, 1)) / 2)
+        if covariances.ndim == 2:
+            return np.asarray(covariances / self.scaling**2)
+        return np.asarray(covariances / self.scaling[0] ** 2)
+
+    def of_features(self, positions: NDArray[np.intp]) -> Frame:
+        """Return the frame of features in another order.
+
+        Parameters
+        ----------
+        positions : (d,) integer array
+            Position of every feature in the present order.
+        """
+        return Frame(self.centre[positions], self.scaling[positions])
+
+
+@dataclass(frozen=True, eq=False)
+class OwnCovarianceDensities:
+    """Weights, means and covariances of Gaussian components, in a frame.
+
+    With the features of order two of a row in the frame, the log joint densities of all components
+    are one matrix product.
+
+    Parameters
+    ----------
+    weights : (k,) float64 array
+        Positive.
+    means : (k, d) float64 array
+        In the frame.
+    covariances : (k, d, d), (k, d) or (k,) float64 array
+        In the frame: full matrices, variances of the features, or one variance.
+    frame : Frame
+        Coordinates of the means and covariances. One variance needs one unit for all features.
+    precision : {"float32", "float64"}, default "float64"
+        Dtype of products of matrices and of posterior probabilities.
+
+    Attributes
+    ----------
+    factor : (D, k) array
+        Coefficients of the features.
+
+    Raises
+    ------
+    ParameterError
+        When shapes do not belong together, a weight is not positive, or a covariance is not
+        positive definite.
+    """
+
+    weights: FloatArray
+    means: FloatArray
+    covariances: FloatArray
+    frame: Frame
+    precision: str = "float64"
+    factor: NDArray[Any] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("weights", "means", "covariances"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), np.float64))
+        self._check()
+        factor = self.features.coefficients(
+            np.log(self.weights), self.means, _inverse(self.covariances)
+        )
+        object.__setattr__(self, "factor", np.ascontiguousarray(factor, self.dtype))
+
+    @property
+    def features(self) -> QuadraticFeatures:
+        """Features of order two."""
+        types = {3: "full", 2: "diag", 1: "spherical"}
+        return QuadraticFeatures(types[self.covariances.ndim], self.n_features)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of products of matrices and of posterior probabilities."""
+        return np.dtype(self.precision)
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return int(self.weights.size)
+
+    @property
+    def n_features(self) -> int:
+        """Number of columns, d."""
+        return int(self.means.shape[1])
+
+    @property
+    def width(self) -> int:
+        """Length of the rows of joint densities: the components, without padding."""
+        return self.n_components
+
+    @property
+    def log_volume(self) -> float:
+        """Logarithm of the volume that densities are relative to."""
+        return 0.5 * self.n_features * float(np.log(2 * np.pi)) - self.frame.log_determinant
+
+    @property
+    def tile_rows(self) -> int:
+        """Rows that are evaluated at once."""
+        numbers = self.features.width + 2 * self.n_features + 2 * self.width
+        steps = _TILE_BYTES / (self.dtype.itemsize * numbers * _TILE_STEP)
+        return _TILE_STEP * int(np.clip(steps, _FEWEST_STEPS, _MOST_STEPS))
+
+    def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
+        """Write ``log pi_h + log p(x | h)`` for every component and row.
+
+        Densities are relative to `log_volume`.
+
+        Parameters
+        ----------
+        block : Block
+            Dense; a row with a NaN receives NaN.
+        out : (rows, components) array
+            Of `dtype` or float64.
+        work : Workspace
+            Buffers that are reused from block to block.
+        """
+        longest = np.empty((min(block.rows, self.tile_rows), self.width), self.dtype)
+        for window, tile in self.tiles(block, work):
+            joint = longest[: tile.rows]
+            tile.write_log_joint(joint)
+            np.copyto(out[window], joint, casting="same_kind")
+
+    def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, OwnCovarianceTile]]:
+        """Yield a block in tiles of `tile_rows` rows, which use the same memory one by one.
+
+        Yields
+        ------
+        slice
+            The rows of the tile, counted from the first row of ``block``.
+        OwnCovarianceTile
+            Valid until the next one.
+        """
+        tile: OwnCovarianceTile | None = None
+        for window, rows in sub_blocks(block, self.tile_rows):
+            if tile is None or tile.rows != rows.rows:
+                tile = OwnCovarianceTile(self, rows.rows, work)
+            tile.block = rows
+            yield window, tile
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes that blocks of ``rows`` rows need."""
+        return buffers_nbytes(self.tile_arrays(min(rows, self.tile_rows)))
+
+    def tile_arrays(self, rows: int) -> Buffers:
+        """Return the buffers of a tile."""
+        d = self.n_features
+        return {
+            "own_covariance.centred": ((rows, d), self.dtype),
+            "own_covariance.scaled": ((rows, d), self.dtype),
+            "own_covariance.features": ((rows, self.features.width), self.dtype),
+        }
+
+    def _check(self) -> None:
+        """Check dtype, shapes and signs."""
+        k, shape = self.weights.size, self.means.shape
+        allowed = ((k,), shape, (*shape, shape[-1]))
+        if self.means.ndim != 2 or shape[0] != k or self.covariances.shape not in allowed:
+            raise ParameterError(
+                f"weights {self.weights.shape}, means {shape} and covariances "
+                f"{self.covariances.shape} do not belong together: (k,), (k, d), and (k,), (k, d) "
+                "or (k, d, d) are needed"
+            )
+        if not np.all(self.weights > 0):
+            raise ParameterError("weights of a Gaussian mixture must be positive")
+
+
+class OwnCovarianceTile:
+    """Log joint densities of a few rows, with the buffers they are computed in.
+
+    Attributes
+    ----------
+    mixture : OwnCovarianceDensities
+        Mixture whose densities are computed.
+    block : Block
+        The rows.
+    features : (rows, D) array
+        After `write_log_joint`: the features of order two.
+    log_common : None
+        Log joint densities are whole.
+    """
+
+    block: Block
+    log_common: FloatArray | None = None
+
+    def __init__(self, mixture: OwnCovarianceDensities, rows: int, work: Workspace) -> None:
+        self.rows = rows
+        self.mixture = mixture
+        self._centred: NDArray[Any]
+        self._scaled: NDArray[Any]
+        self.features: NDArray[Any]
+        self._centred, self._scaled, self.features = (
+            work.take(name, shape, dtype)
+            for name, (shape, dtype) in mixture.tile_arrays(rows).items()
+        )
+        self._scaling = mixture.frame.scaling.astype(mixture.dtype)
+        self._quadratic = mixture.features
+
+    def write_log_joint(self, out: NDArray[Any]) -> None:
+        """Write the log joint densities into ``(rows, components)``, C-contiguous."""
+        values = self.block.dense_values[: self.rows]
+        # the difference to the centre keeps the digits of float32 data that are far from zero
+        np.subtract(values, self.mixture.frame.centre, out=self._centred, casting="same_kind")
+        if self._scaling.ndim == 1:
+            np.multiply(self._centred, self._scaling, out=self._scaled)
+        else:
+            np.matmul(self._centred, self._scaling, out=self._scaled)
+        self._quadratic.fill(self._scaled, self.features)
+        np.matmul(self.features, self.mixture.factor, out=out)
+
+
+def _inverse(covariances: FloatArray) -> FloatArray:
+    """Return the precisions of covariances of any type, or raise a ParameterError."""
+    if covariances.ndim < 3:
+        if not np.all(covariances > 0):
+            raise ParameterError(
+                "variances of a Gaussian mixture must be positive; use a larger reg_covar"
+            )
+        return np.asarray(1 / covariances)
+    try:
+        roots = np.linalg.cholesky(covariances)
+    except np.linalg.LinAlgError:
+        raise ParameterError(
+            "the covariances of a Gaussian mixture must be positive definite; use a larger "
+            "reg_covar"
+        ) from None
+    inverse = np.linalg.inv(roots)
+    return np.asarray(inverse.transpose(0, 2, 1) @ inverse)

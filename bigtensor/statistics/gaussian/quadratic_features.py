@@ -1,0 +1,171 @@
+"""Features of order two, in which Gaussian log densities are linear."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.array_types import FloatArray
+from bigtensor.errors import ParameterError
+from bigtensor.features.row_loops import row_loop
+
+COVARIANCE_TYPES = ("full", "diag", "spherical")
+"""Types of covariances that every component has for itself."""
+
+
+@dataclass(frozen=True)
+class QuadraticFeatures:
+    """Features ``phi(x)`` of a row, so that Gaussian log densities are ``phi(x) @ w``.
+
+    ``full`` has all products of two entries, ``diag`` the squares, and ``spherical`` the squared
+    length. The entries and a one follow.
+
+    Parameters
+    ----------
+    covariance_type : {"full", "diag", "spherical"}
+        Type of the covariances.
+    n_features : int
+        Number of entries of a row, d.
+
+    Raises
+    ------
+    ParameterError
+        When the type is another one.
+    """
+
+    covariance_type: str
+    n_features: int
+
+    def __post_init__(self) -> None:
+        if self.covariance_type not in COVARIANCE_TYPES:
+            raise ParameterError(
+                f"the covariance type {self.covariance_type!r} is not one of "
+                f"{', '.join(COVARIANCE_TYPES)}"
+            )
+
+    @property
+    def n_quadratic(self) -> int:
+        """Number of quadratic features."""
+        d = self.n_features
+        return {"full": d * (d + 1) // 2, "diag": d, "spherical": 1}[self.covariance_type]
+
+    @property
+    def width(self) -> int:
+        """Number of features, D."""
+        return self.n_quadratic + self.n_features + 1
+
+    def fill(self, rows: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the features of rows.
+
+        Parameters
+        ----------
+        rows : (n, d) array
+            Rows, C-contiguous.
+        out : (n, D) array
+            Features, C-contiguous.
+        """
+        fills = {"full": _fill_full, "diag": _fill_diagonal, "spherical": _fill_spherical}
+        fills[self.covariance_type](rows, out)
+
+    def coefficients(
+        self, log_weights: FloatArray, means: FloatArray, precisions: FloatArray
+    ) -> FloatArray:
+        """Return the coefficients of ``log w + log N(x)``, without ``-d log(2 pi) / 2``.
+
+        Parameters
+        ----------
+        log_weights : (k,) float64 array
+            Logarithms of the mixing weights.
+        means : (k, d) float64 array
+            Means.
+        precisions : (k, d, d), (k, d) or (k,) float64 array
+            Inverse covariances, positive definite.
+
+        Returns
+        -------
+        (D, k) float64 array
+        """
+        if self.covariance_type == "full":
+            upper, lower = np.triu_indices(self.n_features)
+            quadratic = -precisions[:, upper, lower] * np.where(upper == lower, 0.5, 1.0)
+            linear = np.einsum("hij,hj->hi", precisions, means)
+            log_determinant = np.linalg.slogdet(precisions)[1]
+        elif self.covariance_type == "diag":
+            quadratic, linear = -0.5 * precisions, precisions * means
+            log_determinant = np.log(precisions).sum(axis=1)
+        else:
+            quadratic, linear = -0.5 * precisions[:, None], precisions[:, None] * means
+            log_determinant = self.n_features * np.log(precisions)
+        constant = log_weights + 0.5 * (log_determinant - np.einsum("hi,hi->h", linear, means))
+        return np.ascontiguousarray(
+            np.concatenate([quadratic, linear, constant[:, None]], axis=1).T
+        )
+
+    def second_moments(self, sums: FloatArray) -> FloatArray:
+        """Return sums of the quadratic features in the shape of covariances.
+
+        Parameters
+        ----------
+        sums : (D, k) float64 array
+            Sums of features.
+
+        Returns
+        -------
+        (k, d, d), (k, d) or (k,) float64 array
+            ``sum x x'``, ``sum x_i^2``, or ``sum |x|^2``.
+        """
+        quadratic = sums[: self.n_quadratic].T
+        if self.covariance_type == "spherical":
+            return quadratic[:, 0].copy()
+        if self.covariance_type == "diag":
+            return quadratic.copy()
+        upper, lower = np.triu_indices(self.n_features)
+        moments = np.empty((len(quadratic), self.n_features, self.n_features))
+        moments[:, upper, lower] = quadratic
+        moments[:, lower, upper] = quadratic
+        return moments
+
+
+@row_loop
+def _fill_full(rows: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write products of two entries, entries and a one."""
+    d = rows.shape[1]
+    for row in range(rows.shape[0]):
+        x, of_row = rows[row], out[row]
+        place = 0
+        for i in range(d):
+            for j in range(i, d):
+                of_row[place + j - i] = x[i] * x[j]
+            place += d - i
+        for i in range(d):
+            of_row[place + i] = x[i]
+        of_row[place + d] = 1
+
+
+@row_loop
+def _fill_diagonal(rows: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write squares, entries and a one."""
+    d = rows.shape[1]
+    for row in range(rows.shape[0]):
+        x, of_row = rows[row], out[row]
+        for i in range(d):
+            of_row[i] = x[i] * x[i]
+            of_row[d + i] = x[i]
+        of_row[2 * d] = 1
+
+
+@row_loop
+def _fill_spherical(rows: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write the squared length, entries and a one."""
+    d = rows.shape[1]
+    for row in range(rows.shape[0]):
+        x, of_row = rows[row], out[row]
+        total = rows.dtype.type(0)
+        for i in range(d):
+            total += x[i] * x[i]
+            of_row[1 + i] = x[i]
+        of_row[0] = total
+        of_row[d + 1] = 1
