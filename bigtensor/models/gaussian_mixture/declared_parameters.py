@@ -16,9 +16,7 @@ PARAMETERS = (
         required=True,
         memory=("states", "workspaces"),
     ),
-    Parameter(
-        "covariance_type", "shared_spherical", Choice(COVARIANCE_TYPES), Option(("--covariance",))
-    ),
+    Parameter("covariance_type", "full", Choice(COVARIANCE_TYPES), Option(("--covariance",))),
     Parameter("n_init", 10, Whole(), Option(("--n-init",))),
     Parameter("reg_covar", 1e-6, Positive(), Option(("--reg-covar",))),
     Parameter("max_iter", 10, Whole(1, MOST_ITERATIONS), Option(("--max-iter",))),

@@ -47,7 +47,7 @@ class GaussianMixture(MixtureAnswers):
     n_components : int
         Number of components k, which may exceed the number of features. Components without rows are
         not returned.
-    covariance_type : str, default "shared_spherical"
+    covariance_type : str, default "full"
         Type of the covariances. Every component has its own with ``"full"`` (a matrix), ``"diag"``
         (a variance for every feature) and ``"spherical"`` (one variance). All components share one
         with ``"tied"`` (a matrix) and ``"shared_spherical"`` (one variance).
@@ -150,7 +150,7 @@ class GaussianMixture(MixtureAnswers):
         self,
         n_components: int,
         *,
-        covariance_type: str = "shared_spherical",
+        covariance_type: str = "full",
         views: ViewsLike | None = None,
         n_init: int = 10,
         reg_covar: float = 1e-6,

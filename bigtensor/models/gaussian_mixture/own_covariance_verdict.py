@@ -71,13 +71,7 @@ def _flat(flat: NDArray[np.intp]) -> list[str]:
     """Return a sentence on components whose rows lie in fewer dimensions."""
     if not len(flat):
         return []
-    whose = (
-        "component"
-        if k == 1
-        else f"component {flat[0]}"
-        if len(flat) == 1
-        else f"{len(flat)} components"
-    )
+    whose = f"{len(flat)} components" if len(flat) > 1 else f"component {flat[0]}"
     return [
         f"The rows of {whose} do not vary in some direction, such as equal values of a feature or "
         "fewer rows than features. Densities then depend on the regularisation. Use a larger "
