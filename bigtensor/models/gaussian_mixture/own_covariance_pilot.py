@@ -26,10 +26,10 @@ from bigtensor.statistics.gaussian.own_covariance_densities import Frame
 from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
 from bigtensor.statistics.within_reach import Reach
 
-FIRST_ITERATIONS = 10
+FIRST_ITERATIONS = 20
 """EM iterations of every initialisation, before the best ones go on."""
 
-GO_ON = 2
+GO_ON = 3
 """Initialisations that go on to convergence."""
 
 SAMPLE_ITERATIONS = 200

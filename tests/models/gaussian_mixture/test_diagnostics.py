@@ -28,6 +28,7 @@ def drawn(n=5000, d=10, k=12, noise=0.5, seed=0, shares=None):
 
 def fit(rows, k, **settings):
     """Return the model, the warnings and the sentences of the verdict."""
+    settings = {"covariance_type": "shared_spherical", **settings}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = GaussianMixture(k, random_state=0, **settings).fit(rows)

@@ -1,0 +1,178 @@
+"""Components with a covariance each, against scikit-learn and against true parameters."""
+
+import numpy as np
+import pytest
+import xarray as xr
+from numpy.random import default_rng
+from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.mixture import GaussianMixture as Peer
+from sklearn.model_selection import train_test_split
+
+import bigtensor
+from bigtensor import GaussianMixture, merge
+from bigtensor.errors import ConditioningWarning
+
+KINDS = ("full", "diag", "spherical")
+
+
+def drawn(n=6000, seed=0):
+    """Return rows of three components whose covariances differ, and their labels."""
+    rng = default_rng(seed)
+    label = rng.choice(3, n, p=[0.5, 0.3, 0.2])
+    means = np.array([[0.0, 0, 0], [4, 4, 0], [0, 5, 5]])
+    roots = np.array([np.diag([1.0, 0.3, 2]), [[1, 0, 0], [0.9, 0.4, 0], [0, 0, 1]], np.eye(3)])
+    return means[label] + np.einsum("nij,nj->ni", roots[label], rng.normal(size=(n, 3))), label
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def fitted(kind):
+    rows, _ = drawn()
+    return rows, GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows)
+
+
+def test_fit__is_that_of_scikit_learn(kind, fitted):
+    rows, model = fitted
+    peer = Peer(3, covariance_type=kind, n_init=3, tol=1e-7, max_iter=500, random_state=0)
+    peer.fit(rows)
+    assert model.score(rows) > peer.score(rows) - 1e-4
+    order = np.argsort(-peer.weights_)
+    np.testing.assert_allclose(model.weights_, peer.weights_[order], atol=0.005)
+    for name in ("means_", "covariances_", "precisions_", "precisions_cholesky_"):
+        expected = getattr(peer, name)[order]
+        assert getattr(model, name).shape == expected.shape
+        np.testing.assert_allclose(getattr(model, name), expected, rtol=0.05, atol=0.08)
+    assert (model.predict(rows) == np.argsort(order)[peer.predict(rows)]).mean() > 0.995
+    for name in ("aic", "bic"):
+        assert getattr(model, name)(rows) == pytest.approx(getattr(peer, name)(rows), rel=1e-4)
+
+
+def test_densities__are_those_of_scikit_learn_with_the_same_parameters(kind, fitted):
+    rows, model = fitted
+    peer = Peer(3, covariance_type=kind)
+    peer.weights_, peer.means_ = model.weights_, model.means_
+    peer.covariances_, peer.precisions_cholesky_ = model.covariances_, model.precisions_cholesky_
+    np.testing.assert_allclose(model.score_samples(rows), peer.score_samples(rows), atol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(rows), peer.predict_proba(rows), atol=1e-6)
+
+
+@pytest.mark.parametrize("data", [load_iris, load_wine, load_breast_cancer])
+def test_default__reaches_the_likelihood_of_scikit_learn(data, kind):
+    rows = data().data
+    for split in range(2):
+        train, _ = train_test_split(rows, test_size=0.3, random_state=split)
+        model = GaussianMixture(3, covariance_type=kind, max_iter=200, random_state=0).fit(train)
+        # with the regularisation of scikit-learn on standardised features
+        scale = train.std(axis=0)
+        peer = Peer(3, covariance_type=kind, n_init=5, tol=1e-5, max_iter=200, random_state=0)
+        if kind == "spherical":
+            expected = peer.fit(train).score(train)
+        else:
+            expected = peer.fit(train / scale).score(train / scale) - np.log(scale).sum()
+        assert model.score(train) > expected - 0.1
+
+
+def test_units_and_offsets__do_not_matter(kind, fitted):
+    rows, model = fitted
+    # one unit for all features, because a spherical covariance compares them
+    units = 1e3 if kind == "spherical" else np.array([1e-4, 1.0, 1e5])
+    other = GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows * units + 7 * units)
+    np.testing.assert_allclose(other.means_, model.means_ * units + 7 * units, rtol=1e-5)
+    np.testing.assert_array_equal(other.predict(rows * units + 7 * units), model.predict(rows))
+
+
+def test_float32_rows__have_nearly_the_same_fit(kind, fitted):
+    rows, model = fitted
+    other = GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows.astype(np.float32))
+    np.testing.assert_allclose(other.means_, model.means_, atol=2e-3)
+    np.testing.assert_allclose(other.covariances_, model.covariances_, atol=5e-3)
+
+
+def test_weights__are_repeated_rows(kind):
+    rows, _ = drawn(1500)
+    times = default_rng(1).integers(0, 3, 1500)
+    settings = {"covariance_type": kind, "random_state": 0, "max_iter": 50}
+    weighted = GaussianMixture(3, **settings).fit(rows, sample_weight=times.astype(float))
+    repeated = GaussianMixture(3, **settings).fit(np.repeat(rows, times, axis=0))
+    np.testing.assert_allclose(weighted.means_, repeated.means_, atol=5e-3)
+    np.testing.assert_allclose(weighted.covariances_, repeated.covariances_, atol=1e-2)
+
+
+def test_columns_in_another_order__have_the_same_fit(kind, fitted):
+    rows, model = fitted
+    named = xr.DataArray(rows, {"feature": ["a", "b", "c"]}, ("sample", "feature"))
+    turned = GaussianMixture(3, covariance_type=kind, random_state=0).fit(named[:, ::-1])
+    np.testing.assert_allclose(turned.means_[:, ::-1], model.means_, atol=1e-6)
+    np.testing.assert_array_equal(turned.predict(named), model.predict(rows))
+
+
+def test_saved__answers_with_the_same_bits(fitted, tmp_path):
+    rows, model = fitted
+    loaded = bigtensor.load(model.save(tmp_path / "model.zarr"))
+    for answer in ("predict_proba", "score_samples", "predict"):
+        np.testing.assert_array_equal(getattr(loaded, answer)(rows), getattr(model, answer)(rows))
+
+
+def test_sample__has_the_moments_of_the_model(fitted):
+    _, model = fitted
+    values, label = model.sample(200_000, random_state=1)
+    for component in range(3):
+        own = values[label == component]
+        np.testing.assert_allclose(own.mean(axis=0), model.means_[component], atol=0.05)
+        found = np.cov(own.T)
+        expected = model.covariances_[component]
+        whole = expected if np.ndim(expected) == 2 else np.eye(3) * expected
+        np.testing.assert_allclose(found, whole, atol=0.1)
+
+
+def test_rounds__are_the_iterations_of_a_fit(kind):
+    rows, _ = drawn(2000)
+    once = GaussianMixture(3, covariance_type=kind, max_iter=1, random_state=0).fit(rows)
+    prepared = GaussianMixture(3, covariance_type=kind, random_state=0).prepare(rows)
+    prepared.solve(merge([prepared.accumulate(rows[:700]), prepared.accumulate(rows[700:])]))
+    np.testing.assert_allclose(prepared.means_, once.means_, atol=1e-8)
+    np.testing.assert_allclose(prepared.covariances_, once.covariances_, atol=1e-8)
+
+
+def test_labels_of_some_rows__name_the_components(kind):
+    rows, label = drawn(3000)
+    some = np.full(len(rows), -1)
+    for component in range(3):
+        some[np.flatnonzero(label == component)[:5]] = component + 10
+    model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows, some)
+    assert model.classes_.tolist() == ["10", "11", "12"]
+    assert (model.predict(rows) == label).mean() > 0.95
+
+
+@pytest.mark.parametrize("copies", [40, 400])
+def test_equal_rows__have_a_fit_and_a_note(kind, copies):
+    rng = default_rng(0)
+    rows = np.concatenate([rng.normal(size=(500, 3)), np.tile([9.0, 9, 9], (copies, 1))])
+    model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(rows)
+    assert np.isfinite(model.score_samples(rows)).all()
+    assert (model.predict(rows)[500:] == model.predict(rows)[500]).all()
+    assert any("regularisation" in s for s in model.diagnostics_["verdict"]["sentences"])
+
+
+def test_constant_features__are_no_error(kind):
+    rows = np.column_stack([drawn(1000)[0], np.full(1000, 5.0)])
+    model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows)
+    assert np.isfinite(model.score_samples(rows)).all()
+
+
+def test_more_components_than_groups_of_rows__is_said(kind):
+    rows = np.repeat(np.eye(3) * 8, 50, axis=0) + default_rng(0).normal(size=(150, 3)) * 1e-3
+    model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows)
+    assert len(np.unique(model.predict(rows))) == 3
+
+
+def test_few_iterations__are_said():
+    rng = default_rng(2)
+    # two components that overlap take long
+    rows = np.concatenate([rng.normal(size=(20_000, 2)), rng.normal(1.5, 1, size=(20_000, 2))])
+    with pytest.warns(ConditioningWarning, match="max_iter"):
+        GaussianMixture(4, max_iter=2, tol=1e-9, pilot_rows=500, random_state=0).fit(rows)
