@@ -1,4 +1,4 @@
-"""The Gaussian mixture whose components share one covariance."""
+"""The Gaussian mixture, with a covariance for every component or one for all."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from bigtensor.models.gaussian_mixture.settings import (
 
 
 class GaussianMixture(MixtureAnswers):
-    r"""Gaussian mixture with one covariance for all components, of any number of components.
+    """Gaussian mixture whose components have a covariance each, or share one.
 
-    Two initialisations compete in a pilot sample by the likelihood that EM iterations reach from
-    them: clusters of k-means, twice as many as components and merged by Ward's criterion, and the
-    terms of the third moment, which is never formed (Anandkumar, Ge and Janzamin 2015, eq. 6). Both
-    find all of many components where k-means, and EM from it, leave some out and put two into one.
-    Clusters are of standardised features under a tied covariance, whose fit depends neither on
-    units nor on offsets. EM iterations over all rows follow until the likelihood settles.
+    Initialisations compete in a pilot sample by the likelihood that EM iterations reach from them.
+    EM iterations over all rows follow until the likelihood settles. With a covariance for every
+    component, the initialisations are clusterings of k-means. With a shared covariance, they are
+    clusters of k-means, twice as many as components and merged by Ward's criterion, and the terms
+    of the third moment, which is never formed (Anandkumar, Ge and Janzamin 2015, eq. 6). Both find
+    all of many components where k-means, and EM from it, leave some out and put two into one.
 
     Parameters
     ----------
