@@ -47,7 +47,7 @@ class GaussianMixture(MixtureAnswers):
     n_components : int
         Number of components k, which may exceed the number of features. Components without rows are
         not returned.
-    covariance_type : str, default "full"
+    covariance_type : {"full", "tied", "diag", "spherical", "shared_spherical"}, default "full"
         Type of the covariances. Every component has its own with ``"full"`` (a matrix), ``"diag"``
         (a variance for every feature) and ``"spherical"`` (one variance). All components share one
         with ``"tied"`` (a matrix) and ``"shared_spherical"`` (one variance).
@@ -56,13 +56,13 @@ class GaussianMixture(MixtureAnswers):
     n_init : int, default 10
         Number of k-means clusterings of the pilot sample that EM iterations start from, if every
         component has its own covariance. The one with the highest likelihood is used.
-    reg_covar : float, default 1e-6
+    reg_covar : float, default 1e-06
         Added to every variance, in parts of the variance of the feature over all rows, if every
         component has its own covariance. The parameter of scikit-learn is in the units of the data.
     max_iter : int, default 10
         Largest number of EM iterations over all rows, each a pass, which end when the likelihood
         settles.
-    tol : float, default 1e-5
+    tol : float, default 1e-05
         Gain of the mean log-likelihood of a row, in nats, below which no iteration follows.
     pilot_rows : int, optional
         Rows of the pilot sample in which the components are found, by default 200 a component, five
