@@ -42,7 +42,7 @@ VIEWS = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
     "make",
     [
         lambda: GaussianMixture(3, random_state=0),
-        lambda: GaussianMixture(5, random_state=0),
+        lambda: GaussianMixture(5, covariance_type="shared_spherical", random_state=0),
         lambda: GaussianMixture(5, covariance_type="tied", random_state=0),
         lambda: LinearMixture(2, views=VIEWS, random_state=0),
         lambda: LinearMixture(2, views=VIEWS, method="compressed", random_state=0),

@@ -43,7 +43,8 @@ def test_bic__of_a_table_of_patterns_chooses_the_classes_of_the_rows():
 def test_criteria__are_the_formulas_of_weighted_rows():
     rng = np.random.default_rng(1)
     rows, weight = rng.normal(size=(500, 3)), rng.uniform(0.6, 3, 500)
-    model = GaussianMixture(1).fit(rows, sample_weight=weight)
+    model = GaussianMixture(1, covariance_type="shared_spherical")
+    model.fit(rows, sample_weight=weight)
     likelihood = weight @ model.score_samples(rows)
     parameters = 3 + 1
     assert_allclose(model.aic(rows, weight), 2 * parameters - 2 * likelihood)
@@ -132,8 +133,10 @@ def test_counts__repeat_rows_in_the_shapes_of_components():
     shapes = [
         model.diagnostics_["pilot"]["shapes"]
         for model in (
-            GaussianMixture(3, random_state=0).fit(rows, sample_weight=weight),
-            GaussianMixture(3, random_state=0).fit(repeated),
+            GaussianMixture(3, covariance_type="shared_spherical", random_state=0).fit(
+                rows, sample_weight=weight
+            ),
+            GaussianMixture(3, covariance_type="shared_spherical", random_state=0).fit(repeated),
         )
     ]
     assert shapes[0]["tails"] == pytest.approx(shapes[1]["tails"], abs=1e-8)

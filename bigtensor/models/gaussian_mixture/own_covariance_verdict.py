@@ -17,6 +17,9 @@ from bigtensor.models.words.faults import Fault, after_praise, as_warnings
 FEW_ROWS = 2.0
 """A component of fewer rows is not told from a single row."""
 
+STILL_RISING = 1e-3
+"""Gain of the mean log-likelihood in the last EM iteration, in nats, that is told."""
+
 _FLAT = 10.0
 """Times the regularisation below which a variance of standardised features is due to it."""
 
@@ -61,6 +64,8 @@ def _not_converged(diagnostics: dict[str, Any], settings: GaussianSettings) -> l
     if diagnostics["converged"] or len(measures) < 2:
         return []
     gain = measures[-1] - measures[-2]
+    if gain < STILL_RISING:
+        return []
     return [
         f"The likelihood still rises by {gain:.1e} nats a row after {settings.max_iter} EM "
         "iterations over all rows. Use more (" + Setting("max_iter", 3 * settings.max_iter) + ")."

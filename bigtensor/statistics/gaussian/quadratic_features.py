@@ -87,6 +87,7 @@ class QuadraticFeatures:
         Returns
         -------
         (D, k) float64 array
+            One column for each component.
         """
         if self.covariance_type == "full":
             upper, lower = np.triu_indices(self.n_features)
