@@ -39,6 +39,8 @@ from bigtensor.statistics.folds import OfFold
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
 from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSums
 from bigtensor.statistics.gaussian.label_means import LabelMeans
+from bigtensor.statistics.gaussian.own_covariance_densities import Frame, OwnCovarianceDensities
+from bigtensor.statistics.gaussian.own_covariance_sums import OwnCovarianceSums
 from bigtensor.statistics.moments.covariances import Covariances
 from bigtensor.statistics.moments.projected_moment import ProjectedMoment
 from bigtensor.statistics.moments.tensor_contractions import TensorContractions
@@ -142,6 +144,26 @@ def gaussian(offset, covariance, dtype="float64"):
     # the mean of the means, which sums are taken about, is a float32 number at any offset
     means = default_rng(6).integers(-512, 513, (K, N_FEATURES)) / 128 + offset
     return GaussianDensities(np.array([0.5, 0.25, 0.25]), means, covariance, dtype)
+
+
+def own_covariance_sums(covariance_type):
+    def sums(offset, dtype="float64"):
+        root = np.random.default_rng(4).normal(size=(N_FEATURES, N_FEATURES))
+        full = np.eye(N_FEATURES) + root @ root.T
+        covariances = {
+            "full": np.stack([full, np.eye(N_FEATURES), 2 * full]),
+            "diag": np.ones((3, N_FEATURES)) + np.arange(3)[:, None],
+            "spherical": np.array([1.0, 2.0, 0.5]),
+        }[covariance_type]
+        means = np.random.default_rng(5).normal(size=(3, N_FEATURES))
+        scaling = np.linalg.inv(np.linalg.cholesky(full)).T if covariance_type == "full" else None
+        frame = Frame(
+            np.full(N_FEATURES, offset), np.ones(N_FEATURES) if scaling is None else scaling
+        )
+        weights = np.array([0.5, 0.25, 0.25])
+        return OwnCovarianceSums(OwnCovarianceDensities(weights, means, covariances, frame, dtype))
+
+    return sums
 
 
 def gaussian_sums(offset, dtype="float64"):
@@ -294,6 +316,7 @@ CASES = [
     Case("train_counts", train_counts),
     in_float32(contrast_sums),
     in_float32(gaussian_sums),
+    *(Case(f"{kind}_sums", own_covariance_sums(kind)) for kind in ("full", "diag", "spherical")),
     in_float32(gaussian_sums_of_a_full_covariance),
     in_float32(posterior_sums_with_co_posterior),
     in_float32(group_sums),

@@ -1,0 +1,126 @@
+"""Densities and sums of components with a covariance each, against SciPy and plain sums."""
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+from bigtensor.data.rows.block import Block
+from bigtensor.decomposition.gaussian.own_covariance_m_step import m_step
+from bigtensor.errors import ParameterError
+from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.gaussian.own_covariance_densities import Frame, OwnCovarianceDensities
+from bigtensor.statistics.gaussian.own_covariance_sums import OwnCovarianceSums
+from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
+
+K, D = 4, 5
+KINDS = ("full", "diag", "spherical")
+
+
+def parameters(kind, offset=0.0, scale=1.0):
+    """Return weights, means and covariances in the units of the data, and a frame."""
+    rng = default_rng(2)
+    weights = rng.dirichlet(np.full(K, 5.0))
+    means = offset + scale * rng.normal(size=(K, D))
+    roots = rng.normal(size=(K, D, D))
+    full = scale**2 * (roots @ roots.transpose(0, 2, 1) + 0.5 * np.eye(D))
+    covariances = {
+        "full": full,
+        "diag": np.diagonal(full, axis1=1, axis2=2).copy(),
+        "spherical": np.trace(full, axis1=1, axis2=2) / D,
+    }[kind]
+    scaling = {
+        "full": np.linalg.inv(np.linalg.cholesky(full[0])).T,
+        "diag": 1 / (scale * np.arange(1.0, D + 1)),
+        "spherical": np.full(D, 1 / scale),
+    }[kind]
+    return weights, means, covariances, Frame(np.full(D, offset), scaling)
+
+
+def densities(kind, dtype="float64", **place):
+    weights, means, covariances, frame = parameters(kind, **place)
+    return OwnCovarianceDensities(
+        weights, frame.of_rows(means), frame.covariances_of(covariances), frame, dtype
+    )
+
+
+def expected_joint(kind, values, **place):
+    weights, means, covariances, _ = parameters(kind, **place)
+    whole = [c if np.ndim(c) == 2 else np.diag(np.broadcast_to(c, D)) for c in covariances]
+    return np.stack(
+        [
+            np.log(weight) + multivariate_normal(mean, covariance).logpdf(values)
+            for weight, mean, covariance in zip(weights, means, whole, strict=True)
+        ],
+        axis=1,
+    )
+
+
+def block_of(values, weight=None):
+    return Block(values, {"all": slice(0, D)}, 0, len(values), weight=weight)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("offset", "tolerance"), [(0.0, 1e-9), (1e6, 1e-6)])
+def test_log_joint__is_that_of_scipy(kind, offset, tolerance):
+    mixture = densities(kind, offset=offset)
+    values = offset + 2 * default_rng(0).normal(size=(5000, D))
+    found = np.empty((5000, K))
+    mixture.log_joint(block_of(values), found, Workspace())
+    expected = expected_joint(kind, values, offset=offset)
+    np.testing.assert_allclose(found - mixture.log_volume, expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-9), ("float32", 2e-4)])
+def test_sums_and_m_step__are_the_plain_ones(kind, weighted, dtype, tolerance):
+    values = 2 * default_rng(1).normal(size=(3000, D))
+    weight = default_rng(2).uniform(0, 3, 3000) if weighted else None
+    mixture = densities(kind, dtype)
+    statistic, work = OwnCovarianceSums(mixture), Workspace()
+    state = statistic.init()
+    statistic.update(state, block_of(values, weight), work)
+    assert work.nbytes <= statistic.work_nbytes(3000)
+    found = statistic.finalize(state)
+    joint = expected_joint(kind, values)
+    posterior = np.exp(joint - logsumexp(joint, axis=1, keepdims=True))
+    w = np.ones(3000) if weight is None else weight
+    assert found.log_likelihood == pytest.approx(w @ logsumexp(joint, axis=1), rel=1e-5)
+    posterior *= w[:, None]
+    np.testing.assert_allclose(found.counts, posterior.sum(axis=0), rtol=tolerance)
+    step = m_step(found.counts, found.sums, found.second_moments, np.zeros(()))
+    means = posterior.T @ values / posterior.sum(axis=0)[:, None]
+    np.testing.assert_allclose(mixture.frame.to_data(step.means), means, atol=tolerance)
+    covariances = mixture.frame.covariances_to_data(step.covariances)
+    for component in range(K):
+        own = np.cov(values.T, aweights=posterior[:, component], bias=True)
+        expected = {"full": own, "diag": np.diag(own), "spherical": np.trace(own) / D}[kind]
+        np.testing.assert_allclose(covariances[component], expected, atol=20 * tolerance)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_frame__there_and_back(kind):
+    _, means, covariances, frame = parameters(kind, offset=3.0)
+    np.testing.assert_allclose(frame.to_data(frame.of_rows(means)), means, rtol=1e-12)
+    back = frame.covariances_to_data(frame.covariances_of(covariances))
+    np.testing.assert_allclose(back, covariances, rtol=1e-10)
+    order = np.array([4, 2, 0, 1, 3])
+    turned = frame.of_features(order).of_rows(means[:, order])
+    # coordinates of a matrix are mixtures of features, and others follow their features
+    expected = frame.of_rows(means) if kind == "full" else frame.of_rows(means)[:, order]
+    np.testing.assert_allclose(turned, expected, rtol=1e-9)
+
+
+def test_errors__name_the_remedy():
+    with pytest.raises(ParameterError, match="full, diag, spherical"):
+        QuadraticFeatures("round", 3)
+    frame = Frame(np.zeros(2), np.ones(2))
+    for covariances in (np.zeros(1), np.array([[[1.0, 2.0], [2.0, 1.0]]])):
+        with pytest.raises(ParameterError, match="reg_covar"):
+            OwnCovarianceDensities(np.ones(1), np.zeros((1, 2)), covariances, frame)
+    with pytest.raises(ParameterError, match="do not belong together"):
+        OwnCovarianceDensities(np.ones(1), np.zeros((1, 2)), np.ones((2, 2)), frame)
+    with pytest.raises(ParameterError, match="weights"):
+        OwnCovarianceDensities(np.zeros(1), np.zeros((1, 2)), np.ones(1), frame)
