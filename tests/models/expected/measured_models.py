@@ -104,8 +104,10 @@ FAMILIES = {
         "power": expected(orthogonal_views, LinearMixture, 3, views=VIEWS, method="power"),
     },
     "gaussian_mixture": {
-        "spherical": expected(clusters, GaussianMixture, 5),
-        "tied": expected(clusters, GaussianMixture, 5, covariance_type="tied"),
+        **{
+            kind: expected(clusters, GaussianMixture, 5, covariance_type=kind)
+            for kind in ("full", "tied", "diag", "spherical", "shared_spherical")
+        },
         "tied with labels": ExpectedFit(labelled_gaussian_mixture),
     },
     "ica": {
