@@ -11,6 +11,7 @@ from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.models.words.report_figures import Bars, DensityPlot, Heatmap, Scatter
 from bigtensor.models.words.wording import percent
 from bigtensor.report.label_placement import spread_in_box
+from bigtensor.report.point_image import OPACITY, point_image
 from bigtensor.report.style import (
     FAINT,
     INK,
@@ -32,6 +33,9 @@ ANNOTATED_CELLS = 160
 
 HISTOGRAM_BINS = 80
 """Bins of the histogram of a feature."""
+
+MOST_POINTS = 5_000
+"""Points that are drawn one by one. A drawing of 20,000 takes longer than the rest of a figure."""
 
 RIDGE_HEIGHT = 1.7
 """Height of a ridge, in distances between ridges."""
@@ -150,7 +154,8 @@ def heatmap(shown: Heatmap) -> Figure:
         axes.tick_params(which="minor", length=0)
         if has_numbers:
             numbers = shown.shades if shown.numbers is None else shown.numbers
-            _write_numbers(axes, numbers, np.abs(shown.shades) > 0.62 * shown.limit)
+            on_dark = np.abs(shown.shades) > 0.62 * shown.limit
+            _write_numbers(axes, numbers, on_dark, shown.decimals)
         return figure
 
 
@@ -167,7 +172,8 @@ def label_scatter(shown: Scatter) -> Figure:
     Returns
     -------
     Figure
-        One axes with one collection of all points in an order that favours no label.
+        One axes. Up to `MOST_POINTS` points are one collection in an order that favours no label,
+        and more points are an image.
     """
     x, y, label = shown.x, shown.y, shown.label
     order = np.random.default_rng(0).permutation(len(x))
@@ -179,10 +185,17 @@ def label_scatter(shown: Scatter) -> Figure:
         colours = matplotlib.colors.to_rgba_array([*palette(shown.n_labels), FAINT])
         figure = empty_figure(3.7, 3.5)
         axes = figure.add_subplot()
-        size = float(np.clip(30_000 / max(len(x), 1), 1.2, 14.0))
-        axes.scatter(x[order], y[order], s=size, c=colours[label[order]], alpha=0.55, linewidths=0)
         axes.set(xlabel=wrapped(shown.names[0]), ylabel=wrapped(shown.names[1]))
-        axes.set(xlim=_core(x), ylim=_core(y))
+        limits = _core(x), _core(y)
+        axes.set(xlim=limits[0], ylim=limits[1])
+        if len(x) > MOST_POINTS:
+            image = point_image(x, y, colours[label], *limits)
+            extent = (*limits[0], *limits[1])
+            axes.imshow(image, origin="lower", extent=extent, aspect="auto")
+        else:
+            size = float(np.clip(30_000 / max(len(x), 1), 1.2, 14.0))
+            shades = colours[label[order]]
+            axes.scatter(x[order], y[order], s=size, c=shades, alpha=OPACITY, linewidths=0)
         halo = [matplotlib.patheffects.withStroke(linewidth=2.6, foreground="white")]
         font_size = 10 if shown.n_labels <= 10 else 8.5
         for number, place in _number_places(axes, x, y, label, font_size).items():
@@ -220,11 +233,13 @@ def _number_places(
     return {int(h): (float(a), float(b)) for h, (a, b) in zip(present, placed, strict=True)}
 
 
-def _write_numbers(axes: Axes, numbers: FloatArray, on_dark: NDArray[np.bool_]) -> None:
-    """Write numbers into the cells of a heatmap, each row with the digits that it needs."""
+def _write_numbers(
+    axes: Axes, numbers: FloatArray, on_dark: NDArray[np.bool_], places: int | None
+) -> None:
+    """Write numbers into the cells of a heatmap, by default each row with the digits it needs."""
     for row, values in enumerate(numbers):
         spread = max(float(np.ptp(values)), float(np.finfo(np.float64).tiny))
-        decimals = max(0, 2 - int(np.floor(np.log10(spread))))
+        decimals = max(0, 2 - int(np.floor(np.log10(spread)))) if places is None else places
         for column, value in enumerate(values):
             axes.text(
                 column,

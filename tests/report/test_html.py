@@ -262,6 +262,9 @@ def test_render_report__shows_populations_before_components(merged_text, merged_
     assert densities == [f"Densities of {name} by population" for name in features]
     beginnings = [
         "Median of every feature",
+        "Shares of 4 populations",
+        "Map of 3 samples",
+        "Largest drift of every feature",
         "Map of the sampled rows",
         *(f"Densities of {name}" for name in features),
         "How components were merged",

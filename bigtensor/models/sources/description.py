@@ -109,6 +109,8 @@ def columns_section(model: DescribedSources) -> Section:
         "correlation",
         1.0,
         diverging=True,
+        column_axis="source",
+        decimals=2,
     )
     return Section("mixing", "Mixing of the sources", (Words(words), heatmap), "Mixing")
 

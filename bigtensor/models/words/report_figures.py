@@ -69,6 +69,8 @@ class Heatmap:
         Numbers to write into the cells; by default the shades.
     row_axis, column_axis : str
         Names of the rows and of the columns as a whole.
+    decimals : int, optional
+        Digits after the point of all numbers. By default every row has the digits that it needs.
     """
 
     alternative: str
@@ -81,6 +83,7 @@ class Heatmap:
     numbers: FloatArray | None = None
     row_axis: str = ""
     column_axis: str = ""
+    decimals: int | None = None
 
     kind: ClassVar[str] = "figure"
 
