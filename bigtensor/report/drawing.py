@@ -69,6 +69,13 @@ def draw(figure: Figure) -> matplotlib.figure.Figure:
     return _DRAWN_BY[type(figure)](figure)
 
 
+def is_broad(figure: Figure) -> bool:
+    """Return True if letters of a figure are too small where it is as narrow as a telephone."""
+    return isinstance(
+        figure, Heatmap | TreePlot | StateStrip | StackedBars | SampleMap | GroupedShares
+    )
+
+
 def picture(figure: Figure) -> str:
     """Return a figure as the address of an image that holds its own data."""
     # of many points or curves a bitmap takes fewer bytes than a drawing

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray, IntArray
+from bigtensor.array_types import FloatArray
 from bigtensor.models.words.report_figures import Bars, DensityPlot, Heatmap, Scatter
 from bigtensor.models.words.wording import percent
 from bigtensor.report.label_placement import spread_in_box
@@ -18,6 +18,7 @@ from bigtensor.report.style import (
     LETTERS_AN_INCH,
     dashes,
     empty_figure,
+    names_or_numbers,
     palette,
     report_style,
     wrapped,
@@ -80,7 +81,7 @@ def bars(shown: Bars) -> Figure:
                 va="center",
                 fontsize=8,
             )
-        axes.set_yticks(np.arange(k), [str(number) for number in range(k)])
+        axes.set_yticks(np.arange(k), names_or_numbers(shown.names, k))
         axes.set(ylim=(k - 0.4, -0.6), xlim=(0, 1.12 * right.max()), ylabel=shown.name)
         axes.set_xlabel(shown.label)
         axes.tick_params(axis="y", length=0)
@@ -93,16 +94,19 @@ def feature_densities(shown: DensityPlot) -> Figure:
     Returns
     -------
     Figure
-        Two axes. Above: a line a component, its density times its weight, and last the line of
-        their sum. Below: a line a component, its density scaled to the same height, shifted by
-        the number of the component.
+        Two axes, or one for one component. Above: a line a component, its density times its weight,
+        and last the line of their sum. Below: a line a component, its density scaled to the same
+        height, shifted by the number of the component.
     """
     k, points = len(shown.weights), shown.points
     with report_style():
-        figure = empty_figure(4.3, 2.1 + 0.6 + 0.17 * k)
-        above, below = figure.subplots(
-            2, sharex=True, gridspec_kw={"height_ratios": (1.8, 0.4 + 0.17 * k)}
-        )
+        several = k > 1
+        figure = empty_figure(4.3, 2.1 + several * (0.6 + 0.17 * k))
+        ratios = (1.8, 0.4 + 0.17 * k) if several else (1,)
+        panels = figure.subplots(
+            len(ratios), sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios}
+        )[:, 0]
+        above = panels[0]
         if shown.values is not None:
             _histogram(above, points, shown.values, shown.value_weights)
         for component, colour in enumerate(palette(k)):
@@ -112,8 +116,9 @@ def feature_densities(shown: DensityPlot) -> Figure:
         above.plot(points, shown.density @ shown.weights, color=INK, linewidth=0.9)
         above.set(title=shown.title, yticks=[], ylim=(0, None))
         above.spines["left"].set_visible(False)
-        above.tick_params(axis="x", length=0)
-        _ridges(below, shown)
+        if several:
+            above.tick_params(axis="x", length=0)
+            _ridges(panels[1], shown)
         above.set_xlim(points[0], points[-1])
         return figure
 
@@ -196,12 +201,18 @@ def label_scatter(shown: Scatter) -> Figure:
             size = float(np.clip(30_000 / max(len(x), 1), 1.2, 14.0))
             shades = colours[label[order]]
             axes.scatter(x[order], y[order], s=size, c=shades, alpha=OPACITY, linewidths=0)
+        names = names_or_numbers(shown.label_names, shown.n_labels)
+        if shown.legend:
+            for name, colour in zip(names, colours, strict=False):
+                axes.scatter([], [], color=colour, s=14, label=name)
+            figure.legend(loc="outside lower left", ncols=2)
+            return figure
         halo = [matplotlib.patheffects.withStroke(linewidth=2.6, foreground="white")]
         font_size = 10 if shown.n_labels <= 10 else 8.5
-        for number, place in _number_places(axes, x, y, label, font_size).items():
+        for number, place in _number_places(axes, shown, names, font_size).items():
             axes.text(
                 *place,
-                str(number),
+                names[number],
                 ha="center",
                 va="center",
                 fontsize=font_size,
@@ -213,19 +224,20 @@ def label_scatter(shown: Scatter) -> Figure:
 
 
 def _number_places(
-    axes: Axes, x: NDArray[Any], y: NDArray[Any], label: IntArray, size: float
+    axes: Axes, shown: Scatter, names: list[str], size: float
 ) -> dict[int, tuple[float, float]]:
-    """Return where the number of every component stands: at its medians, or beside other numbers.
+    """Return where the name or number of every label stands: at its medians, or beside others.
 
-    Numbers stay inside the axes, which are about three inches wide and high.
+    Names stay inside the axes, which are about three inches wide and high.
     """
+    x, y, label = shown.x, shown.y, shown.label
     present = np.unique(label[label >= 0])
     if not present.size:
         return {}
     medians = np.array([[np.median(v[label == h]) for v in (x, y)] for h in present])
     low, high = np.transpose([axes.get_xlim(), axes.get_ylim()])
     box = np.full(2, 3.0)
-    digits = np.array([len(str(h)) for h in present])
+    digits = np.array([len(names[h]) for h in present])
     # bold digits are 0.7 of the font's size wide; 72 points are an inch
     sizes = size / 72 * np.column_stack([0.7 * digits + 0.15, np.full(len(digits), 1.0)])
     scale = box / (high - low)
@@ -277,7 +289,7 @@ def _ridges(axes: Axes, shown: DensityPlot) -> None:
             shown.points, height, base, visible, color=colour, alpha=0.35, lw=0, zorder=order
         )
         axes.plot(shown.points, height, color=colour, linewidth=0.9, zorder=order)
-    axes.set_yticks(np.arange(k), [str(component) for component in range(k)], fontsize=7)
+    axes.set_yticks(np.arange(k), names_or_numbers(shown.names, k), fontsize=7)
     axes.set_ylim(k - 0.7, -RIDGE_HEIGHT - 0.1)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

@@ -24,7 +24,7 @@ from bigtensor.models.contract.opening_for_answers import open_with_groups
 from bigtensor.models.words.label_level import LabelLevel, level_of
 from bigtensor.models.words.report_blocks import Section
 from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
-from bigtensor.report.drawing import picture
+from bigtensor.report.drawing import is_broad, picture
 from bigtensor.report.notices import banners, fit_notices, notes, row_notices
 from bigtensor.report.rows import LabelsLike, read_rows
 from bigtensor.report.samples.acquisition_section import acquisition_section, drift_notices
@@ -178,7 +178,7 @@ def render_report(
         version=__version__,
         title=_title(model),
         model=type(model).__name__,
-        data_name=model.diagnostics_["data"],
+        data_name=_data_name(model),
         headline=headline(findings),
         notices=banners(notices),
         sections=page_sections(findings),
@@ -204,6 +204,15 @@ def _title(model: Estimator) -> str:
     words = str(model.diagnostics_["data"]).rsplit(" (", 1)[0]
     name = PurePath(name_of(as_address(words))).stem if words.endswith(STORE_ENDINGS) else ""
     return name or type(model).__name__
+
+
+def _data_name(model: Estimator) -> str:
+    """Return the name of the data with their size, of a store without its folder."""
+    words = str(model.diagnostics_["data"])
+    path, _, rows = words.rpartition(" (")
+    if not path.endswith(STORE_ENDINGS):
+        return words
+    return f"{PurePath(name_of(as_address(path))).name} ({rows}"
 
 
 def _sample_sections(
@@ -235,7 +244,7 @@ def _sample_sections(
     drift = _drift(model, data, weights, listeners)
     if drift is not None:
         stretches = rows.stretches if isinstance(rows, LabelledRows) else ()
-        sections.append(acquisition_section(drift, stretches))
+        sections.append(acquisition_section(drift, stretches, level.name))
     return tuple(sections), drift
 
 
@@ -270,5 +279,5 @@ def _template(colours: Sequence[str]) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"picture": picture, "colour": colours.__getitem__}
+    environment.filters |= {"picture": picture, "broad": is_broad, "colour": colours.__getitem__}
     return environment.get_template("report.html.jinja")

@@ -61,4 +61,5 @@ def _pixels(values: NDArray[Any], limits: tuple[float, float]) -> NDArray[np.int
     """Return the pixel of every value along one axis."""
     low, high = limits
     scaled = (np.asarray(values, np.float64) - low) / (high - low) * PIXELS
-    return np.floor(np.nan_to_num(scaled, nan=-1).clip(-1, PIXELS)).astype(np.intp)
+    bounded = np.nan_to_num(scaled, nan=-1.0).clip(-1, PIXELS)
+    return np.asarray(np.floor(bounded), np.intp)

@@ -27,6 +27,9 @@ _DOTS_AN_INCH = 144
 LETTERS_AN_INCH = 22
 """Letters of the names of ticks."""
 
+_LETTERS_OF_NAME = 28
+"""Letters of the name of a population in a figure. Tables have whole names."""
+
 _LETTERS_OF_LABEL = 34
 """Letters in a line of the label of an axis, for figures three inches high."""
 
@@ -119,6 +122,13 @@ def dashes(component: int) -> str:
     return styles[component // (len(_HUES) * len(_TIERS)) % len(styles)]
 
 
+def names_or_numbers(names: tuple[str, ...], count: int) -> list[str]:
+    """Return names that are short enough for the ticks of a figure, or numbers without names."""
+    if not names:
+        return [str(number) for number in range(count)]
+    return [textwrap.shorten(name, _LETTERS_OF_NAME, placeholder=" ...") for name in names]
+
+
 def wrapped(label: str) -> str:
     """Return the label of an axis in lines that are not longer than the axis."""
     return textwrap.fill(label, _LETTERS_OF_LABEL)
@@ -157,7 +167,8 @@ def _drawing(figure: Figure) -> bytes:
     from matplotlib.backends.backend_svg import FigureCanvasSVG
 
     buffer = io.BytesIO()
-    FigureCanvasSVG(figure).print_svg(buffer, metadata={"Date": None, "Creator": None})
+    canvas: Any = FigureCanvasSVG(figure)
+    canvas.print_svg(buffer, metadata={"Date": None, "Creator": None})
     return _fewer_digits(buffer.getvalue())
 
 
@@ -166,7 +177,7 @@ def _bitmap(figure: Figure) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from PIL import Image
 
-    canvas = FigureCanvasAgg(figure)
+    canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     image = Image.fromarray(np.asarray(canvas.buffer_rgba())[..., :3].copy())
     # a quarter of the pixels has all colours that matter, and is read four times as fast
@@ -177,6 +188,7 @@ def _bitmap(figure: Figure) -> bytes:
     # the palette holds means of colours, and the background is to stay white
     palette[background : background + 3] = [255] * 3
     colours.putpalette(palette)
+    colours.load()
     buffer = io.BytesIO()
     image.quantize(palette=colours, dither=Image.Dither.NONE).save(buffer, format="png")
     return buffer.getvalue()

@@ -19,7 +19,9 @@ MOST_CURVES = 6
 """Features of samples whose medians are drawn along time."""
 
 
-def acquisition_section(drift: Drift, stretches: Sequence[Stretch] = ()) -> Section:
+def acquisition_section(
+    drift: Drift, stretches: Sequence[Stretch] = (), name: str = "label"
+) -> Section:
     """Return the section on the quality of the acquisition.
 
     Parameters
@@ -28,6 +30,8 @@ def acquisition_section(drift: Drift, stretches: Sequence[Stretch] = ()) -> Sect
         Medians along the acquisition.
     stretches : sequence of Stretch
         Labels whose rows lie in one stretch of one sample.
+    name : str
+        Kind of the labels, such as ``"population"``.
     """
     order = "the time channel" if drift.by_time else "the rows, which is taken for that of time"
     lead = (
@@ -38,16 +42,12 @@ def acquisition_section(drift: Drift, stretches: Sequence[Stretch] = ()) -> Sect
     )
     worst = drift.worst(MOST_CURVES)
     blocks: list[Block] = [Words(lead), Words(_summary(drift), "plain")]
-    blocks += [Words(stretch_sentence(one), "plain") for one in stretches]
+    blocks += [Words(stretch_sentence(one, name), "plain") for one in stretches]
     if worst:
         curves = tuple(_curves(drift, sample, feature) for sample, feature in worst)
         blocks.append(Group(curves, "Medians along the acquisition", "narrow"))
-    figure = Group((_heatmap(drift),), layout="scroll")
     title = "Largest drift of every feature in every sample"
-    if worst:
-        blocks.append(Group((figure,), title))
-    else:
-        blocks.append(Group((figure,), title, "folded"))
+    blocks.append(Group((_heatmap(drift),), title, "stacked" if worst else "folded"))
     return Section("quality", "Quality of the acquisition", tuple(blocks), "Quality")
 
 
