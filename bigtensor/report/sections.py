@@ -124,7 +124,8 @@ def _level_section(level: LabelLevel, rows: LabelledRows | None, parts: ReportPa
         )
     beside: tuple[Block, ...] = parts.overview or (_weight_bars(level, rows),)
     table = tables.level_table(level, rows, parts.columns)
-    blocks = (Words(" ".join(lead)), Group((Group(beside), table), layout="beside"))
+    # the answer stands above the words on how to read it
+    blocks = (Group((Group(beside), table), layout="beside"), Words(" ".join(lead)))
     return Section(f"{name}s", f"{name.capitalize()}s", blocks)
 
 
@@ -221,4 +222,6 @@ def _diagnostic_section(findings: Findings) -> Section:
         Group((parameters,), "Parameters", "folded"),
         Group((Words(recorded, "verbatim"),), "Everything that was recorded", "folded"),
     )
-    return Section("diagnostics", "Diagnostics", (*findings.parts.diagnostics, *general))
+    own = findings.parts.diagnostics
+    specialist = [Group(own, "Figures of the fit, for specialists", "folded")] if own else []
+    return Section("diagnostics", "Diagnostics", (*specialist, *general))

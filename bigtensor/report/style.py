@@ -183,14 +183,14 @@ def _bitmap(figure: Figure) -> bytes:
     # a quarter of the pixels has all colours that matter, and is read four times as fast
     sample = image.resize((image.width // 2, image.height // 2), Image.Resampling.NEAREST)
     colours = sample.quantize(256, dither=Image.Dither.NONE)
-    palette = colours.getpalette() or []
-    background = 3 * int(np.argmax(colours.histogram()))
-    # the palette holds means of colours, and the background is to stay white
+    small = image.quantize(palette=colours, dither=Image.Dither.NONE)
+    palette = small.getpalette() or []
+    background = 3 * int(np.argmax(small.histogram()))
+    # colours of the palette are means, and the background is to stay white
     palette[background : background + 3] = [255] * 3
-    colours.putpalette(palette)
-    colours.load()
+    small.putpalette(palette)
     buffer = io.BytesIO()
-    image.quantize(palette=colours, dither=Image.Dither.NONE).save(buffer, format="png")
+    small.save(buffer, format="png")
     return buffer.getvalue()
 
 

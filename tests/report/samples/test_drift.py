@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 
 from bigtensor.data.opening import open_samples
+from bigtensor.report.samples import drift as drift_module
 from bigtensor.report.samples.drift import PARTS, drift_along_time
 
 SAMPLES = 6
@@ -71,6 +72,15 @@ def test_time_channel__gives_the_order():
     assert drift.by_time
     assert drift.features == ("CD3", "CD4")
     assert np.argwhere(drift.flagged).tolist() == [[4, 0]]
+
+
+def test_drift__does_not_depend_on_the_blocks(monkeypatch):
+    monkeypatch.setattr(drift_module, "MOST_ROWS", 40)
+    x, sample = acquired(3)
+    whole = drift_of(x, sample)
+    monkeypatch.setattr(drift_module, "_BLOCK_ROWS", 977)
+    np.testing.assert_array_equal(drift_of(x, sample).medians, whole.medians)
+    assert whole.rows == 40
 
 
 def test_small_samples_and_missing_values__are_left_out():
