@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from bigtensor.array_types import FloatArray
 from bigtensor.models.words.report_figures import Bars, DensityPlot, Heatmap, Scatter
 from bigtensor.models.words.wording import percent
+from bigtensor.report.drawings.point_image import OPACITY, point_image
 from bigtensor.report.label_placement import spread_in_box
-from bigtensor.report.point_image import OPACITY, point_image
 from bigtensor.report.style import (
     FAINT,
     INK,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -130,19 +130,14 @@ def read_rows(
     sampled, valid = read_windows(samples, parts, marginalised=model.missing == MARGINALISE)
     if not valid.any():
         raise DataError(f"all {len(valid):,} sampled rows hold missing values; check the data")
-    classes, sample_id = (
-        _groups(variable, dim, parts, valid)
-        for variable in (class_variable, _along_rows(beside, "sample_id", dim))
-    )
+    classes = _groups(class_variable, dim, parts, valid)
+    sample_id = _groups(_along_rows(beside, "sample_id", dim), dim, parts, valid)
     if truth is not None and classes is not None and not (classes.codes >= 0).any():
         raise DataError(
             f"no sampled row has a class in {truth!r}: all are negative or empty. Name another "
             "variable (truth) or read more rows (sample_size)"
         )
     kept = kept_rows(sampled, valid)
-    states = None
-    if labels is not None and not isinstance(model, MixtureAnswers):
-        states = _stored_states(labels, dim, parts, samples.rows, model)[valid]
     names = row_names(data, beside, dim, parts)
     index = np.concatenate([np.arange(part.start, part.stop) for part in parts])
     rows = SampledRows(
@@ -155,10 +150,12 @@ def read_rows(
         samples=samples,
         index=index[valid],
         names=None if names is None else names[valid],
-        state=states,
     )
     if not isinstance(model, MixtureAnswers):
-        return rows
+        if labels is None:
+            return rows
+        states = _stored_states(labels, dim, parts, samples.rows, model)
+        return replace(rows, state=states[valid])
     answers = row_answers(model, kept, ("label", "probability"))
     label, probability = answers["label"], answers["probability"].astype(np.float64)
     label_weights, stretches = None, tuple[Stretch, ...]()

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bigtensor.report.point_image import OPACITY, PIXELS, point_image
+from bigtensor.report.drawings.point_image import OPACITY, PIXELS, point_image
 
 RED, BLUE = (1.0, 0, 0, 1), (0, 0, 1.0, 1)
 

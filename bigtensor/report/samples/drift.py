@@ -146,7 +146,7 @@ class _KeptRows:
             target[: len(taken), : taken.shape[1]] = taken
             self._filled[number] += len(taken)
 
-    def of(self, number: int) -> NDArray[np.float32]:
+    def rows_of(self, number: int) -> NDArray[np.float32]:
         """Return the kept rows of one sample."""
         return self._rows[number][: self._filled[number]]
 
@@ -172,7 +172,7 @@ def _drift(
     """Return the drift of the kept rows."""
     chosen, medians, places, fewest, most = [], [], [], MOST_ROWS, 0
     for number, name in enumerate(names):
-        rows = kept.of(number)
+        rows = kept.rows_of(number)
         size = len(rows) // PARTS
         if size < FEWEST_ROWS:
             continue
