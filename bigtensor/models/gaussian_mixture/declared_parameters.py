@@ -18,7 +18,7 @@ PARAMETERS = (
     ),
     Parameter("covariance_type", "full", Choice(COVARIANCE_TYPES), Option(("--covariance",))),
     Parameter("n_init", 10, Whole(), Option(("--n-init",))),
-    Parameter("reg_covar", 1e-6, Positive(), Option(("--reg-covar",))),
+    Parameter("reg_covar", "auto", Positive(words=("auto",)), Option(("--reg-covar",))),
     Parameter("max_iter", 10, Whole(1, MOST_ITERATIONS), Option(("--max-iter",))),
     Parameter("tol", 1e-5, Positive(), Option(("--tol",))),
     Parameter("pilot_rows", None, Whole(), Option(("--pilot-rows",)), memory=("driver",)),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,9 +21,13 @@ from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovar
 from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
     own_covariance_iterations,
 )
+from bigtensor.models.gaussian_mixture.own_covariance_ridge import CANDIDATES, validated_ridge
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
+from bigtensor.statistics.gaussian.own_covariance_sums import OwnCovarianceSums
 from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
+from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.within_reach import Reach
 
 FIRST_ITERATIONS = 20
@@ -59,9 +63,9 @@ class PilotEnd:
     log_likelihood: float
 
 
-def regularisation_of(total: TotalMoments, settings: GaussianSettings) -> FloatArray:
+def regularisation_of(total: TotalMoments, reg_covar: float) -> FloatArray:
     """Return what is added to the variances of the features, in the units of the data: ``(d,)``."""
-    return settings.reg_covar * _variances(total)
+    return reg_covar * _variances(total)
 
 
 def frame_of(total: TotalMoments, covariance_type: str) -> Frame:
@@ -114,7 +118,8 @@ def pilot_components(
         Components of labelled rows, in place of clusters.
     """
     frame = frame_of(total, settings.covariance_type)
-    ridge = regularisation_of(total, settings)
+    least = settings.reg_covar or CANDIDATES[0]
+    ridge = regularisation_of(total, least)
     ends: list[PilotEnd] = []
     if labelled is not None:
         yield Step("EM iterations in the sample from labels")
@@ -123,17 +128,69 @@ def pilot_components(
     else:
         yield Step("EM iterations in the sample from clusters")
         for number in range(settings.n_init):
-            start = _clustered(block, frame, settings, number)
+            start = _clustered(block, frame, least, settings, number)
             first = PilotEnd(f"clusters {number + 1}", start, -np.inf)
             ends.append(_improved(first, block, ridge, reach, FIRST_ITERATIONS))
         ends.sort(key=lambda end: -end.log_likelihood)
         ends[:GO_ON] = [_improved(end, block, ridge, reach) for end in ends[:GO_ON]]
     best = max(ends[:GO_ON], key=lambda end: end.log_likelihood)
-    facts = {
+    facts: dict[str, Any] = {
         "initialisation": best.name,
         "log_likelihood": {end.name: end.log_likelihood for end in ends},
     }
-    return best.components, facts
+    chosen = least
+    if settings.reg_covar is None:
+        yield Step("choosing the regularisation")
+        chosen, compared = _validated(best.components, block, total, reach, settings)
+        facts["held_out_by_reg_covar"] = compared
+    facts["reg_covar"] = chosen
+    if chosen == least:
+        return best.components, facts
+    # covariances that are free to shrink end elsewhere than those that are not
+    labels = _labels(best.components, block)
+    rows = frame.of_rows(block.dense_values[: block.rows].astype(np.float64))
+    start = _of_labels(rows, labels, block.weight, frame, chosen, settings)
+    ridge = regularisation_of(total, chosen)
+    names = best.components.names
+    end = _improved(PilotEnd(best.name, start, -np.inf), block, ridge, reach)
+    return replace(end.components, names=names), facts
+
+
+def _validated(
+    components: OwnCovarianceComponents,
+    block: Block,
+    total: TotalMoments,
+    reach: Reach,
+    settings: GaussianSettings,
+) -> tuple[float, dict[str, float]]:
+    """Return the regularisation that held-out rows prefer."""
+    frame, labels = components.frame, _labels(components, block)
+    values = block.dense_values[: block.rows]
+    rows = frame.of_rows(values.astype(np.float64))
+
+    def part(chosen: NDArray[np.bool_]) -> Block:
+        weight = None if block.weight is None else block.weight[: block.rows][chosen]
+        return Block(values[chosen], block.slices, 0, int(chosen.sum()), weight=weight)
+
+    def held_out(train: NDArray[np.bool_], reg_covar: float) -> float:
+        inside = part(train)
+        start = _of_labels(rows[train], labels[train], inside.weight, frame, reg_covar, settings)
+        ridge = regularisation_of(total, reg_covar)
+        end = _improved(PilotEnd("", start, -np.inf), inside, ridge, reach, FIRST_ITERATIONS)
+        statistic = OwnCovarianceSums(end.components.mixture())
+        sums = sum_in_memory(statistic, part(~train))
+        return float(sums.log_likelihood / max(sums.weight, np.finfo(np.float64).tiny))
+
+    numbers = components.n_components * components.mixture().features.width
+    return validated_ridge(block.rows, numbers, settings.random_state, held_out)
+
+
+def _labels(components: OwnCovarianceComponents, block: Block) -> NDArray[np.intp]:
+    """Return the most probable component of every row."""
+    mixture = components.mixture()
+    joint = np.empty((block.rows, mixture.n_components))
+    mixture.log_joint(block.without_halo(), joint, Workspace())
+    return np.asarray(joint.argmax(axis=1))
 
 
 def _improved(
@@ -152,7 +209,7 @@ def _improved(
 
 
 def _clustered(
-    block: Block, frame: Frame, settings: GaussianSettings, number: int
+    block: Block, frame: Frame, reg_covar: float, settings: GaussianSettings, number: int
 ) -> OwnCovarianceComponents:
     """Return components of clusters of the rows."""
     rows = frame.of_rows(block.dense_values[: block.rows].astype(np.float64))
@@ -165,7 +222,7 @@ def _clustered(
         weight=block.weight,
         n_starts=1,
     )
-    return _of_labels(rows, clusters.labels, block, frame, settings)
+    return _of_labels(rows, clusters.labels, block.weight, frame, reg_covar, settings)
 
 
 def _standardised(block: Block) -> FloatArray:
@@ -178,13 +235,14 @@ def _standardised(block: Block) -> FloatArray:
 def _of_labels(
     rows: FloatArray,
     labels: NDArray[np.integer],
-    block: Block,
+    weight: FloatArray | None,
     frame: Frame,
+    reg_covar: float,
     settings: GaussianSettings,
 ) -> OwnCovarianceComponents:
     """Return components of labelled rows. One of few rows has the mean covariance of all."""
     k, d = settings.n_components, rows.shape[1]
-    weight = np.ones(len(rows)) if block.weight is None else block.weight[: len(rows)]
+    weight = np.ones(len(rows)) if weight is None else weight[: len(rows)]
     shares = np.zeros((len(rows), k))
     shares[np.arange(len(rows)), labels] = weight
     features = QuadraticFeatures(settings.covariance_type, d)
@@ -197,7 +255,7 @@ def _of_labels(
         counts,
         totals[features.n_quadratic : -1].T,
         features.second_moments(totals),
-        settings.reg_covar * unit[settings.covariance_type],
+        reg_covar * unit[settings.covariance_type],
     )
     few = counts < d + 1
     pooled = np.tensordot(step.weights, step.covariances, axes=1)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from bigtensor.errors import Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance_ridge import CANDIDATES
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.faults import Fault, after_praise, as_warnings
@@ -21,7 +22,7 @@ STILL_RISING = 1e-3
 """Gain of the mean log-likelihood in the last EM iteration, in nats, that is told."""
 
 _FLAT = 10.0
-"""Times the regularisation below which a variance of standardised features is due to it."""
+"""Times the least regularisation below which a variance of standardised features is due to it."""
 
 
 def judged_own_covariances(
@@ -34,7 +35,7 @@ def judged_own_covariances(
     k = components.n_components
     faults: list[Fault] = as_warnings(*_fewer(k, settings), *_not_converged(diagnostics, settings))
     faults += outlier_faults(diagnostics)
-    flat = np.flatnonzero(_least_variances(components) < _FLAT * settings.reg_covar)
+    flat = np.flatnonzero(_least_variances(components) < _FLAT * CANDIDATES[0])
     faults += [(None, note) for note in _flat(flat)]
     praise = f"{k} component{'s' * (k > 1)}, none almost empty."
     return with_verdict(components, after_praise(faults, praise), praise, diagnostics)

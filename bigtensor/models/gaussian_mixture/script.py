@@ -127,7 +127,7 @@ def prepare(settings: GaussianSettings) -> Script:
         own, facts = yield from pilot_components(
             pilot.block, pilot.total, tensor.within, settings, initial.get("labels")
         )
-        ridge = regularisation_of(pilot.total, settings)[places]
+        ridge = regularisation_of(pilot.total, facts["reg_covar"])[places]
         return GaussianPreparation(
             settings, own.of_features(places), ordinary.reach, {**facts, **diagnostics}, ridge
         )

@@ -34,8 +34,8 @@ class GaussianSettings:
         Type of the covariances.
     n_init : int
         Number of clusterings of the sample that EM iterations start from.
-    reg_covar : float
-        Added to the variances of standardised features.
+    reg_covar : float, optional
+        Added to the variances of standardised features. None if held-out rows choose it.
     max_iter : int
         Largest number of iterations over all rows.
     tol : float
@@ -50,7 +50,7 @@ class GaussianSettings:
     n_components: int
     covariance_type: str
     n_init: int
-    reg_covar: float
+    reg_covar: float | None
     max_iter: int
     tol: float
     pilot_rows: int
@@ -120,7 +120,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
         n_components=k,
         covariance_type=covariance_type,
         n_init=int(parameters.n_init),
-        reg_covar=float(parameters.reg_covar),
+        reg_covar=None if parameters.reg_covar == "auto" else float(parameters.reg_covar),
         max_iter=int(parameters.max_iter),
         tol=float(parameters.tol),
         pilot_rows=min(

@@ -1,0 +1,54 @@
+"""Regularisation of covariances, chosen by the likelihood of held-out rows of the pilot sample."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+CANDIDATES = (1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3)
+"""Values of ``reg_covar`` that are compared."""
+
+FOLDS = 10
+"""Parts of the sample, each of which is held out once."""
+
+ROWS_A_NUMBER = 30
+"""Rows for each number that the covariances consist of, above which the smallest value is taken.
+
+With more rows, no other value had a likelihood that was higher by .001 nats on nine sets.
+"""
+
+
+def validated_ridge(
+    n_rows: int,
+    numbers: int,
+    random_state: int,
+    held_out: Callable[[NDArray[np.bool_], float], float],
+) -> tuple[float, dict[str, float]]:
+    """Return the regularisation with the best likelihood of held-out rows, and what was compared.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows of the pilot sample.
+    numbers : int
+        Numbers that weights, means and covariances consist of.
+    random_state : int
+        Seed of the folds.
+    held_out : callable (train, reg_covar) -> float
+        Returns the mean log-likelihood of the rows that are not in ``train``, an array of bool.
+    """
+    if n_rows > ROWS_A_NUMBER * numbers or n_rows < 2 * FOLDS:
+        return CANDIDATES[0], {}
+    fold = np.random.default_rng(random_state).permutation(n_rows) % FOLDS
+    # a median, because one row that no component holds would decide the mean of all folds
+    medians = np.array(
+        [
+            np.median([held_out(fold != part, candidate) for part in range(FOLDS)])
+            for candidate in CANDIDATES
+        ]
+    )
+    return CANDIDATES[int(np.argmax(medians))], {
+        str(candidate): float(median) for candidate, median in zip(CANDIDATES, medians, strict=True)
+    }
