@@ -61,11 +61,12 @@ def test_densities__are_those_of_scikit_learn_with_the_same_parameters(kind, fit
 
 
 @pytest.mark.parametrize("data", [load_iris, load_wine, load_breast_cancer])
-def test_default__reaches_the_likelihood_of_scikit_learn(data, kind):
+def test_initialisations__reach_the_likelihood_of_scikit_learn(data, kind):
     rows = data().data
     for split in range(2):
         train, _ = train_test_split(rows, test_size=0.3, random_state=split)
-        model = GaussianMixture(3, covariance_type=kind, max_iter=200, random_state=0).fit(train)
+        settings = {"covariance_type": kind, "reg_covar": 1e-6, "max_iter": 200}
+        model = GaussianMixture(3, random_state=0, **settings).fit(train)
         # with the regularisation of scikit-learn on standardised features
         scale = train.std(axis=0)
         peer = Peer(3, covariance_type=kind, n_init=5, tol=1e-5, max_iter=200, random_state=0)
@@ -176,3 +177,19 @@ def test_few_iterations__are_said():
     rows = np.concatenate([rng.normal(size=(20_000, 9)), rng.normal(1.5, 1, size=(20_000, 9))])
     with pytest.warns(ConditioningWarning, match="max_iter"):
         GaussianMixture(4, max_iter=2, pilot_rows=300, random_state=0).fit(rows)
+
+
+def test_few_rows__have_a_larger_regularisation_that_helps_other_rows():
+    rng = default_rng(3)
+    rows = rng.normal(size=(400, 20)) @ rng.normal(size=(20, 20))
+    train, other = rows[:60], rows[60:]
+    model = GaussianMixture(2, random_state=0).fit(train)
+    assert model.diagnostics_["pilot"]["reg_covar"] > 1e-6
+    plain = GaussianMixture(2, reg_covar=1e-6, random_state=0).fit(train)
+    assert model.score(other) > plain.score(other) + 1
+
+
+def test_many_rows__have_the_least_regularisation():
+    model = GaussianMixture(2, random_state=0).fit(drawn(6000)[0])
+    pilot = model.diagnostics_["pilot"]
+    assert (pilot["reg_covar"], pilot["held_out_by_reg_covar"]) == (1e-6, {})
