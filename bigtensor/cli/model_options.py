@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bigtensor.cli.command import Command, FactsCommand, written_for
+from bigtensor.cli.command import Command, written_for
 from bigtensor.cli.options import PATH, names_in, read_by_view, read_views
 from bigtensor.models.contract.declarations import (
     Choice,
@@ -58,7 +58,7 @@ _OF_EVERY_MODEL = (
 )
 
 
-class _WithModel(Command):
+class ModelCommand(Command):
     """Command whose options depend on ``--model``.
 
     Its function receives the name of the class as ``model``, and as ``parameters`` the keyword
@@ -90,14 +90,6 @@ class _WithModel(Command):
             if isinstance(entry, click.Argument) or entry.name == "out"
         )
         self.params = [*self._own[:first], *_OF_EVERY_MODEL, *own, *self._own[first:]]
-
-
-class ModelCommand(_WithModel):
-    """Command with the options of a model."""
-
-
-class ModelFactsCommand(_WithModel, FactsCommand):
-    """The same with ``--json``."""
 
 
 def model_parameters(

@@ -64,6 +64,12 @@ ADDRESS = AddressType()
 DATA = click.STRING
 """Of arguments that name data: a path, or a URL, which would lose a slash as a path."""
 
+SAMPLES_HELP = (
+    "Table of the samples, one row a sample. The first column has their names, as in the data and "
+    "with or without .fcs, and the others have conditions."
+)
+"""Help of ``--metadata``, which several commands have."""
+
 
 def count(least: int = 1) -> Callable[[Any], int]:
     """Return the type of a whole number of at least ``least``, also written as 1e6 or 1_000_000."""

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from bigtensor.cli import main
 from bigtensor.cli.command import Command, Kept, when_interrupted, written_for
-from bigtensor.cli.model_options import BY_COMMAND, ModelCommand, ModelFactsCommand
+from bigtensor.cli.model_options import BY_COMMAND, ModelCommand
 from bigtensor.errors import (
     MOST_CHARACTERS,
     BigtensorWarning,
@@ -176,7 +176,7 @@ def test_command__warnings_name_options():
 
 def commands_with_model_options():
     for name, command in main.commands.items():
-        for model in BY_COMMAND if isinstance(command, ModelCommand | ModelFactsCommand) else ():
+        for model in BY_COMMAND if isinstance(command, ModelCommand) else ():
             yield pytest.param(name, model, id=f"{name} {model}")
 
 

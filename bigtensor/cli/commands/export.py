@@ -95,7 +95,8 @@ def export(
             when_interrupted([folder / path.name for path in files])
             _to_fcs(labels, files, folder, cells, offsets, overwrite, advance)
     count = f" ({len(files)} FCS file{'s' * (len(files) != 1)})" if files else ""
-    say(f"exported   {labels} to {target}{count}")
+    facts = {"answers": labels, "target": target, "kind": kind, "files": files}
+    say(f"exported   {labels} to {target}{count}", facts)
 
 
 def _kind(target: Address, files: tuple[Path, ...]) -> str:

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from bigtensor.cli.command import Command, written_for
-from bigtensor.cli.conditions import shares_in_words, where_option
+from bigtensor.cli.conditions import shares_as_facts, shares_in_words, where_option
 from bigtensor.cli.options import ADDRESS, PATH, count, overwrite_option, refuse_inputs
-from bigtensor.cli.output import complain, one_line, printable, say
-from bigtensor.cli.progress import reporter
+from bigtensor.cli.output import complain, one_line, printable, say, seconds_taken
+from bigtensor.cli.progress import duration, reporter
 from bigtensor.errors import UnreadableFilesError
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
+    from bigtensor.data.importers.job import ImportSummary
 
 _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 
@@ -171,6 +172,7 @@ def import_command(
     name, linear = transform.pop("name"), transform.pop("untransformed")
     words = ", ".join([name, *(f"{key} {value:g}" for key, value in transform.items())])
     shares = "" if summary.shares is None else shares_in_words(summary.shares)
+    views, seconds = _starter_views(out, summary.used, summary.left_out), seconds_taken()
     say(
         f"{shares}data       {summary.path}: {summary.rows:,} rows x {len(summary.features)} "
         f"features from {len(summary.files)} file{'s' * (len(summary.files) != 1)}, "
@@ -179,8 +181,26 @@ def import_command(
         + left_out_line(summary.left_out)
         + f"transform  {words}"
         + (f"; linear: {', '.join(map(one_line, linear))}" if linear else "")
-        + _starter_views(out, summary.used, summary.left_out)
+        + f"{views}\ntook       {duration(seconds)} in all",
+        _facts(summary, seconds),
     )
+
+
+def _facts(summary: ImportSummary, seconds: float) -> dict[str, Any]:
+    """Return what was imported, as ``--json`` prints it."""
+    return {
+        "data": summary.path,
+        "rows": summary.rows,
+        "features": summary.features,
+        "used": summary.used,
+        "left_out": summary.left_out,
+        "files": summary.files,
+        "transform": summary.transform,
+        "warnings": summary.warnings,
+        "bytes": summary.bytes,
+        "seconds": seconds,
+        **({} if summary.shares is None else shares_as_facts(summary.shares)),
+    }
 
 
 def _import_counts(
@@ -208,7 +228,14 @@ def _import_counts(
     say(
         f"data       {summary.path}: {summary.rows:,} documents x {summary.words:,} words, "
         f"{summary.stored:,} counts\n"
-        f"next       bigtensor fit {summary.path} --model topic --components 10 --out topics.zarr"
+        f"next       bigtensor fit {summary.path} --model topic --components 10 --out topics.zarr",
+        {
+            "data": summary.path,
+            "rows": summary.rows,
+            "words": summary.words,
+            "counts": summary.stored,
+            "seconds": seconds_taken(),
+        },
     )
 
 

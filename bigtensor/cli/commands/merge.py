@@ -30,5 +30,11 @@ def merge(sources: tuple[Address, ...], out: Address, overwrite: bool) -> None:
     merged = add(sources)
     merged.save(out, overwrite=overwrite)
     say(
-        f"statistics {out}: {merged.pass_name} of {merged.rows:,} rows in {len(merged.parts)} parts"
+        f"statistics {out}: {merged.pass_name} of {merged.rows:,} rows in {len(merged.parts)} parts",
+        {
+            "statistics": out,
+            "pass": merged.pass_name,
+            "rows": merged.rows,
+            "parts": len(merged.parts),
+        },
     )

@@ -37,7 +37,14 @@ def solve(model_path: Address, statistics: Address, out: Address, overwrite: boo
     model.solve(statistics)
     model.save(out, overwrite=overwrite)
     rounds = [entry["name"] for entry in model.diagnostics_["passes"]]
+    described, rows = model.description.facts(model), model.diagnostics_["rows"]
     say(
-        f"{result_in_words(model, model.description.facts(model), out)}"
-        f"solved     {', '.join(rounds)}; {model.diagnostics_['rows']:,} rows"
+        f"{result_in_words(model, described, out)}solved     {', '.join(rounds)}; {rows:,} rows",
+        {
+            "model": out,
+            **described,
+            "views": model.views_.as_mapping(),
+            "rounds": rounds,
+            "rows": rows,
+        },
     )

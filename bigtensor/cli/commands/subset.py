@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bigtensor.cli.command import FactsCommand, when_interrupted
+from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.conditions import shares_as_facts, shares_in_words, where_option
 from bigtensor.cli.options import ADDRESS, DATA, overwrite_option, refuse_inputs
 from bigtensor.cli.output import one_line, say
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
 
 
-@click.command(cls=FactsCommand)
+@click.command(cls=Command)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option(
     "--out", type=ADDRESS, required=True, metavar="SUBSET.zarr", help="The store to write."

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bigtensor.cli.command import FactsCommand, when_interrupted
+from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import (
     ADDRESS,
     DATA,
     PATH,
+    SAMPLES_HELP,
     missing_option,
     overwrite_option,
     refuse_inputs,
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
 
 
-@click.command(cls=FactsCommand)
+@click.command(cls=Command)
 @click.argument("model_path", type=ADDRESS, metavar="[MODEL.zarr", required=False)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr]", required=False)
 @click.option(
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
     type=PATH,
     required=True,
     metavar="SAMPLES.csv",
-    help="Table of samples: names in the first column, with or without .fcs, and conditions in the "
-    "others.",
+    help=SAMPLES_HELP,
 )
 @click.option(
     "--by",
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     help="Variable of the rows that names the sample.",
 )
 @click.option(
-    "--weights",
+    "--table",
     type=PATH,
     metavar="FILE.csv",
     help="In place of MODEL.zarr and CELLS.zarr: the table that 'bigtensor predict --by' wrote.",
@@ -110,7 +110,7 @@ def compare(
     by: str,
     out: Address,
     sample: str,
-    weights: Path | None,
+    table: Path | None,
     adjust: tuple[str, ...],
     groups: tuple[str, ...],
     reference: str | None,
@@ -130,11 +130,11 @@ def compare(
     Shares of a sample sum to one: if one population grows, the others shrink. Look first at the
     populations with the largest odds ratios.
     """
-    _check_source(model_path, cells, weights)
+    _check_source(model_path, cells, table)
     outputs = [path for path in (out, shares, anndata) if path is not None]
     if len(set(map(str, outputs))) < len(outputs):
         raise click.UsageError("two outputs have the same name; give each its own")
-    inputs = [metadata, *(path for path in (model_path, weights) if path is not None)]
+    inputs = [metadata, *(path for path in (model_path, table) if path is not None)]
     for path in outputs:
         refuse_inputs(path, *inputs)
     outputs += _diffcyt_files(diffcyt)
@@ -150,35 +150,34 @@ def compare(
     samples = sample_table(metadata)
     for column in (by, *adjust, *groups):
         samples.column(column)
-    source = weights or _weights(str(model_path), str(cells), sample, level, missing, where)
-    table = sample_weights(source)
+    source = table or _weights(str(model_path), str(cells), sample, level, missing, where)
+    weights = sample_weights(source)
     result = differential_abundance(
-        table, samples, by, adjust=adjust, groups=groups, reference=reference
+        weights, samples, by, adjust=adjust, groups=groups, reference=reference
     )
     files.write_comparison(result, out)
     if shares is not None:
-        files.write_shares(table, samples, shares)
+        files.write_shares(weights, samples, shares)
     if anndata is not None:
-        files.write_counts(table, samples, anndata)
+        files.write_counts(weights, samples, anndata)
     if diffcyt is not None:
-        files.write_diffcyt(table, samples, diffcyt)
+        files.write_diffcyt(weights, samples, diffcyt)
     written = [f"table      {path}" for path in outputs]
-    unused = samples.unused(table.samples)
+    unused = samples.unused(weights.samples)
     facts = comparison_facts(result) | {"table": out, "outputs": outputs, "unused_rows": unused}
     note = [f"unused     {len(unused)} rows of {metadata} are no samples of the data"]
     lines = [*written, *(note if unused else []), comparison_in_words(result)]
     say("\n".join(lines), facts)
 
 
-def _check_source(model_path: Address | None, cells: str | None, weights: Path | None) -> None:
+def _check_source(model_path: Address | None, cells: str | None, table: Path | None) -> None:
     """Raise a UsageError unless either a model with cells or a table of weights is given."""
-    if weights is None and (model_path is None or cells is None):
+    if table is None and (model_path is None or cells is None):
         raise click.UsageError(
-            "give MODEL.zarr and CELLS.zarr, or --weights with the table of 'bigtensor predict "
-            "--by'"
+            "give MODEL.zarr and CELLS.zarr, or --table with the table of 'bigtensor predict --by'"
         )
-    if weights is not None and model_path is not None:
-        raise click.UsageError("--weights takes the place of MODEL.zarr and CELLS.zarr; give one")
+    if table is not None and model_path is not None:
+        raise click.UsageError("--table takes the place of MODEL.zarr and CELLS.zarr; give one")
 
 
 def _diffcyt_files(folder: Path | None) -> list[Address]:
