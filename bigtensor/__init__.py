@@ -24,6 +24,7 @@ _HOMES = {
     "load": "bigtensor.models.contract.model_files",
     "merge": "bigtensor.models.contract.statistics_file",
     "open_samples": "bigtensor.data.opening",
+    "set_progress": "bigtensor.engine.progress.automatic",
     "simulate": "bigtensor.data.simulate",
     "testing": "bigtensor.testing",
     **MODELS,

@@ -64,9 +64,13 @@ class Command(click.Command):
         debug, quiet, as_json = (
             bool(ctx.params.pop(name, False)) for name in ("debug", "quiet", "json")
         )
+        from bigtensor.engine.progress.automatic import set_progress
+
         set_output(ctx, quiet=quiet, as_json=as_json)
         signal_code = 0
         with (
+            # commands have a display of their own
+            set_progress(False),
             _one_line_warnings(self, show_all=debug),
             _quiet_loggers(debug=debug),
             _termination_raises(),

@@ -15,6 +15,7 @@ from bigtensor.engine.clusters.forks import forked
 from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.engine.clusters.patience import parse_wait
 from bigtensor.engine.events import Progress
+from bigtensor.engine.progress.automatic import with_shown_progress
 from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError, Setting
 
@@ -82,6 +83,11 @@ class Runtime(Processes, Protocol):
         """
 
 
+def tasks_at_once(processes: Processes) -> int:
+    """Return the number of tasks that run at once, at least 1."""
+    return max(1, processes.workers * processes.threads)
+
+
 def parse_memory_limit(limit: str | int) -> int:
     """Return bytes from a number or from words such as ``"1GiB"``."""
     try:
@@ -96,6 +102,7 @@ def parse_memory_limit(limit: str | int) -> int:
 
 
 @contextmanager
+@with_shown_progress
 def open_runtime(
     *,
     client: Client | None = None,

@@ -1,4 +1,4 @@
-"""Law: every command prints one JSON object with ``--json``, and nothing else on standard output."""
+"""Law: with ``--json``, every command prints one JSON object and nothing else."""
 
 import json
 import shutil

@@ -360,6 +360,7 @@ NOT_MESSAGES = {
     "testing",
     # HTML
     "models.words.notebook_summary",
+    "engine.progress.notebook_bar",
     # reports are written for Python, whoever makes them
     "models.kernel_mixture.report.notices",
 }

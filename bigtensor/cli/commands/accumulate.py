@@ -22,9 +22,10 @@ from bigtensor.cli.options import (
     runtime_options,
 )
 from bigtensor.cli.output import say, seconds_taken
-from bigtensor.cli.progress import duration, reporter
+from bigtensor.cli.progress import reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
+from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address

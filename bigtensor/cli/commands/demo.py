@@ -16,8 +16,9 @@ import click
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import PATH, count, runtime
 from bigtensor.cli.output import say, seconds_taken
-from bigtensor.cli.progress import Reporter, duration, reporter
+from bigtensor.cli.progress import reporter
 from bigtensor.cli.workers import started
+from bigtensor.engine.progress.reporter import Reporter, duration
 
 if TYPE_CHECKING:
     from bigtensor.models.answers.mixture import MixtureAnswers

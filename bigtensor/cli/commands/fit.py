@@ -28,9 +28,10 @@ from bigtensor.cli.options import (
     weights_option,
 )
 from bigtensor.cli.output import say, seconds_taken
-from bigtensor.cli.progress import duration, reporter
+from bigtensor.cli.progress import reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
+from bigtensor.engine.progress.reporter import duration
 from bigtensor.models.words.wording import counted
 
 if TYPE_CHECKING:

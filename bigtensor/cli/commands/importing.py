@@ -12,7 +12,8 @@ from bigtensor.cli.command import Command, written_for
 from bigtensor.cli.conditions import shares_as_facts, shares_in_words, where_option
 from bigtensor.cli.options import ADDRESS, PATH, count, overwrite_option, refuse_inputs
 from bigtensor.cli.output import complain, one_line, printable, say, seconds_taken
-from bigtensor.cli.progress import duration, reporter
+from bigtensor.cli.progress import reporter
+from bigtensor.engine.progress.reporter import duration
 from bigtensor.errors import UnreadableFilesError
 
 if TYPE_CHECKING:

@@ -24,13 +24,14 @@ from bigtensor.cli.options import (
     runtime_options,
 )
 from bigtensor.cli.output import say, seconds_taken
-from bigtensor.cli.progress import duration, reporter
+from bigtensor.cli.progress import reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
+from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
-    from bigtensor.cli.progress import Reporter
     from bigtensor.data.addresses.store_address import Address
+    from bigtensor.engine.progress.reporter import Reporter
     from bigtensor.models.contract.estimator import Estimator
 
 
@@ -107,8 +108,8 @@ def predict(
     component or population) float32 and log_density (sample). Rows left out have the label -1.
 
     With --by, two to six more passes give the shares of the populations in every patient or file,
-    with standard errors: the mixing weights of the largest likelihood. Of sequences, two passes give the share of every
-    state.
+    with standard errors: the mixing weights of the largest likelihood. Of sequences, two passes
+    give the share of every state.
 
     Of a model with sources, such as ica, the store holds source (sample, component) in place of
     labels; of a density, log_density (sample), or what --answer asks for.

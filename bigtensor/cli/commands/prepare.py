@@ -26,8 +26,9 @@ from bigtensor.cli.options import (
     seed_option,
 )
 from bigtensor.cli.output import say, seconds_taken
-from bigtensor.cli.progress import duration, reporter
+from bigtensor.cli.progress import reporter
 from bigtensor.cli.workers import started
+from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address

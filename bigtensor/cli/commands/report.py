@@ -10,7 +10,8 @@ import click
 from bigtensor.cli.command import Command
 from bigtensor.cli.options import ADDRESS, DATA, PATH, SAMPLES_HELP, overwrite_option
 from bigtensor.cli.output import say, seconds_taken
-from bigtensor.cli.progress import duration, reporter
+from bigtensor.cli.progress import reporter
+from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address

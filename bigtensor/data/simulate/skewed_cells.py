@@ -59,7 +59,7 @@ def simulation_of(
     simulator: str,
     cells: CellPopulations,
     markers: Sequence[str],
-    specimens: Sequence[str],
+    specimens: list[str],
     rows: int,
     seed: int,
 ) -> Simulation:
@@ -71,7 +71,7 @@ def simulation_of(
         Name of the simulator, for the attributes.
     cells : CellPopulations
         Parameters of the populations.
-    markers, specimens : sequence of str
+    markers, specimens : sequence and list of str
         Names of the markers and of the samples.
     rows : int
         Number of cells.
