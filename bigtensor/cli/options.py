@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -55,6 +56,26 @@ class LocalPath(click.Path):
                 ctx,
             )
         return super().convert(value, param, ctx)
+
+
+class WordChoice(click.Choice[str]):
+    """One of a few words. An error suggests the word that comes nearest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            words = {_letters(word): word for word in map(str, self.choices)}
+            close = get_close_matches(_letters(str(value)), words, 1)
+            if close:
+                error.message = error.message.rstrip(".") + f". Did you mean {words[close[0]]!r}?"
+            raise
+
+
+def _letters(word: str) -> str:
+    """Return the letters and digits of a word in lower case."""
+    return "".join(letter for letter in word.casefold() if letter.isalnum())
 
 
 PATH = LocalPath(path_type=Path)
@@ -133,7 +154,7 @@ def missing_option(function: Function) -> Function:
     """Add ``--missing``."""
     return click.option(
         "--missing",
-        type=click.Choice(MISSING_RULES),
+        type=WordChoice(MISSING_RULES),
         help="Rule for rows with NaN, infinities or missing codes: they are an error (raise), or "
         "are left out and counted (omit). Some models can keep these rows and sum over the missing "
         "entries (marginalise).",
@@ -144,7 +165,7 @@ def weights_option(function: Function) -> Function:
     """Add ``--weights``."""
     return click.option(
         "--weights",
-        type=click.Choice(MEANINGS),
+        type=WordChoice(MEANINGS),
         default=COUNTS,
         show_default=True,
         help="Meaning of the sample weights (the variable 'weight' of the store). With counts, a "

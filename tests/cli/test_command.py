@@ -174,6 +174,44 @@ def test_command__warnings_name_options():
     assert outcome(body).stderr == "warning: left out; see --missing raise\n"
 
 
+def all_commands(group=main):
+    for command in group.commands.values():
+        yield from all_commands(command) if isinstance(command, click.Group) else [command]
+
+
+def test_choices__suggest_a_word():
+    """Law: a wrong word of any option is answered with the word that comes nearest."""
+    choices = [
+        parameter
+        for command in all_commands()
+        for parameter in command.params
+        if isinstance(parameter.type, click.Choice)
+    ]
+    assert len(choices) > 15
+    for parameter in choices:
+        word = str(parameter.type.choices[-1])
+        with pytest.raises(click.BadParameter, match="Did you mean") as caught:
+            parameter.type.convert(word + word[-1], parameter, None)
+        assert caught.value.message.count(repr(word)) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [("KernelMixtur", "'kernel-mixture'?"), ("topics", "'topic'?"), ("hmm", "'bigtensor models'")],
+)
+def test_model__a_wrong_name_is_answered_with_a_right_one(given, hint):
+    result = CliRunner().invoke(main, ["fit", "x.zarr", "--out", "m.zarr", "--model", given])
+    assert result.exit_code == 2
+    assert hint in result.stderr
+
+
+def test_model__may_be_named_by_its_class():
+    result = CliRunner().invoke(main, ["plan", "x.zarr", "--model", "GaussianMixture", "--help"])
+    assert result.exit_code == 0
+    by_command = CliRunner().invoke(main, ["plan", "x", "--model", "gaussian-mixture", "--help"])
+    assert result.stdout == by_command.stdout
+
+
 def commands_with_model_options():
     for name, command in main.commands.items():
         for model in BY_COMMAND if isinstance(command, ModelCommand) else ():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from bigtensor.cli.command import Command, when_interrupted
-from bigtensor.cli.options import ADDRESS, PATH, names_in, overwrite_option
+from bigtensor.cli.options import ADDRESS, PATH, WordChoice, names_in, overwrite_option
 from bigtensor.cli.output import printable, say
 from bigtensor.cli.progress import reporter
 
@@ -52,7 +52,7 @@ _ANNDATA = (".h5ad", ".zarr")
 )
 @click.option(
     "--offsets",
-    type=click.Choice(["header", "text"]),
+    type=WordChoice(["header", "text"]),
     help="FCS: as for the import.",
 )
 @overwrite_option

@@ -10,7 +10,14 @@ import click
 
 from bigtensor.cli.command import Command, written_for
 from bigtensor.cli.conditions import shares_as_facts, shares_in_words, where_option
-from bigtensor.cli.options import ADDRESS, PATH, count, overwrite_option, refuse_inputs
+from bigtensor.cli.options import (
+    ADDRESS,
+    PATH,
+    WordChoice,
+    count,
+    overwrite_option,
+    refuse_inputs,
+)
 from bigtensor.cli.output import complain, one_line, printable, say, seconds_taken
 from bigtensor.cli.progress import reporter
 from bigtensor.engine.progress.reporter import duration
@@ -30,7 +37,7 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 )
 @click.option(
     "--format",
-    type=click.Choice(["fcs", "csv", "parquet", "anndata"]),
+    type=WordChoice(["fcs", "csv", "parquet", "anndata"]),
     help="The kind of the files; by default it follows from the end of their names.",
 )
 @click.option(
@@ -43,7 +50,7 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 @click.option("--compensate", is_flag=True, help="FCS: remove spillover by the file's own matrix.")
 @click.option(
     "--transform",
-    type=click.Choice(["arcsinh", "logicle", "none"]),
+    type=WordChoice(["arcsinh", "logicle", "none"]),
     help="By default arcsinh for FCS, none for everything else.",
 )
 @click.option(
@@ -61,7 +68,7 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 )
 @click.option(
     "--offsets",
-    type=click.Choice(["header", "text"]),
+    type=WordChoice(["header", "text"]),
     help="FCS: which segment to believe where they disagree on where the events lie.",
 )
 @click.option(
@@ -73,14 +80,14 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 )
 @click.option(
     "--channels",
-    type=click.Choice(["same", "common"]),
+    type=WordChoice(["same", "common"]),
     default="same",
     show_default=True,
     help="Whether files with different features are an error, or only common ones are imported.",
 )
 @click.option(
     "--dtype",
-    type=click.Choice(["float32", "float64"]),
+    type=WordChoice(["float32", "float64"]),
     default="float32",
     show_default=True,
     help="Type of the stored values.",
@@ -105,7 +112,7 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 )
 @click.option(
     "--documents",
-    type=click.Choice(["rows", "columns"]),
+    type=WordChoice(["rows", "columns"]),
     default="rows",
     show_default=True,
     help="Of --counts: what documents are in Matrix Market; cells often are columns.",

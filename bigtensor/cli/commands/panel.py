@@ -9,7 +9,7 @@ import click
 
 from bigtensor.cli.command import Command
 from bigtensor.cli.commands.importing import left_out_line, show_unreadable_files
-from bigtensor.cli.options import PATH, count, overwrite_option, refuse_inputs
+from bigtensor.cli.options import PATH, WordChoice, count, overwrite_option, refuse_inputs
 from bigtensor.cli.output import one_line, printable, say
 from bigtensor.errors import UnreadableFilesError
 
@@ -19,7 +19,7 @@ from bigtensor.errors import UnreadableFilesError
 @click.option("--out", type=PATH, required=True, metavar="PANEL.csv", help="The table to write.")
 @click.option(
     "--offsets",
-    type=click.Choice(["header", "text"]),
+    type=WordChoice(["header", "text"]),
     help="Which segment to believe where they disagree on where the events lie.",
 )
 @click.option(

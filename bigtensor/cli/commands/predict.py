@@ -18,6 +18,7 @@ from bigtensor.cli.conditions import (
 from bigtensor.cli.options import (
     ADDRESS,
     DATA,
+    WordChoice,
     missing_option,
     overwrite_option,
     refuse_inputs,
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--level",
-    type=click.Choice(["population", "component"]),
+    type=WordChoice(["population", "component"]),
     help="'component' also writes the component of every row where labels are populations, and "
     "makes --by that of components; 'population' refuses a model without populations.",
 )

@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bigtensor.cli.command import Command
-from bigtensor.cli.options import ADDRESS, components_option, count, overwrite_option, seed_option
+from bigtensor.cli.options import (
+    ADDRESS,
+    WordChoice,
+    components_option,
+    count,
+    overwrite_option,
+    seed_option,
+)
 from bigtensor.cli.output import say
 from bigtensor.cli.progress import reporter
 from bigtensor.cli.simulators import SIMULATORS, Choice, Simulator
@@ -76,7 +83,7 @@ def _command(kind: str, simulator: Simulator) -> click.Command:
 def _type_of(choice: Choice) -> click.ParamType[Any] | Callable[[Any], int] | type[float]:
     """Return the type of an option."""
     if choice.words:
-        return click.Choice(choice.words)
+        return WordChoice(choice.words)
     return count(1) if isinstance(choice.default, int) else float
 
 

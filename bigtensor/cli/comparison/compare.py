@@ -13,6 +13,7 @@ from bigtensor.cli.options import (
     DATA,
     PATH,
     SAMPLES_HELP,
+    WordChoice,
     missing_option,
     overwrite_option,
     refuse_inputs,
@@ -79,7 +80,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--level",
-    type=click.Choice(["population", "component"]),
+    type=WordChoice(["population", "component"]),
     help="Compare populations, if the model has any, or the components that they are made of.",
 )
 @click.option(
