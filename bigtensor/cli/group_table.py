@@ -68,9 +68,10 @@ def table_in_words(weights: xr.Dataset, path: Address) -> str:
     ]
     if weights.attrs["rows_without"]:
         words.append(f"without    {weights.attrs['rows_without']:,} rows have no {by}")
-    if groups > MOST_ROWS or count > MOST_COLUMNS:
-        rows = f"{min(groups, MOST_ROWS)} of {groups:,} values"
-        words.append(f"shown      {rows} and {min(count, MOST_COLUMNS)} of {count} {level}s")
+    shown_rows = [f"{MOST_ROWS} of {groups:,} rows"] if groups > MOST_ROWS else []
+    shown_columns = [f"{MOST_COLUMNS} of {count} {level}s"] if count > MOST_COLUMNS else []
+    if shown_rows or shown_columns:
+        words.append(f"shown      {' and '.join(shown_rows + shown_columns)}; the file has all")
     return "\n".join([*words, *(line.rstrip() for line in text.getvalue().splitlines())])
 
 

@@ -101,7 +101,8 @@ def test_export__makes_an_anndata_file_of_cells_and_labels(run, labels, cells, m
     assert made.obs["bigtensor_label"].astype(int).tolist() == group["label"][:].tolist()
     np.testing.assert_array_equal(made.obsm["X_bigtensor_proba"], group["probability"][:])
     assert json.loads(made.uns["bigtensor"]["description"])["kind"] == "KernelMixture"
-    assert made.obs_names[:2].tolist() == ["0", "1"]
+    assert made.obs_names[:2].tolist() == ["sample1-0", "sample1-1"]
+    assert made.obs_names.is_unique
     made.write_h5ad(tmp_path / "again.h5ad")
     again = run("export", labels, "--to", out, "--model", model, "--cells", cells)
     assert (again.exit_code, "give --overwrite" in again.stderr) == (1, True)

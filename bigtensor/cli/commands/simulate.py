@@ -55,9 +55,9 @@ def _command(kind: str, simulator: Simulator) -> click.Command:
                 overwrite=overwrite,
                 progress=advance,
             )
-        of = "" if components is None else f" of {components} components"
+        number = "" if components is None else f" of {components} components"
         say(
-            f"data       {out}: {rows:,} rows{of}, with {simulator.truth}",
+            f"data       {out}: {rows:,} rows{number}, with {simulator.truth}",
             {"data": out, "rows": rows, "components": components, **choices, "seed": seed},
         )
 

@@ -181,6 +181,7 @@ def _summary(speed: Speed, reused_parts: int, seconds: float) -> str:
     """Say how a finished pass went."""
     if reused_parts and not speed.parts:
         return "read from the checkpoint"
-    words = speed.in_words(None)
+    # beside the whole time, the speed of a small part of it would look wrong
+    words = speed.in_words(None) if 2 * speed.first_seconds <= seconds else ""
     again = f", {reused_parts} parts from the checkpoint" if reused_parts else ""
     return f"{duration(seconds)}" + (f", {words}" if words else "") + again
