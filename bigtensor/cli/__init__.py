@@ -29,6 +29,7 @@ from bigtensor.cli.comparison.compare import compare
 from bigtensor.cli.populations.cut import cut
 from bigtensor.cli.populations.merge_populations import merge_populations
 from bigtensor.cli.populations.name import name
+from bigtensor.cli.populations.refine import refine
 
 __all__ = ["main"]
 
@@ -49,7 +50,7 @@ def main() -> None:
 
 _DATA = (demo, simulate, panel, import_command, info, subset, add)
 _ALONE = (*_DATA, models, plan, fit, predict, export, report)
-_POPULATIONS = (name, cut, merge_populations, compare)
+_POPULATIONS = (name, cut, merge_populations, refine, compare)
 _TOGETHER = (prepare, accumulate, merge, solve)
 
 for _command in (*_ALONE, *_POPULATIONS, *_TOGETHER, deploy):

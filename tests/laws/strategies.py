@@ -29,6 +29,7 @@ from bigtensor.statistics.densities.co_posterior import CoPosteriorSums
 from bigtensor.statistics.densities.group_likelihood import GroupLikelihood
 from bigtensor.statistics.densities.group_sums import GroupSums
 from bigtensor.statistics.densities.log_likelihood import LogLikelihood
+from bigtensor.statistics.densities.population_histograms import PopulationHistograms
 from bigtensor.statistics.densities.posterior_means import PosteriorMeans
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.densities.row_functions import Responsibilities
@@ -115,6 +116,12 @@ def group_sums(offset, dtype="float64"):
 
 def group_sums_of_populations(offset):
     return GroupSums(ClassDensities(mixture(offset), np.array([1, 0, 1])), N_GROUPS)
+
+
+def population_histograms(offset, dtype="float64"):
+    classes = ClassDensities(mixture(offset, dtype), np.array([1, 0, 1]))
+    low, step = np.array([offset - 2, offset - 1.0]), np.array([0.3, 0.5])
+    return PopulationHistograms(classes, 1, (0, 1), low, step, 12, N_GROUPS)
 
 
 def group_likelihood(offset, dtype="float64"):
@@ -277,6 +284,7 @@ CASES = [
     Case("co_posterior_sums", co_posterior_sums),
     Case("group_sums", group_sums),
     Case("group_sums_of_populations", group_sums_of_populations),
+    Case("population_histograms", population_histograms),
     Case("group_likelihood", group_likelihood),
     Case("posterior_means", posterior_means, in_checkpoints=False),
     Case("gaussian_sums", gaussian_sums),
@@ -289,6 +297,7 @@ CASES = [
     in_float32(gaussian_sums_of_a_full_covariance),
     in_float32(posterior_sums_with_co_posterior),
     in_float32(group_sums),
+    in_float32(population_histograms),
     in_float32(group_likelihood),
     in_float32(posterior_means, in_checkpoints=False),
     Case("checked_likelihood", lambda offset: Checked(group_likelihood(offset)), bad_rows=True),

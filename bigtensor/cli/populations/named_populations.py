@@ -71,7 +71,14 @@ def population_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def save_changed(
-    model: MixtureAnswers, path: Address, out: Address | None, *, overwrite: bool, action: str
+    model: MixtureAnswers,
+    path: Address,
+    out: Address | None,
+    *,
+    overwrite: bool,
+    action: str,
+    words: Sequence[str] = (),
+    facts: Mapping[str, Any] | None = None,
 ) -> None:
     """Save a model in its place or elsewhere, and say which populations it has.
 
@@ -85,12 +92,16 @@ def save_changed(
         If True, replace a model at `out`.
     action : str
         What was done, for the first line.
+    words : sequence of str
+        Lines after the first one.
+    facts : mapping, optional
+        Further facts for ``--json``.
     """
     # a store appears under its name when it is whole, so that the model in place is never half one
     target = model.save(out or path, overwrite=overwrite or out is None)
     rows = population_facts(model)
-    words = [f"model      {target}: {action}", "populations", *population_lines(rows)]
-    say("\n".join(words), {"model": str(target), "populations": rows})
+    lines = [f"model      {target}: {action}", *words, "populations", *population_lines(rows)]
+    say("\n".join(lines), {"model": str(target), "populations": rows, **(facts or {})})
 
 
 def own_names(model: MixtureAnswers) -> list[str]:
@@ -117,5 +128,10 @@ def check_out(path: Address, out: Address | None, *, overwrite: bool) -> None:
 
 def populations_of(text: str) -> list[int | str]:
     """Return the numbers and names in a text such as ``2,18`` or ``CD4 T,18``."""
-    parts = [part.strip() for part in text.split(",") if part.strip()]
-    return [int(part) if part.isdecimal() else part for part in parts]
+    return [population_of(part) for part in text.split(",") if part.strip()]
+
+
+def population_of(text: str) -> int | str:
+    """Return the number or the name of a population."""
+    name = text.strip()
+    return int(name) if name.isdecimal() else name

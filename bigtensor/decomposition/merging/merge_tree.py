@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -170,6 +170,50 @@ class MergeTree:
             for bend in range(2, k)
         ]
         return 2 + int(np.argmin(errors))
+
+    def divided(self, components: IntArray, shares: FloatArray) -> MergeTree:
+        """Return the tree in which some components have a second part.
+
+        The second parts are leaves after the components, in the order of the list. They are merged
+        with each other first, and with everything else in the last merge.
+
+        Parameters
+        ----------
+        components : (m,) integer array
+            Components that are divided, each once.
+        shares : (m,) float64 array
+            Share of the second part in its component.
+        """
+        k, m = self.n_components, len(components)
+        second = k + np.arange(m)
+        merges = [
+            (second[place], second[0] if place == 1 else k + m + place - 2) for place in range(1, m)
+        ]
+        # merges of earlier merges move by the new leaves and the new merges before them
+        kept = np.where(self.merges < k, self.merges, self.merges + 2 * m - 1)
+        roots = second[0] if m == 1 else k + 2 * m - 2, 0 if k == 1 else 2 * k + 2 * m - 3
+        weights = np.concatenate([self.weights, self.weights[components] * shares])
+        weights[components] *= 1 - shares
+        return replace(
+            self,
+            merges=np.sort(np.array([*merges, *kept, roots]), axis=1),
+            heights=np.concatenate([np.ones(m - 1), self.heights, [0.0]]),
+            weights=weights,
+            automatic_count=self.automatic_count and self.automatic_count + 1,
+        )
+
+    def reordered(self, order: IntArray) -> MergeTree:
+        """Return the tree of the components in another order.
+
+        Parameters
+        ----------
+        order : (k,) integer array
+            Present numbers of the components, in the new order.
+        """
+        k = self.n_components
+        new = np.arange(2 * k - 1)
+        new[order] = np.arange(k)
+        return replace(self, merges=np.sort(new[self.merges], axis=1), weights=self.weights[order])
 
     def linkage(self) -> FloatArray:
         """Return the tree as `scipy.cluster.hierarchy` wants it, for its dendrogram.

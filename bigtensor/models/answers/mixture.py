@@ -355,7 +355,13 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         mixture, populations = fitted.mixture(), fitted.populations
         if populations is None:
             return Responsibilities(mixture, outputs)
-        return Responsibilities(mixture, outputs, populations.of_component, populations.temperature)
+        return Responsibilities(
+            mixture,
+            outputs,
+            populations.of_component,
+            populations.temperature,
+            populations.whole,
+        )
 
     def _mixture(self) -> FittedMixture:
         """Return the solution, or raise sklearn's NotFittedError."""

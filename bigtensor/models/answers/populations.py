@@ -39,6 +39,10 @@ class Populations:
         no names at all.
     by_hand : bool, default False
         True if a user named, cut or merged the populations. Later rounds of a fit then keep them.
+    whole : (populations,) integer array, optional
+        Parts of one population, which a refinement divided, have the same number. The temperature
+        is that of the whole, and the probabilities of its parts add up to its probability. None if
+        no population was divided.
     """
 
     tree: MergeTree | None
@@ -47,6 +51,7 @@ class Populations:
     temperature: float = 1.0
     names: tuple[str, ...] = ()
     by_hand: bool = False
+    whole: NDArray[np.intp] | None = None
 
     @classmethod
     def cut(
@@ -202,6 +207,53 @@ class Populations:
             target[numbers] = min(numbers)
         return self._grouped(target)
 
+    def divided(
+        self,
+        number: int,
+        components: NDArray[np.intp],
+        shares: NDArray[np.float64],
+        part: float,
+    ) -> Populations:
+        """Return the populations with a second part of one population as a population of its own.
+
+        The second parts of components are components after the others. Populations are numbered by
+        descending weight again.
+
+        Parameters
+        ----------
+        number : int
+            Number of the population.
+        components : (m,) integer array
+            Components of the population that are divided.
+        shares : (m,) float64 array
+            Share of the second part in its component.
+        part : float
+            Weight of the second part, smaller than the weight of the population.
+        """
+        whole = np.arange(self.count) if self.whole is None else self.whole
+        weights = np.append(self.weights, part)
+        weights[number] -= part
+        populations = replace(
+            self,
+            tree=None if self.tree is None else self.tree.divided(components, shares),
+            of_component=np.append(self.of_component, np.full(len(components), self.count)),
+            weights=weights,
+            names=(*(self.names or ("",) * self.count), ""),
+            whole=np.append(whole, whole[number]),
+        )
+        return populations._grouped(np.arange(populations.count))
+
+    def reordered(self, order: NDArray[np.intp]) -> Populations:
+        """Return the populations of the components in another order.
+
+        Parameters
+        ----------
+        order : (k,) integer array
+            Present numbers of the components, in the new order.
+        """
+        tree = None if self.tree is None else self.tree.reordered(order)
+        return replace(self, tree=tree, of_component=self.of_component[order])
+
     def _grouped(self, target: NDArray[np.intp]) -> Populations:
         """Return unions of populations with the same target, numbered by descending weight."""
         kept, new = np.unique(target, return_inverse=True)
@@ -222,7 +274,20 @@ class Populations:
             weights=weights[order],
             names=single if any(single) else (),
             by_hand=True,
+            whole=None if self.whole is None else _united(self.whole, new, order),
         )
+
+
+def _united(
+    whole: NDArray[np.intp], group: NDArray[np.intp], order: NDArray[np.intp]
+) -> NDArray[np.intp]:
+    """Return the whole of every group, in an order. Wholes with parts in one group become one."""
+    united = whole.copy()
+    for number in range(int(group.max()) + 1):
+        own = united[group == number]
+        united[np.isin(united, own)] = own.min()
+    _, first = np.unique(group, return_index=True)
+    return np.unique(united[first][order], return_inverse=True)[1]
 
 
 def _checked_name(number: int, name: object) -> str:

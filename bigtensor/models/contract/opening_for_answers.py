@@ -133,6 +133,27 @@ def open_with_groups(model: KnowsFeatures, X: DataLike, by: str | RowVariableLik
     return replace(samples, views=opened.views, code_map=opened.code_map)
 
 
+def open_with_subjects(
+    model: KnowsFeatures, X: DataLike, by: str | RowVariableLike | None
+) -> Samples:
+    """Open data for a fitted model, with the file or subject of every row if it is known.
+
+    Parameters
+    ----------
+    model, X
+        As for `open_with_groups`.
+    by : str, or (rows,) array-like, optional
+        By default the variable ``sample_id`` if the data have it. Otherwise rows have no group.
+    """
+    if by is not None:
+        return open_with_groups(model, X, by)
+    try:
+        return open_with_groups(model, X, "sample_id")
+    except DataError:
+        # data that cannot be opened at all raise the same error again
+        return open_for_answers(model, X)
+
+
 def _as_in_fit(model: KnowsFeatures, samples: Samples, *, named: bool) -> Samples:
     """Return samples with the kind of values of the fit, and with its codes.
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
-from bigtensor.models.words.description import Line
+from bigtensor.models.words.description import Facts, Line
 from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
     judged_outcome,
@@ -16,6 +16,22 @@ from bigtensor.models.words.report_blocks import ReportParts
 
 class KernelMixtureDescription(JudgedMixtureDescription[DescribedKernelMixture]):
     """Facts and words on a kernel mixture: its verdict, notes and likelihoods."""
+
+    def facts(self, model: DescribedKernelMixture) -> Facts:
+        """Return the facts of a mixture, with the populations that were divided."""
+        refinements = model.diagnostics_.get("refinements", [])
+        return {**super().facts(model), "refinements": refinements}
+
+    def lines(self, facts: Mapping[str, Any]) -> Iterator[Line]:
+        """Return how the fit ended, and which populations were divided."""
+        yield from super().lines(facts)
+        for one in facts["refinements"]:
+            side = "above" if one["side"] == "upper" else "below"
+            yield (
+                "refined",
+                f"population {one['population']}: {one['parts'][1]} has {one['feature']} {side} "
+                f"{one['threshold']:.3g}",
+            )
 
     def outcome(self, model: DescribedKernelMixture) -> list[Line]:
         """Return how a fit ended, as names and words."""

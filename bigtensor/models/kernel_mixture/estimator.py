@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Unpack
+from typing import Any, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.rows.data_like import DataLike
+from bigtensor.data.rows.data_like import DataLike, RowVariableLike
+from bigtensor.data.rows.sample_weights import with_weight_meaning
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.features.kernels.kernel import Kernel
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.containers import RowAnswer, labelled_like
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.parameters import RandomState, ViewsLike, checked_points
+from bigtensor.models.contract.model_files import in_stored_layout
+from bigtensor.models.contract.opening_for_answers import open_with_subjects
+from bigtensor.models.contract.parameters import RandomState, ViewsLike, checked_points, plain
 from bigtensor.models.contract.run import RunOptions
-from bigtensor.models.contract.script import FitSteps
+from bigtensor.models.contract.script import FitSteps, PlannedPass, single_pass
 from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.kernel_mixture.description import (
     KernelMixtureDescription,
@@ -27,6 +30,7 @@ from bigtensor.models.kernel_mixture.description import (
 from bigtensor.models.kernel_mixture.options import SpectralOptions
 from bigtensor.models.kernel_mixture.parameter_checks import check_parameters, without_effect
 from bigtensor.models.kernel_mixture.planned_passes import planned_preparation, planned_refinement
+from bigtensor.models.kernel_mixture.refinement.undivided_population import UndividedPopulation
 from bigtensor.models.kernel_mixture.script import (
     STORED_CLASSES,
     prepare,
@@ -39,6 +43,7 @@ from bigtensor.models.kernel_mixture.view_functions import (
     function_of_rows,
     view_values,
 )
+from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.conditional_means import ConditionalMeans
 from bigtensor.statistics.densities.posterior_means import PosteriorMeans
 
@@ -332,6 +337,89 @@ class KernelMixture(MixtureAnswers):
             self._solution.without(view).mixture(), means.reshape(len(means), -1)
         )
         return self.row_output(X, "expectation", function, unseen=frozenset({view}))
+
+    def refine_population(
+        self,
+        population: int | str,
+        X: DataLike,
+        *,
+        feature: str | None = None,
+        by: str | RowVariableLike | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Self:
+        """Divide one population into two by one feature, in one pass over the data.
+
+        It finds rare populations, such as activated cells, which are no cluster of all features but
+        lie in the tail of one. Within the population, the feature is a mixture of a body and a tail
+        with log-concave densities (Chang and Walther 2007), whose share differs between samples.
+
+        The model has one more population afterwards, and populations are numbered by weight again.
+        Probabilities multiply: the two parts have the probability of the population, divided by the
+        value of the feature. The density of the rows does not change. Both parts get the name of
+        the population, or its suggested name, with the sign of the feature. `diagnostics_` lists
+        the division and all candidates under ``"refinements"``.
+
+        A model that was prepared takes no further rounds afterwards.
+
+        Parameters
+        ----------
+        population : int or str
+            Number or present name of the population.
+        X : path, xarray, dask array or array-like, or a list of these
+            As for `fit`, usually the data of the fit.
+        feature : str, optional
+            Feature that divides the population, which has to be a view of its own. By default, of
+            the tails with at most 5 % of the rows, the one that varies most between samples, or has
+            the strongest evidence if there is one sample.
+        by : str, or (rows,) array-like, optional
+            The sample (file, subject) of every row, as for `weights_by`. By default the variable
+            ``sample_id`` if ``X`` has it. Otherwise all rows are one sample.
+        **options
+            As for `fit`: ``client``, ``scheduler``, ``workers``, ``memory_limit``,
+            ``wait_for_workers``, ``checkpoint``, ``listeners``.
+
+        Returns
+        -------
+        self
+            The model itself, with one more population.
+
+        Raises
+        ------
+        ParameterError
+            When there is no such population.
+        ViewError
+            When the feature is no view of its own.
+        DataError
+            When no feature has a clear tail within the population.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from bigtensor import KernelMixture
+        >>> cells = np.random.default_rng(0).normal(size=(20_000, 3))
+        >>> cells[:8000, :2] += 4  # two populations
+        >>> cells[:100, 2] += 4  # and a few cells of the second one that are positive for x2
+        >>> model = KernelMixture(2, random_state=0).fit(cells)
+        >>> model.refine_population(1, cells).population_names_.tolist()
+        ['0', 'x1+ x0+ x2-', 'x1+ x0+ x2+']
+        """
+        populations = self._present_populations()
+        undivided = UndividedPopulation.of_mixture(
+            self.solution_, populations, populations.number_of(population)
+        )
+        undivided.place_of(feature)
+        samples = with_weight_meaning(open_with_subjects(self, X, by), self.weights)
+        groups = 1 if samples.groups is None else len(samples.groups.names)
+        statistic = undivided.histograms(groups)
+        pass_ = Pass("histograms of a population", statistic)
+        counts = self.run_passes(
+            samples, single_pass(pass_), [PlannedPass(pass_)], **options
+        ).result
+        divided, facts = undivided.divided(counts, statistic, feature)
+        self.diagnostics_.setdefault("refinements", []).append(plain(facts))
+        self._rounds = None
+        self.set_solution(in_stored_layout(divided, self._stored_classes()))
+        return self
 
     def view_kernel(self, view: str) -> Kernel:
         """Return the kernel of the densities of an embedded view.

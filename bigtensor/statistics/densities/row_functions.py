@@ -13,6 +13,7 @@ from bigtensor.array_types import IndexArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.densities.class_densities import shares_buffer, sum_of_populations
 from bigtensor.statistics.densities.joint_densities import JointDensities, JointTile
@@ -41,6 +42,9 @@ class Responsibilities(RowFunction):
         ``"component_label"`` and ``"component_probability"`` are those of components.
     temperature : float, default 1.0
         The probabilities of populations are raised to its reciprocal, and scaled to sum to one.
+    whole : (populations,) integer array, optional
+        Populations with one number are parts of a whole. The temperature is that of wholes, whose
+        probabilities are divided among their parts in the proportions without a temperature.
 
     Raises
     ------
@@ -52,6 +56,7 @@ class Responsibilities(RowFunction):
     names: tuple[str, ...] = ("label",)
     populations: IndexArray | None = None
     temperature: float = 1.0
+    whole: IndexArray | None = None
 
     block_rows: ClassVar[int] = 15360
 
@@ -114,11 +119,14 @@ class Responsibilities(RowFunction):
         shares = posterior
         if self.populations is not None and {"label", "probability"} & {*out}:
             shares = sum_of_populations(joint, self.populations, arrays["rows.shares"])
+            if self.whole is not None and self.temperature != 1:
+                # the most probable part may be of another whole than without a temperature
+                flatten_wholes(shares, self.whole, self.temperature)
             if "label" in out:
                 np.argmax(shares, axis=1, out=label)
                 np.copyto(out["label"], label, casting="same_kind")
         if "probability" in out:
-            if self.populations is not None and self.temperature != 1:
+            if self.populations is not None and self.whole is None and self.temperature != 1:
                 np.power(shares, 1 / self.temperature, out=shares)
                 shares /= np.sum(shares, axis=1, out=arrays["rows.total"])[:, None]
             np.copyto(out["probability"], shares, casting="same_kind")
@@ -136,3 +144,30 @@ class Responsibilities(RowFunction):
             buffers["rows.shares"] = shares_buffer(rows, self._count, self.mixture.dtype)
             buffers["rows.total"] = ((rows,), self.mixture.dtype)
         return buffers
+
+
+@row_loop
+def flatten_wholes(shares: NDArray[Any], whole: IndexArray, temperature: float) -> None:
+    """Raise probabilities of wholes to the reciprocal of a temperature, and scale them.
+
+    Parameters
+    ----------
+    shares : (n, populations) array
+        Probabilities of the parts. Overwritten.
+    whole : (populations,) integer array
+        The whole of every part.
+    temperature : float
+        Positive number.
+    """
+    before, after = np.zeros(whole.size), np.zeros(whole.size)
+    for row in range(shares.shape[0]):
+        before[:] = 0.0
+        for part in range(whole.size):
+            before[whole[part]] += shares[row, part]
+        total = 0.0
+        for number in range(whole.size):
+            after[number] = before[number] ** (1.0 / temperature)
+            total += after[number]
+        for part in range(whole.size):
+            if before[whole[part]] > 0.0:
+                shares[row, part] *= after[whole[part]] / before[whole[part]] / total

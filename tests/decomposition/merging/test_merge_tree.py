@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import dendrogram, fcluster, is_valid_linkage
@@ -100,3 +102,34 @@ def test_linkage__is_one_for_scipy():
 def test_merge_tree__refuses_what_is_not_a_tree(change, message):
     with pytest.raises(ParameterError, match=message):
         MergeTree(**{**vars(tree()), **change})
+
+
+@pytest.mark.parametrize("divided", [[0], [3], [1, 3], [0, 1, 2, 3, 4]])
+def test_divided__keeps_the_cuts_and_adds_the_second_parts(divided):
+    shares = np.full(len(divided), 0.25)
+    larger = replace(tree(), automatic_count=3).divided(np.array(divided), shares)
+    assert larger.weights.sum() == pytest.approx(1)
+    assert larger.automatic_count == 4
+    for count in range(1, 6):
+        labels = larger.cut(count + 1)
+        second = labels[5:]
+        assert np.all(second == second[0])
+        assert not np.any(labels[:5] == second[0])
+        before = tree().cut(count)
+        assert len({*zip(before, labels[:5], strict=True)}) == count
+
+
+def test_divided__of_one_component():
+    one = MergeTree(np.empty((0, 2)), [], [1.0], "separation").divided(
+        np.array([0]), np.array([0.2])
+    )
+    np.testing.assert_allclose(one.weights, [0.8, 0.2])
+    np.testing.assert_array_equal(one.cut(2), [0, 1])
+
+
+def test_reordered__cuts_the_same_components():
+    order = np.array([3, 0, 4, 1, 2])
+    for count in range(1, 6):
+        np.testing.assert_array_equal(
+            tree().reordered(order).cut(count)[[1, 3, 4, 0, 2]] == 0, tree().cut(count) == 0
+        )

@@ -95,3 +95,31 @@ def test_of_components__every_component_is_one():
     populations = Populations.of_components(WEIGHTS, ("a", "b", "c", "d"))
     assert populations.of_component.tolist() == [0, 1, 2, 3]
     assert populations.merged([["a", "d"]]).shown_names == ("0", "b", "c")
+
+
+def test_divided__keeps_names_and_remembers_the_whole(tree):
+    named = Populations.cut(tree, 2).renamed({0: "B", 1: "T"})
+    number = named.number_of("T")
+    own = np.flatnonzero(named.of_component == number)
+    shares = np.full(own.size, 0.1)
+    part = float(shares @ WEIGHTS[own])
+    parts = named.divided(number, own, shares, part)
+    assert parts.count == 3
+    assert parts.weights.sum() == pytest.approx(1)
+    second = parts.of_component[-1]
+    assert parts.weights[second] == pytest.approx(part)
+    assert sorted(parts.shown_names) == sorted(["B", "T", str(second)])
+    first = parts.of_component[own[0]]
+    assert parts.whole[first] == parts.whole[second] != parts.whole[parts.number_of("B")]
+    # a merge with one part makes all of it one whole
+    merged = parts.merged([[int(second), parts.number_of("B")]])
+    assert len({*merged.whole.tolist()}) == 1
+    assert parts.recut(3).whole is None
+
+
+def test_divided_twice__parts_of_parts_are_one_whole(tree):
+    populations = Populations.cut(tree, 2)
+    for _ in range(2):
+        own = np.flatnonzero(populations.of_component == 0)[:1]
+        populations = populations.divided(0, own, np.array([0.5]), 0.01)
+    assert sorted(np.bincount(populations.whole).tolist()) == [1, 3]

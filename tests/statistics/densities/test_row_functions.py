@@ -246,3 +246,21 @@ def test_populations__refuse_unknown_outputs(names):
 def test_components__are_a_level_of_their_own_only_where_there_are_populations(name):
     with pytest.raises(ParameterError, match=f"among .*probability, .*{name}"):
         Responsibilities(MIXTURES["both"], ("label", name))
+
+
+@pytest.mark.parametrize("temperature", [1.0, 1.4])
+def test_parts_of_a_whole__divide_its_probability(temperature):
+    mixture, block = MIXTURES["both"], rows(500)
+    # components are populations, and the first two are parts of one
+    populations, whole = np.arange(K), np.r_[0, 0, np.arange(1, K - 1)]
+    names = ("label", "probability")
+    parts = evaluate(Responsibilities(mixture, names, populations, temperature, whole), block)
+    wholes = evaluate(Responsibilities(mixture, names, whole, temperature), block)
+    plain = evaluate(Responsibilities(mixture, names), block)["probability"]
+    added = np.column_stack([parts["probability"][:, :2].sum(axis=1), parts["probability"][:, 2:]])
+    np.testing.assert_allclose(added, wholes["probability"], rtol=1e-4, atol=1e-6)
+    ratio = parts["probability"][:, 0] * plain[:, 1]
+    np.testing.assert_allclose(
+        ratio, parts["probability"][:, 1] * plain[:, 0], rtol=1e-4, atol=1e-7
+    )
+    np.testing.assert_array_equal(parts["label"], parts["probability"].argmax(axis=1))

@@ -1,0 +1,1 @@
+"""Mixtures of log-concave densities of one feature."""

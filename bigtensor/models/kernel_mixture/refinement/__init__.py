@@ -1,0 +1,1 @@
+"""Refinement of one population: its division by the tail of one feature."""

@@ -1,0 +1,195 @@
+"""Division of a population by the tail of one feature: what is summed, and what follows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from bigtensor.array_types import FloatArray
+from bigtensor.errors import DataError, ViewError
+from bigtensor.models.answers.populations import Populations
+from bigtensor.models.answers.suggested_names import suggested_names
+from bigtensor.models.kernel_mixture.refinement.divided_fit import divided_fit
+from bigtensor.models.kernel_mixture.refinement.tail_candidates import (
+    TailCandidate,
+    best_of,
+    tail_candidates,
+)
+from bigtensor.models.kernel_mixture.solution import KernelFit
+from bigtensor.statistics.densities.class_densities import ClassDensities
+from bigtensor.statistics.densities.population_histograms import PopulationHistograms
+
+_BINS = 80
+"""Bins of a histogram. 50 to 100 bins choose the same feature on gated cells."""
+
+_OUTSIDE = 2e-4
+"""Share of the population beyond each end of a histogram. The end bins hold it."""
+
+
+@dataclass(frozen=True, eq=False)
+class UndividedPopulation:
+    """One population of a fitted mixture, before it is divided.
+
+    Attributes
+    ----------
+    fit : KernelFit
+        The mixture.
+    populations : Populations
+        Populations of its components.
+    number : int
+        Number of the population.
+    features : tuple of str
+        Names of the features that are views of their own, in the order of the grids.
+    """
+
+    fit: KernelFit
+    populations: Populations
+    number: int
+    features: tuple[str, ...]
+
+    @classmethod
+    def of_mixture(
+        cls, fit: KernelFit, populations: Populations, number: int
+    ) -> UndividedPopulation:
+        """Take one population of a mixture.
+
+        Raises
+        ------
+        ViewError
+            When no feature is a view of its own.
+        """
+        solution = fit.solution
+        names = {solution.slices[name].start: members[0] for name, members in solution.views}
+        features = tuple(names[column] for column in solution.grids.columns)
+        if not features:
+            raise ViewError(
+                "a population is divided by one feature that is a view of its own, and this model "
+                "has none; fit it with each marker as a view"
+            )
+        return cls(fit, populations, number, features)
+
+    def place_of(self, feature: str | None) -> int | None:
+        """Return the place of a feature, or None for None.
+
+        Raises
+        ------
+        ViewError
+            When the feature is no view of its own.
+        """
+        if feature is None or feature in self.features:
+            return None if feature is None else self.features.index(feature)
+        raise ViewError(
+            f"{feature!r} is no feature that is a view of its own; choose one of "
+            f"{', '.join(self.features)}"
+        )
+
+    def histograms(self, n_groups: int) -> PopulationHistograms:
+        """Return the statistic that sums the histograms of the population.
+
+        Parameters
+        ----------
+        n_groups : int
+            Number of groups of rows, such as samples.
+        """
+        solution = self.fit.solution
+        own = self.populations.of_component == self.number
+        ends = [
+            _range_of(counts[:, own].sum(axis=1), solution.grids.points(view))
+            for view, counts in enumerate(solution.histograms)
+        ]
+        low, high = np.array(ends, np.float64).T
+        classes = ClassDensities(self.fit.mixture(), self.populations.of_component)
+        step = (high - low) / _BINS
+        columns = solution.grids.columns
+        return PopulationHistograms(classes, self.number, columns, low, step, _BINS, n_groups)
+
+    def divided(
+        self, counts: FloatArray, statistic: PopulationHistograms, feature: str | None
+    ) -> tuple[KernelFit, dict[str, Any]]:
+        """Return the mixture with the population divided, and the facts of the division.
+
+        Parameters
+        ----------
+        counts : (groups, features, bins) float64 array
+            Result of the statistic.
+        statistic : PopulationHistograms
+            From `histograms`.
+        feature : str, optional
+            Feature to divide by; by default the best one.
+
+        Raises
+        ------
+        DataError
+            When no feature has a clear tail.
+        """
+        candidates = tail_candidates(counts)
+        chosen = best_of(candidates, self.place_of(feature))
+        if chosen is None:
+            raise DataError(self._nothing_found(feature))
+        place = chosen.feature
+        grid = self.fit.solution.grids.points(place)
+        centres = statistic.low[place] + statistic.step[place] * (np.arange(_BINS) + 0.5)
+        probability = np.interp(grid, centres, chosen.probability)
+        result = divided_fit(self.fit.solution, self.populations, self.number, place, probability)
+        rest, rare = self._names(self.features[place], is_upper=chosen.is_upper)
+        populations = result.fit.populations
+        assert populations is not None
+        populations = populations.renamed({result.first: rest, result.second: rare})
+        facts = {
+            "population": self.populations.shown_names[self.number],
+            "parts": [rest, rare],
+            "threshold": _threshold(centres, chosen),
+            **chosen.facts(self.features[place]),
+            "candidates": [one.facts(self.features[one.feature]) for one in candidates],
+        }
+        return replace(result.fit, populations=populations), facts
+
+    def _names(self, feature: str, *, is_upper: bool) -> tuple[str, str]:
+        """Return names of the first and the second part, by the sign of the feature."""
+        name = (self.populations.names or ("",) * self.populations.count)[self.number]
+        if not name:
+            features = [member for _, members in self.fit.solution.views for member in members]
+            suggested = suggested_names(self.fit, self.populations.of_component, features).names
+            words = suggested[self.number].split()
+            name = " ".join(word for word in words if not word.startswith(feature))
+        signs = "-+" if is_upper else "+-"
+        taken = {*self.populations.names}
+        names = [f"{name} {feature}{sign}".strip() for sign in signs]
+        rest, rare = (_free_name(one, taken) for one in names)
+        return rest, rare
+
+    def _nothing_found(self, feature: str | None) -> str:
+        """Say that there is no clear tail."""
+        of_what = "no feature" if feature is None else f"the feature {feature} does not have"
+        words = f"{of_what} has" if feature is None else of_what
+        shown = self.populations.shown_names[self.number]
+        return (
+            f"{words} a clear tail within population {shown}, so that the population is not "
+            "divided; choose "
+            + ("another population" if feature is None else "another feature, or leave it out")
+        )
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    """Return the name, with a number if another population has it."""
+    number, free = 1, name
+    while free in taken:
+        number += 1
+        free = f"{name} ({number})"
+    return free
+
+
+def _range_of(counts: FloatArray, points: FloatArray) -> tuple[float, float]:
+    """Return the ends of a histogram of the population."""
+    share = np.cumsum(counts) / counts.sum()
+    low, high = np.searchsorted(share, [_OUTSIDE, 1 - _OUTSIDE])
+    half = 0.5 * (points[1] - points[0])
+    return float(points[low] - half), float(points[min(high, len(points) - 1)] + half)
+
+
+def _threshold(centres: FloatArray, tail: TailCandidate) -> float:
+    """Return the value at which a row belongs to the tail with probability one half."""
+    values, order = tail.probability, 1 if tail.is_upper else -1
+    return float(np.interp(0.5, values[::order], centres[::order]))

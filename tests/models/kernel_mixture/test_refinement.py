@@ -1,0 +1,200 @@
+"""Populations divided by the tail of one feature."""
+
+from copy import deepcopy
+
+import numpy as np
+import pytest
+import xarray as xr
+
+from bigtensor import KernelMixture, load
+from bigtensor.errors import DataError, ParameterError, StatisticsError, ViewError
+
+ROWS, SAMPLES = 24_000, 6
+
+
+def cells(seed=0, rows=ROWS):
+    """Return two populations of four markers; in one of them, a few cells are positive for c."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(size=(rows, 4))
+    sample = rng.integers(0, SAMPLES, rows)
+    second = rng.random(rows) < 0.4
+    rare = second & (rng.random(rows) < np.where(sample < 2, 0.03, 0.003))
+    values[second] += [4, 4, 0, 4]
+    values[rare, 2] += 3.5
+    data = xr.Dataset(
+        {"X": (("sample", "feature"), values), "sample_id": ("sample", sample)},
+        {"feature": ["a", "b", "c", "d"]},
+    )
+    data["sample_id"].attrs["categories"] = [f"s{number}" for number in range(SAMPLES)]
+    return data, second, rare
+
+
+def f1(predicted, true):
+    return 2 * (predicted & true).sum() / (predicted.sum() + true.sum())
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    return KernelMixture(2, random_state=0).fit(cells()[0])
+
+
+@pytest.fixture(scope="module")
+def refined(fitted):
+    return deepcopy(fitted).refine_population(1, cells()[0])
+
+
+def test_refine_population__finds_the_rare_cells(refined):
+    data, _, rare = cells()
+    names = refined.population_names_.tolist()
+    assert names[0] == "0"
+    assert [name[-2:] for name in names[1:]] == ["c-", "c+"]
+    assert names[1][:-2] == names[2][:-2]
+    label = refined.predict(data).values
+    best = max(f1(data["X"].values[:, 2] > cut, rare) for cut in np.linspace(1, 4, 60))
+    assert f1(label == 2, rare) > 0.9 * max(best, 0.7)
+    (facts,) = refined.diagnostics_["refinements"]
+    assert (facts["feature"], facts["side"], facts["clear"]) == ("c", "upper", True)
+    assert 1.5 < facts["threshold"] < 3.5
+    assert facts["variation_between_samples"] > 5
+
+
+def test_refine_population__multiplies_probabilities(fitted, refined):
+    data, *_ = cells(1)
+    before, after = (m.predict_proba(data).values for m in (fitted, refined))
+    np.testing.assert_allclose(after[:, 0], before[:, 0], atol=2e-5)
+    np.testing.assert_allclose(after[:, 1:].sum(axis=1), before[:, 1], atol=2e-5)
+    # the share of a part is a function of the feature alone
+    inside = before[:, 1] > 0.99
+    share, value = (after[:, 2] / before[:, 1])[inside], data["X"].values[inside, 2]
+    assert np.diff(share[np.argsort(value)]).min() > -1e-3
+    np.testing.assert_allclose(
+        refined.score_samples(data), fitted.score_samples(data), atol=5e-3, rtol=0
+    )
+
+
+def test_refine_population__of_lower_tails_has_the_signs_the_other_way(fitted):
+    data, _, rare = cells()
+    turned = data.assign(X=data["X"] * xr.DataArray([1, 1, -1, 1], dims="feature"))
+    model = KernelMixture(2, random_state=0).fit(turned).refine_population(1, turned)
+    (facts,) = model.diagnostics_["refinements"]
+    assert (facts["feature"], facts["side"]) == ("c", "lower")
+    assert model.population_names_[1].endswith("c+")
+    assert model.population_names_[2].endswith("c-")
+    assert f1(model.predict(turned).values == 2, rare) > 0.6
+
+
+def test_refine_population__of_a_feature(fitted):
+    data, *_ = cells()
+    model = deepcopy(fitted).rename_populations({1: "T"}).refine_population("T", data, feature="c")
+    assert model.population_names_.tolist() == ["0", "T c-", "T c+"]
+    with pytest.raises(DataError, match="choose another feature"):
+        deepcopy(fitted).refine_population(1, data, feature="a")
+    with pytest.raises(DataError, match="another population"):
+        deepcopy(fitted).refine_population(0, data)
+    with pytest.raises(ViewError, match=r"'e'.*a, b, c, d"):
+        deepcopy(fitted).refine_population(1, data, feature="e")
+    with pytest.raises(ParameterError, match="no population 7"):
+        deepcopy(fitted).refine_population(7, data)
+    with pytest.raises(DataError, match="no variable 'file'"):
+        deepcopy(fitted).refine_population(1, data, by="file")
+
+
+def test_refine_population__of_a_multivariate_view_is_refused():
+    data, *_ = cells()
+    views = {"ab": ["a", "b"], "c": ["c"], "d": ["d"]}
+    model = KernelMixture(2, views=views, init="kmeans", random_state=0).fit(data)
+    with pytest.raises(ViewError, match=r"'a'.*choose one of c, d"):
+        model.refine_population(1, data, feature="a")
+
+
+def test_refined__beside_multivariate_views():
+    data, _, rare = cells()
+    views = {"ab": ["a", "b"], "c": ["c"], "d": ["d"]}
+    model = KernelMixture(2, views=views, init="kmeans", random_state=0).fit(data)
+    model.refine_population(1, data)
+    assert f1(model.predict(data).values == 2, rare) > 0.6
+    values, label = model.sample(2000, random_state=0)
+    assert np.isfinite(values).all()
+    assert {*label.tolist()} == {0, 1, 2}
+
+
+def test_refined__survives_files_and_draws_the_rare_cells(refined, tmp_path):
+    data, *_ = cells(2)
+    loaded = load(refined.save(tmp_path / "model.zarr"))
+    assert loaded.population_names_.tolist() == refined.population_names_.tolist()
+    for answer in ("predict", "predict_proba", "score_samples"):
+        np.testing.assert_array_equal(getattr(loaded, answer)(data), getattr(refined, answer)(data))
+    values, label = loaded.sample(20_000, random_state=0)
+    means = [values[label == part, 2].mean() for part in (1, 2)]
+    assert means[1] - means[0] > 1.5
+
+
+def test_refined__parts_merged_again_are_the_population(fitted, refined):
+    data, *_ = cells(3)
+    merged = deepcopy(refined).merge_populations([1, 2])
+    np.testing.assert_array_equal(merged.predict(data), fitted.predict(data))
+    np.testing.assert_allclose(merged.predict_proba(data), fitted.predict_proba(data), atol=2e-5)
+
+
+def test_refined__weights_of_samples_show_where_the_rare_cells_are(refined):
+    data, _, rare = cells()
+    weights = refined.weights_by(data)["weight"].values[:, 2]
+    sample = data["sample_id"].values
+    true = np.array([rare[sample == s].mean() for s in range(SAMPLES)])
+    assert weights[:2].min() > 2 * weights[2:].max()
+    assert abs(weights[:2] - true[:2]).max() < 0.01
+
+
+def test_cut__of_a_refined_tree_keeps_the_part():
+    data, *_ = cells()
+    model = KernelMixture(n_populations=2, n_components=12, random_state=0).fit(data)
+    rest = model.population_weights_.argmin()
+    model.refine_population(int(rest), data)
+    assert model.population_names_[-1].endswith("c+")
+    model.cut_populations(5)
+    assert any(str(name).endswith("c+") for name in model.population_names_)
+    assert len(model.population_names_) == 5
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        pytest.param({"scheduler": "threads", "workers": 2}, id="threads"),
+        pytest.param({"workers": 2}, id="processes", marks=pytest.mark.slow),
+    ],
+)
+def test_refine_population__has_the_same_bits_on_workers_and_from_a_checkpoint(
+    fitted, tmp_path, where
+):
+    data, store = cells()[0], tmp_path / "cells.zarr"
+    data.chunk(sample=5000).to_zarr(store, zarr_format=2)
+    first = deepcopy(fitted).refine_population(1, store, checkpoint=tmp_path / "parts")
+    events = []
+    reused = deepcopy(fitted).refine_population(
+        1, store, checkpoint=tmp_path / "parts", listeners=[events.append]
+    )
+    assert any(getattr(event, "reused", 0) for event in events)
+    elsewhere = deepcopy(fitted).refine_population(1, store, **where)
+    for model in (reused, elsewhere):
+        np.testing.assert_array_equal(
+            model.solution_.solution.densities, first.solution_.solution.densities
+        )
+
+
+def test_refine_population__takes_weights_as_repeated_rows(fitted):
+    data, *_ = cells()
+    count = np.random.default_rng(0).integers(0, 3, ROWS)
+    weighted = data.assign(weight=("sample", count.astype(float)))
+    repeated = data.isel(sample=np.repeat(np.arange(ROWS), count))
+    models = [deepcopy(fitted).refine_population(1, rows) for rows in (weighted, repeated)]
+    np.testing.assert_allclose(models[0].weights_, models[1].weights_, rtol=1e-6)
+
+
+def test_refined__takes_no_further_rounds():
+    data, *_ = cells()
+    model = KernelMixture(2, random_state=0).prepare(data)
+    while not hasattr(model, "solution_"):
+        model.solve(model.accumulate(data))
+    model.refine_population(1, data)
+    with pytest.raises(StatisticsError):
+        model.accumulate(data)
