@@ -82,6 +82,7 @@ def cases(files, cells, model, tree, tmp_path):
         "name": (model, files / "names.csv", *out),
         "cut": (tree, 2, *out),
         "merge-populations": (tree, "0,1", *out),
+        "refine": (model, cells, "--population", 0, "--feature", "CD3", *out),
         "compare": (model, cells, *metadata, "--out", tmp_path / "out.csv"),
         "prepare": (cells, "-k", 3, *out, *THREADS),
         "accumulate": (files / "prepared.zarr", cells, *out),
