@@ -178,6 +178,12 @@ def open_runtime(
     elif scheduler == "processes":
         with local_cluster(processes_to_start(workers, tasks), limit) as own:
             yield DistributedRuntime(own, wait=wait)
+    elif isinstance(scheduler, str) and ":" not in scheduler:
+        raise ParameterError(
+            Setting("scheduler")
+            + f" is {scheduler!r}; expected 'threads', 'processes' or the address of a running "
+            "Dask scheduler, such as tcp://10.0.0.1:8786"
+        )
     else:
         connection = scheduler if isinstance(scheduler, Connection) else Connection(scheduler)
         with connected(connection) as own, _seceded():

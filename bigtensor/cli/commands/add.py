@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     "--metadata",
     type=PATH,
     metavar="SAMPLES.csv",
-    help=f"Add every condition of a table. {SAMPLES_HELP}",
+    help=f"Add every condition of samples, such as dose or patient. {SAMPLES_HELP}",
 )
 @overwrite_option
 def add(cells: Path, columns: tuple[str, ...], metadata: Path | None, overwrite: bool) -> None:

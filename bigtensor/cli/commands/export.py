@@ -70,9 +70,10 @@ def export(
 
     CSV: columns row, label, probability_0, topic_share_0, log_density and so on.
 
-    AnnData: obs["bigtensor_label"], obsm["X_bigtensor_proba"], var["bigtensor_used"] and
-    uns["bigtensor"] are written into the file where it lies; X is neither read nor written. With
-    --cells a new file .h5ad is made of the rows of the store, with sample_id and the labels.
+    AnnData: obs["bigtensor_label"] with its colours for scanpy, and after 'predict --probabilities'
+    obs["bigtensor_confidence"], obs["bigtensor_log_density"] and obsm["X_bigtensor_proba"] are
+    written into the file where it lies; X is neither read nor written. With --cells a new file
+    .h5ad is made of the rows of the store: markers in X, and sample_id and scatter in obs.
 
     FCS: every file is copied with the channels bigtensor_label (population; -1 for events left out;
     in integer data population + 1 and 0), bigtensor_proba_0, bigtensor_proba_1 and so on.

@@ -77,7 +77,8 @@ def fit(
 ) -> None:
     """Fit a model to the rows of a store.
 
-    The plan is printed first; a plan that does not fit into the memory is refused.
+    Without options, the kernel mixture finds the populations of the cells by their markers and
+    counts them. The plan is printed first; a plan that does not fit into the memory is refused.
     """
     refuse_inputs(out, cells)
     when_interrupted(

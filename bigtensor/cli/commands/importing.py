@@ -69,7 +69,8 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 @click.option(
     "--offsets",
     type=WordChoice(["header", "text"]),
-    help="FCS: which segment to believe where they disagree on where the events lie.",
+    help="FCS: which part of a file to believe if its header and its text disagree on where the "
+    "events lie.",
 )
 @click.option(
     "--dataset",
@@ -140,9 +141,10 @@ def import_command(
 ) -> None:
     """Make a store from FCS, CSV and other files.
 
-    FCS, CSV, Parquet and AnnData files are known; all files must be of one kind. A folder stands
-    for the files in it, a pattern in quotes for what matches it. The rows of files follow each
-    other in the order given.
+    A store is a folder that holds all rows, such as cells, and that the other commands read. FCS,
+    CSV, Parquet and AnnData files are known; all files must be of one kind. A folder stands for the
+    files in it, and if there are FCS files for these alone. A pattern in quotes stands for what
+    matches it. The rows of files follow each other in the order given.
 
     If the store is on a disk, a file beside it (cells.views.toml for cells.zarr) lists the default
     views of a fit. Edit this file to change them. A file that exists already is kept.

@@ -20,7 +20,8 @@ from bigtensor.errors import UnreadableFilesError
 @click.option(
     "--offsets",
     type=WordChoice(["header", "text"]),
-    help="Which segment to believe where they disagree on where the events lie.",
+    help="Which part of a file to believe if its header and its text disagree on where the events "
+    "lie.",
 )
 @click.option(
     "--dataset",

@@ -43,7 +43,7 @@ def plan(
     sequence: str | None,
     where: dict[str, Any],
 ) -> None:
-    """Say what a fit would read and hold.
+    """Say what a fit would read, and how much memory it would need.
 
     No row is read, unless --where counts rows, and no worker is started.
     """

@@ -102,8 +102,8 @@ def predict(
 ) -> None:
     """Label every row of a store.
 
-    The label of a row is its most probable population where components were merged into any, else
-    its most probable component.
+    The label of a row, such as a cell, is its most probable population. Where components were not
+    merged into populations, it is the most probable component.
 
     LABELS.zarr holds label (sample) int32, and with --probabilities also probability (sample,
     component or population) float32 and log_density (sample). Rows left out have the label -1.

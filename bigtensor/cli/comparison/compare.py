@@ -26,6 +26,7 @@ from bigtensor.cli.workers import started
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bigtensor.abundance.sample_table import SampleTable
     from bigtensor.data.addresses.store_address import Address
 
 
@@ -151,6 +152,8 @@ def compare(
     samples = sample_table(metadata)
     for column in (by, *adjust, *groups):
         samples.column(column)
+    if table is None:
+        _refuse_other_samples(str(cells), sample, samples)
     source = table or _weights(str(model_path), str(cells), sample, level, missing, where)
     weights = sample_weights(source)
     result = differential_abundance(
@@ -196,6 +199,20 @@ def _check_outputs(outputs: list[Address], *, overwrite: bool) -> None:
         # the folder for diffcyt is made later
         if isinstance(path, str) or path.parent.exists():
             check_target_file(path, overwrite=overwrite)
+
+
+def _refuse_other_samples(cells: str, variable: str, samples: SampleTable) -> None:
+    """Raise a DataError if a table names none of the samples of a store."""
+    from bigtensor.data.importers.sample_columns import names_of_samples
+    from bigtensor.errors import BigtensorError
+
+    try:
+        names = names_of_samples(cells, variable)
+    except BigtensorError:
+        # the pass over the cells says what is wrong
+        return
+    if len(samples.unused(names)) == len(samples.names):
+        samples.matched(names)
 
 
 def _weights(

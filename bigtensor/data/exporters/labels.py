@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.stores.stored_kinds import stored_kind
 from bigtensor.data.stores.zarr_groups import open_group, open_whole_group, read_rows
 from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.errors import DataError
@@ -162,9 +163,10 @@ def open_labels(path: str | os.PathLike[str]) -> LabelStore:
     arrays: dict[str, Any] = dict(group.arrays())
     label, probability = arrays.get("label"), arrays.get("probability")
     if label is None or label.ndim != 1 or "model" not in group.attrs:
+        kind = stored_kind(dict(group.attrs))
         raise DataError(
-            f"{path} is not a store of labels: it holds {sorted(arrays)}; 'bigtensor predict' or "
-            "the method write of a mixture makes one. Other answers are written to CSV"
+            f"{path} holds {kind}, and labels are expected in its place; 'bigtensor predict' or "
+            "the method write of a mixture makes them. Other answers are written to CSV"
         )
     rows = int(label.shape[0])
     if probability is not None and (probability.ndim != 2 or probability.shape[0] != rows):

@@ -43,24 +43,26 @@ class LookedUp:
         return self.table[np.where(inside, codes, len(self.table) - 1)]
 
 
-def names_of_samples(store: str | os.PathLike[str]) -> list[str]:
+def names_of_samples(store: str | os.PathLike[str], variable: str = SAMPLES) -> list[str]:
     """Return the names of the samples of a store, in the order of their codes.
 
     Parameters
     ----------
     store : path-like
-        Store of samples with the variable ``sample_id``.
+        Store of samples.
+    variable : str, default "sample_id"
+        Variable of the rows that has the names of the samples.
 
     Raises
     ------
     DataError
         When the store does not say which sample a row is of.
     """
-    codes: Any = open_whole_group(store).get(SAMPLES)
+    codes: Any = open_whole_group(store).get(variable)
     categories = None if codes is None else codes.attrs.get("categories")
     if categories is None:
         raise DataError(
-            f"{store} has no variable {SAMPLES!r} with names of samples; import the files again, "
+            f"{store} has no variable {variable!r} with names of samples; import the files again, "
             "with --sample-id for tables"
         )
     return [str(name) for name in categories]

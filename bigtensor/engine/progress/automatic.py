@@ -16,6 +16,7 @@ from bigtensor.engine.events import WATCHER, Event
 from bigtensor.engine.progress.displays import CurrentBar
 from bigtensor.engine.progress.notebook_bar import NotebookBar
 from bigtensor.engine.progress.reporter import Reporter
+from bigtensor.errors import ParameterError, Setting
 
 DELAY_SECONDS = 1.5
 """Work that takes less shows no progress."""
@@ -38,6 +39,11 @@ class set_progress:  # noqa: N801  (called as a function, as `xarray.set_options
     shown : bool
         If False, no progress is shown from now on, or within a ``with`` block.
 
+    Raises
+    ------
+    ParameterError
+        When `shown` is neither True nor False.
+
     Examples
     --------
     >>> import bigtensor
@@ -46,8 +52,10 @@ class set_progress:  # noqa: N801  (called as a function, as `xarray.set_options
     """
 
     def __init__(self, shown: bool) -> None:
+        if not isinstance(shown, bool):
+            raise ParameterError(Setting("shown") + f" is {shown!r}; expected True or False")
         self._before = _setting["shown"]
-        _setting["shown"] = bool(shown)
+        _setting["shown"] = shown
 
     def __enter__(self) -> None:
         """Keep the setting until the end of the block."""
