@@ -1,4 +1,5 @@
 import logging
+import re
 import warnings
 
 import click
@@ -177,6 +178,15 @@ def test_command__warnings_name_options():
 def all_commands(group=main):
     for command in group.commands.values():
         yield from all_commands(command) if isinstance(command, click.Group) else [command]
+
+
+def test_help__lists_every_command_in_its_section():
+    """Law: none is missing, and the order is that of use: data before models."""
+    text = CliRunner().invoke(main, ["--help"]).stdout
+    listed = re.findall(r"^  ([a-z-]+)  +[A-Z]", text.split("Options:")[1], re.MULTILINE)
+    assert sorted(listed) == sorted(main.commands)
+    assert listed.index("import") < listed.index("fit") < listed.index("name")
+    assert "..." not in text
 
 
 def test_choices__suggest_a_word():

@@ -9,8 +9,9 @@ import click
 
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import ADDRESS, PATH, WordChoice, names_in, overwrite_option
-from bigtensor.cli.output import printable, say
+from bigtensor.cli.output import printable, say, seconds_taken
 from bigtensor.cli.progress import reporter
+from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -96,8 +97,17 @@ def export(
             when_interrupted([folder / path.name for path in files])
             _to_fcs(labels, files, folder, cells, offsets, overwrite, advance)
     count = f" ({len(files)} FCS file{'s' * (len(files) != 1)})" if files else ""
-    facts = {"answers": labels, "target": target, "kind": kind, "files": files}
-    say(f"exported   {labels} to {target}{count}", facts)
+    seconds = seconds_taken()
+    say(
+        f"exported   {labels} to {target}{count}\ntook       {duration(seconds)} in all",
+        {
+            "answers": labels,
+            "target": target,
+            "kind": kind,
+            "files": files,
+            "seconds": seconds,
+        },
+    )
 
 
 def _kind(target: Address, files: tuple[Path, ...]) -> str:

@@ -19,9 +19,10 @@ from bigtensor.cli.options import (
     refuse_inputs,
     runtime_options,
 )
-from bigtensor.cli.output import say
+from bigtensor.cli.output import say, seconds_taken
 from bigtensor.cli.progress import reporter
 from bigtensor.cli.workers import started
+from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -168,9 +169,12 @@ def compare(
         files.write_diffcyt(weights, samples, diffcyt)
     written = [f"table      {path}" for path in outputs]
     unused = samples.unused(weights.samples)
+    seconds = seconds_taken()
     facts = comparison_facts(result) | {"table": out, "outputs": outputs, "unused_rows": unused}
+    facts["seconds"] = seconds
     note = [f"unused     {len(unused)} rows of {metadata} are no samples of the data"]
-    lines = [*written, *(note if unused else []), comparison_in_words(result)]
+    took = f"took       {duration(seconds)} in all"
+    lines = [*written, *(note if unused else []), took, comparison_in_words(result)]
     say("\n".join(lines), facts)
 
 
