@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from scipy.optimize import nnls
 
@@ -59,6 +61,7 @@ def log_concave_counts(
     return logs
 
 
+@cache
 def _basis(bins: int, decreasing: bool) -> FloatArray:
     """Return functions whose sums with non-negative coefficients are the concave functions."""
     x = np.arange(bins) / bins

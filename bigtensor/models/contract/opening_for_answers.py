@@ -12,6 +12,7 @@ from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.code_maps import Categories
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.row_sequences import Lengths
+from bigtensor.data.rows.sample_weights import with_weight_meaning
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
 from bigtensor.data.values.kinds import Kind
@@ -25,6 +26,7 @@ class KnowsFeatures(Protocol):
     """A model that knows the features of its fit."""
 
     takes: Data
+    weights: str
     sample_dim: str
     views_: Views
     n_features_in_: int
@@ -136,7 +138,9 @@ def open_with_groups(model: KnowsFeatures, X: DataLike, by: str | RowVariableLik
 def open_with_subjects(
     model: KnowsFeatures, X: DataLike, by: str | RowVariableLike | None
 ) -> Samples:
-    """Open data for a fitted model, with the file or subject of every row if it is known.
+    """Open data for a fitted model, with weights in the sense of the fit, and subjects if known.
+
+    A subject is the file or patient of a row.
 
     Parameters
     ----------
@@ -145,13 +149,14 @@ def open_with_subjects(
     by : str, or (rows,) array-like, optional
         By default the variable ``sample_id`` if the data have it. Otherwise rows have no group.
     """
-    if by is not None:
-        return open_with_groups(model, X, by)
     try:
-        return open_with_groups(model, X, "sample_id")
+        samples = open_with_groups(model, X, "sample_id" if by is None else by)
     except DataError:
+        if by is not None:
+            raise
         # data that cannot be opened at all raise the same error again
-        return open_for_answers(model, X)
+        samples = open_for_answers(model, X)
+    return with_weight_meaning(samples, model.weights)
 
 
 def _as_in_fit(model: KnowsFeatures, samples: Samples, *, named: bool) -> Samples:

@@ -12,7 +12,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
-from bigtensor.data.rows.sample_weights import with_weight_meaning
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.features.kernels.kernel import Kernel
 from bigtensor.models.answers.mixture import MixtureAnswers
@@ -22,7 +21,7 @@ from bigtensor.models.contract.model_files import in_stored_layout
 from bigtensor.models.contract.opening_for_answers import open_with_subjects
 from bigtensor.models.contract.parameters import RandomState, ViewsLike, checked_points, plain
 from bigtensor.models.contract.run import RunOptions
-from bigtensor.models.contract.script import FitSteps, PlannedPass, single_pass
+from bigtensor.models.contract.script import FitSteps, PlannedPass
 from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.kernel_mixture.description import (
     KernelMixtureDescription,
@@ -30,7 +29,10 @@ from bigtensor.models.kernel_mixture.description import (
 from bigtensor.models.kernel_mixture.options import SpectralOptions
 from bigtensor.models.kernel_mixture.parameter_checks import check_parameters, without_effect
 from bigtensor.models.kernel_mixture.planned_passes import planned_preparation, planned_refinement
-from bigtensor.models.kernel_mixture.refinement.undivided_population import UndividedPopulation
+from bigtensor.models.kernel_mixture.refinement.undivided_population import (
+    UndividedPopulation,
+    histogram_pass,
+)
 from bigtensor.models.kernel_mixture.script import (
     STORED_CLASSES,
     prepare,
@@ -43,7 +45,6 @@ from bigtensor.models.kernel_mixture.view_functions import (
     function_of_rows,
     view_values,
 )
-from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.conditional_means import ConditionalMeans
 from bigtensor.statistics.densities.posterior_means import PosteriorMeans
 
@@ -405,18 +406,15 @@ class KernelMixture(MixtureAnswers):
         """
         populations = self._present_populations()
         undivided = UndividedPopulation.of_mixture(
-            self.solution_, populations, populations.number_of(population)
+            self.solution_, populations, populations.number_of(population), feature
         )
-        undivided.place_of(feature)
-        samples = with_weight_meaning(open_with_subjects(self, X, by), self.weights)
+        samples = open_with_subjects(self, X, by)
         groups = 1 if samples.groups is None else len(samples.groups.names)
-        statistic = undivided.histograms(groups)
-        pass_ = Pass("histograms of a population", statistic)
-        counts = self.run_passes(
-            samples, single_pass(pass_), [PlannedPass(pass_)], **options
-        ).result
-        divided, facts = undivided.divided(counts, statistic, feature)
-        self.diagnostics_.setdefault("refinements", []).append(plain(facts))
+        planned = PlannedPass(histogram_pass(undivided.histograms(groups)))
+        ran = self.run_passes(samples, undivided.script(groups), [planned], **options)
+        divided, facts = ran.result
+        earlier = self.diagnostics_.get("refinements", [])
+        self.diagnostics_ = {**self.diagnostics_, "refinements": [*earlier, plain(facts)]}
         self._rounds = None
         self.set_solution(in_stored_layout(divided, self._stored_classes()))
         return self

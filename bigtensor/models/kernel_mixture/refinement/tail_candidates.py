@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,17 +137,3 @@ def _rank(candidate: TailCandidate) -> tuple[bool, bool, float]:
     varies = candidate.variation
     value = candidate.evidence if varies is None else varies
     return candidate.is_clear, candidate.share <= RARE, value
-
-
-def best_of(candidates: Sequence[TailCandidate], feature: int | None) -> TailCandidate | None:
-    """Return the first clear tail, of one feature if it is given, or None.
-
-    Parameters
-    ----------
-    candidates : sequence of TailCandidate
-        Sorted by `tail_candidates`.
-    feature : int, optional
-        Place of the feature.
-    """
-    wanted = [one for one in candidates if feature in (None, one.feature) and one.is_clear]
-    return wanted[0] if wanted else None

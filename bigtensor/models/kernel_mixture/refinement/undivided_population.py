@@ -11,13 +11,14 @@ from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, ViewError
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.answers.suggested_names import suggested_names
+from bigtensor.models.contract.script import SizedScript, Step
 from bigtensor.models.kernel_mixture.refinement.divided_fit import divided_fit
 from bigtensor.models.kernel_mixture.refinement.tail_candidates import (
     TailCandidate,
-    best_of,
     tail_candidates,
 )
 from bigtensor.models.kernel_mixture.solution import KernelFit
+from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.class_densities import ClassDensities
 from bigtensor.statistics.densities.population_histograms import PopulationHistograms
 
@@ -40,50 +41,53 @@ class UndividedPopulation:
         Populations of its components.
     number : int
         Number of the population.
-    features : tuple of str
-        Names of the features that are views of their own, in the order of the grids.
+    features : mapping of str to int
+        Features that may divide the population, and their places among the grids.
     """
 
     fit: KernelFit
     populations: Populations
     number: int
-    features: tuple[str, ...]
+    features: dict[str, int]
 
     @classmethod
     def of_mixture(
-        cls, fit: KernelFit, populations: Populations, number: int
+        cls, fit: KernelFit, populations: Populations, number: int, feature: str | None = None
     ) -> UndividedPopulation:
         """Take one population of a mixture.
+
+        Parameters
+        ----------
+        fit : KernelFit
+            The mixture.
+        populations : Populations
+            Populations of its components.
+        number : int
+            Number of the population.
+        feature : str, optional
+            The only feature that may divide the population; by default all that can.
 
         Raises
         ------
         ViewError
-            When no feature is a view of its own.
+            When the feature is no view of its own, or no feature is.
         """
         solution = fit.solution
         names = {solution.slices[name].start: members[0] for name, members in solution.views}
-        features = tuple(names[column] for column in solution.grids.columns)
-        if not features:
+        places = {names[column]: place for place, column in enumerate(solution.grids.columns)}
+        if not places:
             raise ViewError(
                 "a population is divided by one feature that is a view of its own, and this model "
                 "has none; fit it with each marker as a view"
             )
-        return cls(fit, populations, number, features)
-
-    def place_of(self, feature: str | None) -> int | None:
-        """Return the place of a feature, or None for None.
-
-        Raises
-        ------
-        ViewError
-            When the feature is no view of its own.
-        """
-        if feature is None or feature in self.features:
-            return None if feature is None else self.features.index(feature)
-        raise ViewError(
-            f"{feature!r} is no feature that is a view of its own; choose one of "
-            f"{', '.join(self.features)}"
-        )
+        if feature is not None:
+            if feature not in places:
+                raise ViewError(
+                    f"{feature!r} is no feature that is a view of its own; choose one of "
+                    f"{', '.join(places)}"
+                )
+            places = {feature: places[feature]}
+        return cls(fit, populations, number, places)
 
     def histograms(self, n_groups: int) -> PopulationHistograms:
         """Return the statistic that sums the histograms of the population.
@@ -95,45 +99,52 @@ class UndividedPopulation:
         """
         solution = self.fit.solution
         own = self.populations.of_component == self.number
+        places = list(self.features.values())
         ends = [
-            _range_of(counts[:, own].sum(axis=1), solution.grids.points(view))
-            for view, counts in enumerate(solution.histograms)
+            _range_of(solution.histograms[place][:, own].sum(axis=1), solution.grids.points(place))
+            for place in places
         ]
         low, high = np.array(ends, np.float64).T
         classes = ClassDensities(self.fit.mixture(), self.populations.of_component)
+        columns = tuple(solution.grids.columns[place] for place in places)
         step = (high - low) / _BINS
-        columns = solution.grids.columns
         return PopulationHistograms(classes, self.number, columns, low, step, _BINS, n_groups)
 
-    def divided(
-        self, counts: FloatArray, statistic: PopulationHistograms, feature: str | None
-    ) -> tuple[KernelFit, dict[str, Any]]:
-        """Return the mixture with the population divided, and the facts of the division.
+    def script(self, n_groups: int) -> SizedScript:
+        """Ask for the histograms, and return the divided mixture and the facts of the division.
 
         Parameters
         ----------
-        counts : (groups, features, bins) float64 array
-            Result of the statistic.
-        statistic : PopulationHistograms
-            From `histograms`.
-        feature : str, optional
-            Feature to divide by; by default the best one.
+        n_groups : int
+            Number of groups of rows, such as samples.
 
         Raises
         ------
         DataError
             When no feature has a clear tail.
         """
+        statistic = self.histograms(n_groups)
+        counts: FloatArray = yield histogram_pass(statistic)
+        yield Step("compare tails")
+        return self._divided(counts, statistic)
+
+    def _divided(
+        self, counts: FloatArray, statistic: PopulationHistograms
+    ) -> tuple[KernelFit, dict[str, Any]]:
+        """Return the mixture with the population divided, and the facts of the division."""
+        names = list(self.features)
         candidates = tail_candidates(counts)
-        chosen = best_of(candidates, self.place_of(feature))
-        if chosen is None:
-            raise DataError(self._nothing_found(feature))
-        place = chosen.feature
-        grid = self.fit.solution.grids.points(place)
-        centres = statistic.low[place] + statistic.step[place] * (np.arange(_BINS) + 0.5)
-        probability = np.interp(grid, centres, chosen.probability)
+        if not candidates or not candidates[0].is_clear:
+            raise DataError(self._nothing_found())
+        chosen = candidates[0]
+        feature = names[chosen.feature]
+        place = self.features[feature]
+        centres = statistic.low[chosen.feature] + statistic.step[chosen.feature] * (
+            np.arange(_BINS) + 0.5
+        )
+        probability = np.interp(self.fit.solution.grids.points(place), centres, chosen.probability)
         result = divided_fit(self.fit.solution, self.populations, self.number, place, probability)
-        rest, rare = self._names(self.features[place], is_upper=chosen.is_upper)
+        rest, rare = self._names(feature, is_upper=chosen.is_upper)
         populations = result.fit.populations
         assert populations is not None
         populations = populations.renamed({result.first: rest, result.second: rare})
@@ -141,8 +152,8 @@ class UndividedPopulation:
             "population": self.populations.shown_names[self.number],
             "parts": [rest, rare],
             "threshold": _threshold(centres, chosen),
-            **chosen.facts(self.features[place]),
-            "candidates": [one.facts(self.features[one.feature]) for one in candidates],
+            **chosen.facts(feature),
+            "candidates": [one.facts(names[one.feature]) for one in candidates],
         }
         return replace(result.fit, populations=populations), facts
 
@@ -160,16 +171,23 @@ class UndividedPopulation:
         rest, rare = (_free_name(one, taken) for one in names)
         return rest, rare
 
-    def _nothing_found(self, feature: str | None) -> str:
+    def _nothing_found(self) -> str:
         """Say that there is no clear tail."""
-        of_what = "no feature" if feature is None else f"the feature {feature} does not have"
-        words = f"{of_what} has" if feature is None else of_what
         shown = self.populations.shown_names[self.number]
+        names = list(self.features)
+        if len(names) == 1:
+            subject, remedy = f"{names[0]} has no", "choose another feature, or leave it out"
+        else:
+            subject, remedy = "no feature has a", "choose another population"
         return (
-            f"{words} a clear tail within population {shown}, so that the population is not "
-            "divided; choose "
-            + ("another population" if feature is None else "another feature, or leave it out")
+            f"{subject} clear tail within population {shown}, so that there is nothing to divide "
+            f"it by; {remedy}"
         )
+
+
+def histogram_pass(statistic: PopulationHistograms) -> Pass[FloatArray]:
+    """Return the pass over the rows."""
+    return Pass("histograms of a population", statistic)
 
 
 def _free_name(name: str, taken: set[str]) -> str:
