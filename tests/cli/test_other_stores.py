@@ -17,7 +17,7 @@ def stores(run, cells, model, tmp_path_factory):
     [
         (("fit", "model"), ("a model", "'bigtensor import'")),
         (("predict", "cells", "model"), ("data", "'bigtensor fit")),
-        (("predict", "sums", "cells"), ("statistics", "'bigtensor fit")),
+        (("predict", "sums", "cells"), ("statistics", "'solve'")),
         (("subset", "model", "--where", "CD3 > 1"), ("a model", "'bigtensor import'")),
     ],
 )

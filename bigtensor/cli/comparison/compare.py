@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -144,15 +145,12 @@ def compare(
     _check_outputs(outputs, overwrite=overwrite)
     when_interrupted(outputs)
     from bigtensor.abundance.differential import differential_abundance
-    from bigtensor.abundance.sample_table import sample_table
     from bigtensor.abundance.sample_weights import sample_weights
     from bigtensor.cli.comparison import files
     from bigtensor.cli.comparison.words import comparison_facts, comparison_in_words
 
     # a mistake in the table ends the command before the passes over the cells
-    samples = sample_table(metadata)
-    for column in (by, *adjust, *groups):
-        samples.column(column)
+    samples = _samples(metadata, (by, *adjust, *groups))
     if table is None:
         _refuse_other_samples(str(cells), sample, samples)
     source = table or _weights(str(model_path), str(cells), sample, level, missing, where)
@@ -171,11 +169,10 @@ def compare(
     unused = samples.unused(weights.samples)
     seconds = seconds_taken()
     facts = comparison_facts(result) | {"table": out, "outputs": outputs, "unused_rows": unused}
-    facts["seconds"] = seconds
     note = [f"unused     {len(unused)} rows of {metadata} are no samples of the data"]
     took = f"took       {duration(seconds)} in all"
     lines = [*written, *(note if unused else []), took, comparison_in_words(result)]
-    say("\n".join(lines), facts)
+    say("\n".join(lines), facts | {"seconds": seconds})
 
 
 def _check_source(model_path: Address | None, cells: str | None, table: Path | None) -> None:
@@ -203,6 +200,16 @@ def _check_outputs(outputs: list[Address], *, overwrite: bool) -> None:
         # the folder for diffcyt is made later
         if isinstance(path, str) or path.parent.exists():
             check_target_file(path, overwrite=overwrite)
+
+
+def _samples(metadata: Path, columns: Iterable[str]) -> SampleTable:
+    """Return the table of samples after looking for columns."""
+    from bigtensor.abundance.sample_table import sample_table
+
+    samples = sample_table(metadata)
+    for column in columns:
+        samples.column(column)
+    return samples
 
 
 def _refuse_other_samples(cells: str, variable: str, samples: SampleTable) -> None:

@@ -98,9 +98,10 @@ def open_answers(path: str | os.PathLike[str]) -> AnswerStore:
     group = open_whole_group(path)
     arrays = dict(group.arrays())
     if not arrays or "model" not in group.attrs:
+        kind = stored_kind(dict(group.attrs)) if arrays else "no array"
         raise DataError(
-            f"{path} holds {stored_kind(dict(group.attrs))}, and answers of a model are expected "
-            "in its place; 'bigtensor predict' or the method write of a model makes them"
+            f"{path} holds {kind}, and answers of a model are expected in its place; 'bigtensor "
+            "predict' or the method write of a model makes them"
         )
     wrong = [name for name, array in sorted(arrays.items()) if not _is_answer(array)]
     if wrong or len({array.shape[0] for array in arrays.values()}) > 1:
