@@ -44,8 +44,7 @@ class _ModelChoice(WordChoice):
         try:
             return super().convert(_as_command(str(value)), param, ctx)
         except click.BadParameter as error:
-            error.message += " 'bigtensor models' says what each is for."
-            raise
+            self.fail(f"{error.message} 'bigtensor models' says what each is for.", param, ctx)
 
 
 def _as_command(name: str) -> str:

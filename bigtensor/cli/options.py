@@ -68,9 +68,10 @@ class WordChoice(click.Choice[str]):
         except click.BadParameter as error:
             words = {_letters(word): word for word in map(str, self.choices)}
             close = get_close_matches(_letters(str(value)), words, 1)
-            if close:
-                error.message = error.message.rstrip(".") + f". Did you mean {words[close[0]]!r}?"
-            raise
+            if not close:
+                raise
+            text = error.message.rstrip(".")
+            self.fail(f"{text}. Did you mean {words[close[0]]!r}?", param, ctx)
 
 
 def _letters(word: str) -> str:
