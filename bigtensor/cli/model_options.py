@@ -44,7 +44,7 @@ class _ModelChoice(WordChoice):
         try:
             return super().convert(_as_command(str(value)), param, ctx)
         except click.BadParameter as error:
-            self.fail(f"{error.message} 'bigtensor models' says what each is for.", param, ctx)
+            self.fail(error.message + " 'bigtensor models' says what each is for.", param, ctx)
 
 
 def _as_command(name: str) -> str:

@@ -178,7 +178,7 @@ def open_runtime(
     elif scheduler == "processes":
         with local_cluster(processes_to_start(workers, tasks), limit) as own:
             yield DistributedRuntime(own, wait=wait)
-    elif isinstance(scheduler, str) and ":" not in scheduler:
+    elif isinstance(scheduler, str) and scheduler.isalpha():
         raise ParameterError(
             Setting("scheduler")
             + f" is {scheduler!r}; expected 'threads', 'processes' or the address of a running "

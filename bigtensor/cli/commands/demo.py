@@ -60,7 +60,8 @@ def demo(rows: int, out: Path | None) -> None:
             model, step_seconds = _run(folder, rows, processors, progress)
             report = _write_report(model, folder, progress)
         lines = [f"{step:<10} {duration(seconds)}" for step, seconds in step_seconds.items()]
-        lines += [report, *_verdict_line(model)]
+        # the comparison with the truth is the verdict, and faults are told in warnings
+        lines.append(report)
         comparison = _comparison(folder, model)
         lines += ["", *_comparison_lines(comparison)]
         kept = KEPT if out is None else str(out)
@@ -72,12 +73,6 @@ def demo(rows: int, out: Path | None) -> None:
 def _kept_files(folder: Path) -> str:
     """Say which files the folder of the demo has."""
     return f"kept       {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}"
-
-
-def _verdict_line(model: Estimator) -> list[str]:
-    """Return the verdict on a mixture without a fault. A fault was told in a warning."""
-    verdict = model.diagnostics_["verdict"]
-    return [f"verdict    {' '.join(verdict['sentences'])}"] if verdict["good"] else []
 
 
 @contextmanager
