@@ -8,9 +8,11 @@ import flowio
 import numpy as np
 import pytest
 
+from bigtensor import KernelMixture
 from bigtensor.cli import main
 from bigtensor.cli.recipes import KINDS
 from bigtensor.cli.simulators import SIMULATORS
+from tests.models.kernel_mixture.test_refinement import cells as simulated_cells
 
 THREADS = ("--scheduler", "threads")
 
@@ -31,6 +33,16 @@ def tree(run, cells, tmp_path_factory):
     result = run("fit", cells, "-k", 6, "--populations", 3, "--out", path, *THREADS)
     assert result.exit_code == 0, result.stderr
     return path
+
+
+@pytest.fixture(scope="module")
+def tailed(tmp_path_factory):
+    """Return the folder of cells of which one population has rare cells, and of their model."""
+    folder = tmp_path_factory.mktemp("tailed")
+    simulated_cells()[0].to_zarr(folder / "cells.zarr", zarr_format=2)
+    model = KernelMixture(2, random_state=0).fit(folder / "cells.zarr")
+    model.save(folder / "model.zarr")
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +69,7 @@ def files(run, cells, model, tmp_path_factory):
     return folder
 
 
-def cases(files, cells, model, tree, tmp_path):
+def cases(files, cells, model, tree, tailed, tmp_path):
     """Return the arguments of every command by its name."""
     out = ("--out", tmp_path / "out.zarr")
     metadata = ("--metadata", files / "samples.csv", "--by", "arm")
@@ -82,7 +94,7 @@ def cases(files, cells, model, tree, tmp_path):
         "name": (model, files / "names.csv", *out),
         "cut": (tree, 2, *out),
         "merge-populations": (tree, "0,1", *out),
-        "refine": (model, cells, "--population", 0, "--feature", "CD3", *out),
+        "refine": (tailed / "model.zarr", tailed / "cells.zarr", "--population", 1, *out),
         "compare": (model, cells, *metadata, "--out", tmp_path / "out.csv"),
         "prepare": (cells, "-k", 3, *out, *THREADS),
         "accumulate": (files / "prepared.zarr", cells, *out),
@@ -106,8 +118,10 @@ def one_object(stdout):
     # the demo takes half a minute
     [pytest.param(name, marks=[pytest.mark.slow] * (name == "demo")) for name in commands()],
 )
-def test_every_command__prints_one_json_object(run, files, cells, model, tree, tmp_path, name):
-    arguments = dict(cases(files, cells, model, tree, tmp_path))
+def test_every_command__prints_one_json_object(
+    run, files, cells, model, tree, tailed, tmp_path, name
+):
+    arguments = dict(cases(files, cells, model, tree, tailed, tmp_path))
     if name == "add":
         shutil.copytree(cells, tmp_path / "own.zarr")
     assert name in arguments, f"add a case for the command {name!r}"

@@ -119,7 +119,7 @@ def test_open__says_when_no_scheduler_answers(address: str) -> None:
 
 def test_open__a_word_is_no_address() -> None:
     with (
-        pytest.raises(ParameterError, match="'thread'.*'threads'"),
+        pytest.raises(ParameterError, match=r"'thread'.*'threads'"),
         open_runtime(scheduler="thread"),
     ):
         pass
