@@ -19,6 +19,8 @@ def stored_kind(attrs: Mapping[str, Any]) -> str:
     str
         ``"a model"``, ``"statistics"``, ``"answers of a model"``, or ``"data"`` for other stores.
     """
-    if "bigtensor_format" in attrs:
+    version = attrs.get("bigtensor_format")
+    # True is an int in Python, and no version
+    if isinstance(version, int) and not isinstance(version, bool):
         return "statistics" if attrs.get("kind") == "Statistics" else "a model"
     return "answers of a model" if "model" in attrs else "data"
