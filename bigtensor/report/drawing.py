@@ -20,15 +20,8 @@ from bigtensor.models.words.report_figures import (
     TreePlot,
 )
 from bigtensor.models.words.sample_figures import GroupedShares, SampleMap, StackedBars
-from bigtensor.report import (
-    arc_diagram,
-    conditional_plot,
-    curves,
-    dendrogram,
-    figures,
-    probability_figures,
-    state_strip,
-)
+from bigtensor.report import curves, dendrogram, figures, probability_figures
+from bigtensor.report.drawings import arc_diagram, conditional_plot, state_strip
 from bigtensor.report.samples import grouped_shares, sample_map, stacked_bars
 from bigtensor.report.style import data_uri
 
@@ -67,6 +60,13 @@ def draw(figure: Figure) -> matplotlib.figure.Figure:
         One that pyplot knows nothing of.
     """
     return _DRAWN_BY[type(figure)](figure)
+
+
+def is_broad(figure: Figure) -> bool:
+    """Return True if letters of a figure are too small where it is as narrow as a telephone."""
+    return isinstance(
+        figure, Heatmap | TreePlot | StateStrip | StackedBars | SampleMap | GroupedShares
+    )
 
 
 def picture(figure: Figure) -> str:

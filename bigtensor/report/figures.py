@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray, IntArray
+from bigtensor.array_types import FloatArray
 from bigtensor.models.words.report_figures import Bars, DensityPlot, Heatmap, Scatter
 from bigtensor.models.words.wording import percent
+from bigtensor.report.drawings.point_image import OPACITY, point_image
 from bigtensor.report.label_placement import spread_in_box
 from bigtensor.report.style import (
     FAINT,
@@ -17,6 +18,7 @@ from bigtensor.report.style import (
     LETTERS_AN_INCH,
     dashes,
     empty_figure,
+    names_or_numbers,
     palette,
     report_style,
     wrapped,
@@ -32,6 +34,9 @@ ANNOTATED_CELLS = 160
 
 HISTOGRAM_BINS = 80
 """Bins of the histogram of a feature."""
+
+MOST_POINTS = 5_000
+"""Points that are drawn one by one. A drawing of 20,000 takes longer than the rest of a figure."""
 
 RIDGE_HEIGHT = 1.7
 """Height of a ridge, in distances between ridges."""
@@ -76,7 +81,7 @@ def bars(shown: Bars) -> Figure:
                 va="center",
                 fontsize=8,
             )
-        axes.set_yticks(np.arange(k), [str(number) for number in range(k)])
+        axes.set_yticks(np.arange(k), names_or_numbers(shown.names, k))
         axes.set(ylim=(k - 0.4, -0.6), xlim=(0, 1.12 * right.max()), ylabel=shown.name)
         axes.set_xlabel(shown.label)
         axes.tick_params(axis="y", length=0)
@@ -89,16 +94,19 @@ def feature_densities(shown: DensityPlot) -> Figure:
     Returns
     -------
     Figure
-        Two axes. Above: a line a component, its density times its weight, and last the line of
-        their sum. Below: a line a component, its density scaled to the same height, shifted by
-        the number of the component.
+        Two axes, or one for one component. Above: a line a component, its density times its weight,
+        and last the line of their sum. Below: a line a component, its density scaled to the same
+        height, shifted by the number of the component.
     """
     k, points = len(shown.weights), shown.points
     with report_style():
-        figure = empty_figure(4.3, 2.1 + 0.6 + 0.17 * k)
-        above, below = figure.subplots(
-            2, sharex=True, gridspec_kw={"height_ratios": (1.8, 0.4 + 0.17 * k)}
-        )
+        several = k > 1
+        figure = empty_figure(4.3, 2.1 + several * (0.6 + 0.17 * k))
+        ratios = (1.8, 0.4 + 0.17 * k) if several else (1,)
+        panels = figure.subplots(
+            len(ratios), sharex=True, squeeze=False, gridspec_kw={"height_ratios": ratios}
+        )[:, 0]
+        above = panels[0]
         if shown.values is not None:
             _histogram(above, points, shown.values, shown.value_weights)
         for component, colour in enumerate(palette(k)):
@@ -108,8 +116,9 @@ def feature_densities(shown: DensityPlot) -> Figure:
         above.plot(points, shown.density @ shown.weights, color=INK, linewidth=0.9)
         above.set(title=shown.title, yticks=[], ylim=(0, None))
         above.spines["left"].set_visible(False)
-        above.tick_params(axis="x", length=0)
-        _ridges(below, shown)
+        if several:
+            above.tick_params(axis="x", length=0)
+            _ridges(panels[1], shown)
         above.set_xlim(points[0], points[-1])
         return figure
 
@@ -150,7 +159,8 @@ def heatmap(shown: Heatmap) -> Figure:
         axes.tick_params(which="minor", length=0)
         if has_numbers:
             numbers = shown.shades if shown.numbers is None else shown.numbers
-            _write_numbers(axes, numbers, np.abs(shown.shades) > 0.62 * shown.limit)
+            on_dark = np.abs(shown.shades) > 0.62 * shown.limit
+            _write_numbers(axes, numbers, on_dark, shown.decimals)
         return figure
 
 
@@ -167,7 +177,8 @@ def label_scatter(shown: Scatter) -> Figure:
     Returns
     -------
     Figure
-        One axes with one collection of all points in an order that favours no label.
+        One axes. Up to `MOST_POINTS` points are one collection in an order that favours no label,
+        and more points are an image.
     """
     x, y, label = shown.x, shown.y, shown.label
     order = np.random.default_rng(0).permutation(len(x))
@@ -179,16 +190,29 @@ def label_scatter(shown: Scatter) -> Figure:
         colours = matplotlib.colors.to_rgba_array([*palette(shown.n_labels), FAINT])
         figure = empty_figure(3.7, 3.5)
         axes = figure.add_subplot()
-        size = float(np.clip(30_000 / max(len(x), 1), 1.2, 14.0))
-        axes.scatter(x[order], y[order], s=size, c=colours[label[order]], alpha=0.55, linewidths=0)
         axes.set(xlabel=wrapped(shown.names[0]), ylabel=wrapped(shown.names[1]))
-        axes.set(xlim=_core(x), ylim=_core(y))
+        limits = _core(x), _core(y)
+        axes.set(xlim=limits[0], ylim=limits[1])
+        if len(x) > MOST_POINTS:
+            image = point_image(x, y, colours[label], *limits)
+            extent = (*limits[0], *limits[1])
+            axes.imshow(image, origin="lower", extent=extent, aspect="auto")
+        else:
+            size = float(np.clip(30_000 / max(len(x), 1), 1.2, 14.0))
+            shades = colours[label[order]]
+            axes.scatter(x[order], y[order], s=size, c=shades, alpha=OPACITY, linewidths=0)
+        names = names_or_numbers(shown.label_names, shown.n_labels)
+        if shown.legend:
+            for name, colour in zip(names, colours, strict=False):
+                axes.scatter([], [], color=colour, s=14, label=name)
+            figure.legend(loc="outside lower left", ncols=2)
+            return figure
         halo = [matplotlib.patheffects.withStroke(linewidth=2.6, foreground="white")]
         font_size = 10 if shown.n_labels <= 10 else 8.5
-        for number, place in _number_places(axes, x, y, label, font_size).items():
+        for number, place in _number_places(axes, shown, names, font_size).items():
             axes.text(
                 *place,
-                str(number),
+                names[number],
                 ha="center",
                 va="center",
                 fontsize=font_size,
@@ -200,19 +224,20 @@ def label_scatter(shown: Scatter) -> Figure:
 
 
 def _number_places(
-    axes: Axes, x: NDArray[Any], y: NDArray[Any], label: IntArray, size: float
+    axes: Axes, shown: Scatter, names: list[str], size: float
 ) -> dict[int, tuple[float, float]]:
-    """Return where the number of every component stands: at its medians, or beside other numbers.
+    """Return where the name or number of every label stands: at its medians, or beside others.
 
-    Numbers stay inside the axes, which are about three inches wide and high.
+    Names stay inside the axes, which are about three inches wide and high.
     """
+    x, y, label = shown.x, shown.y, shown.label
     present = np.unique(label[label >= 0])
     if not present.size:
         return {}
     medians = np.array([[np.median(v[label == h]) for v in (x, y)] for h in present])
     low, high = np.transpose([axes.get_xlim(), axes.get_ylim()])
     box = np.full(2, 3.0)
-    digits = np.array([len(str(h)) for h in present])
+    digits = np.array([len(names[h]) for h in present])
     # bold digits are 0.7 of the font's size wide; 72 points are an inch
     sizes = size / 72 * np.column_stack([0.7 * digits + 0.15, np.full(len(digits), 1.0)])
     scale = box / (high - low)
@@ -220,11 +245,13 @@ def _number_places(
     return {int(h): (float(a), float(b)) for h, (a, b) in zip(present, placed, strict=True)}
 
 
-def _write_numbers(axes: Axes, numbers: FloatArray, on_dark: NDArray[np.bool_]) -> None:
-    """Write numbers into the cells of a heatmap, each row with the digits that it needs."""
+def _write_numbers(
+    axes: Axes, numbers: FloatArray, on_dark: NDArray[np.bool_], places: int | None
+) -> None:
+    """Write numbers into the cells of a heatmap, by default each row with the digits it needs."""
     for row, values in enumerate(numbers):
         spread = max(float(np.ptp(values)), float(np.finfo(np.float64).tiny))
-        decimals = max(0, 2 - int(np.floor(np.log10(spread))))
+        decimals = max(0, 2 - int(np.floor(np.log10(spread)))) if places is None else places
         for column, value in enumerate(values):
             axes.text(
                 column,
@@ -262,7 +289,7 @@ def _ridges(axes: Axes, shown: DensityPlot) -> None:
             shown.points, height, base, visible, color=colour, alpha=0.35, lw=0, zorder=order
         )
         axes.plot(shown.points, height, color=colour, linewidth=0.9, zorder=order)
-    axes.set_yticks(np.arange(k), [str(component) for component in range(k)], fontsize=7)
+    axes.set_yticks(np.arange(k), names_or_numbers(shown.names, k), fontsize=7)
     axes.set_ylim(k - 0.7, -RIDGE_HEIGHT - 0.1)
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
+import numpy as np
+import xarray as xr
 from sklearn.utils.validation import check_is_fitted
 
 from bigtensor._version import __version__
@@ -18,12 +20,15 @@ from bigtensor.data.stores.outputs import check_target_file, whole_file, write_e
 from bigtensor.engine.events import Listener, Steps
 from bigtensor.errors import MissingDependencyError, ParameterError, Setting
 from bigtensor.models.answers.mixture import MixtureAnswers
+from bigtensor.models.contract.opening_for_answers import open_with_groups
 from bigtensor.models.words.label_level import LabelLevel, level_of
 from bigtensor.models.words.report_blocks import Section
 from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
-from bigtensor.report.drawing import picture
+from bigtensor.report.drawing import is_broad, picture
 from bigtensor.report.notices import banners, fit_notices, notes, row_notices
 from bigtensor.report.rows import LabelsLike, read_rows
+from bigtensor.report.samples.acquisition_section import acquisition_section, drift_notices
+from bigtensor.report.samples.drift import Drift, drift_along_time
 from bigtensor.report.samples.sample_section import SampleGroups, sample_section
 from bigtensor.report.sections import Findings, headline, page_sections
 from bigtensor.report.style import palette, require_matplotlib
@@ -157,9 +162,15 @@ def render_report(
     steps.advance("describing the model", 0, 0)
     parts = model.description.report(model, rows)
     steps.finish()
-    samples_section = _sample_sections(model, data, labels, rows, level, groups, listeners)
+    samples_section, drift = _sample_sections(model, data, labels, rows, level, groups, listeners)
     of_rows = [] if rows is None else row_notices(rows, level)
-    notices = [*of_rows, *parts.notices, *fit_notices(model, level)]
+    artefacts = {one.label for one in rows.stretches} if isinstance(rows, LabelledRows) else ()
+    notices = [
+        *of_rows,
+        *drift_notices(drift),
+        *parts.notices,
+        *fit_notices(model, level, artefacts),
+    ]
     findings = Findings(model, parts, level, rows, samples_section, tuple(notes(notices)))
     colours = palette(0 if level is None else level.count)
     steps.advance("drawing the figures", 0, 0)
@@ -167,7 +178,7 @@ def render_report(
         version=__version__,
         title=_title(model),
         model=type(model).__name__,
-        data_name=model.diagnostics_["data"],
+        data_name=_data_name(model),
         headline=headline(findings),
         notices=banners(notices),
         sections=page_sections(findings),
@@ -195,6 +206,15 @@ def _title(model: Estimator) -> str:
     return name or type(model).__name__
 
 
+def _data_name(model: Estimator) -> str:
+    """Return the name of the data with their size, of a store without its folder."""
+    words = str(model.diagnostics_["data"])
+    path, _, rows = words.rpartition(" (")
+    if not path.endswith(STORE_ENDINGS):
+        return words
+    return f"{PurePath(name_of(as_address(path))).name} ({rows}"
+
+
 def _sample_sections(
     model: Estimator,
     data: DataLike,
@@ -203,21 +223,45 @@ def _sample_sections(
     level: LabelLevel | None,
     groups: SampleGroups | None,
     listeners: tuple[Listener, ...],
-) -> tuple[Section, ...]:
-    """Return the section on the samples, from a few passes over all rows."""
+) -> tuple[tuple[Section, ...], Drift | None]:
+    """Return the sections on the samples, from a few passes over all rows, and their drift."""
     if level is None or rows is None or rows.sample_id is None:
         if groups is not None:
             raise ParameterError(
                 f"a comparison by {groups.by!r} needs a model of labels, and data with the "
                 "variable sample_id; leave samples and by out"
             )
-        return ()
+        return (), None
     left_out = isinstance(rows, LabelledRows) and (rows.label < 0).any()
     if left_out and isinstance(data, str | os.PathLike) and isinstance(labels, str | os.PathLike):
         # a condition left rows out of the fit and of the labels
         data = rows_with_labels(data, labels, range(level.count), model.sample_dim)
+    sections: list[Section] = []
     weights = model.weights_by(data, listeners=listeners)
-    return (sample_section(weights, level, groups),)
+    if weights.sizes["sample_id"] > 1 or groups is not None:
+        # of one sample they repeat the weights of the populations
+        sections.append(sample_section(weights, level, groups))
+    drift = _drift(model, data, weights, listeners)
+    if drift is not None:
+        stretches = rows.stretches if isinstance(rows, LabelledRows) else ()
+        sections.append(acquisition_section(drift, stretches, level.name))
+    return tuple(sections), drift
+
+
+def _drift(
+    model: Estimator, data: DataLike, weights: xr.Dataset, listeners: tuple[Listener, ...]
+) -> Drift | None:
+    """Return the drift of measured features along time, from one pass over all rows."""
+    samples = open_with_groups(model, data, "sample_id")
+    if samples.kind != "measured" or samples.groups is None:
+        return None
+    steps = Steps(listeners)
+    steps.advance("drift along the acquisition", 0, 0)
+    rows = dict(zip(map(str, weights["sample_id"].values), weights["rows"].values, strict=True))
+    sizes = np.array([rows.get(name, 0) for name in samples.groups.names], np.int64)
+    drift = drift_along_time(samples, sizes)
+    steps.finish()
+    return drift
 
 
 def _template(colours: Sequence[str]) -> Template:
@@ -235,5 +279,5 @@ def _template(colours: Sequence[str]) -> Template:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"picture": picture, "colour": colours.__getitem__}
+    environment.filters |= {"picture": picture, "broad": is_broad, "colour": colours.__getitem__}
     return environment.get_template("report.html.jinja")

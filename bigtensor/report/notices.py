@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,16 +10,14 @@ import numpy as np
 from bigtensor.models.words.label_level import LabelLevel
 from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
-from bigtensor.models.words.wording import counted
+from bigtensor.models.words.wording import counted, names_in_words
+from bigtensor.report.samples.acquisition_section import stretch_sentence
 
 if TYPE_CHECKING:
     from bigtensor.models.contract.estimator import Estimator
 
 FEW_ROWS = 200
 """Expected rows of a component below which its densities are mostly noise."""
-
-MOST_NAMED = 8
-"""Small components that a warning names."""
 
 FOREIGN = 0.05
 """Difference between a weight and the share of labelled rows that wants an explanation."""
@@ -31,7 +29,9 @@ SURE = 0.9
 """Probability from which a label counts as sure in the notice on labels."""
 
 
-def fit_notices(model: Estimator, level: LabelLevel | None) -> list[Notice]:
+def fit_notices(
+    model: Estimator, level: LabelLevel | None, artefacts: Collection[int] = ()
+) -> list[Notice]:
     """Say how many rows the fit did without, and which components are small.
 
     Parameters
@@ -40,10 +40,14 @@ def fit_notices(model: Estimator, level: LabelLevel | None) -> list[Notice]:
         Model whose diagnostics are read.
     level : LabelLevel, optional
         Of a mixture.
+    artefacts : collection of int
+        Labels that another notice calls artefacts of the acquisition.
     """
     diagnostics = model.diagnostics_
     missing = _missing_notices(diagnostics.get("rows_left_out", 0))
-    return missing if level is None else [*missing, *_small_notices(level, diagnostics["rows"])]
+    if level is None:
+        return missing
+    return [*missing, *_small_notices(level, diagnostics["rows"], artefacts)]
 
 
 def row_notices(rows: SampledRows, level: LabelLevel | None) -> list[Notice]:
@@ -93,16 +97,7 @@ def _label_notices(rows: LabelledRows, level: LabelLevel) -> list[Notice]:
 
 def _stretch_notices(rows: LabelledRows, name: str) -> list[Notice]:
     """Name the labels that may be artefacts of the acquisition."""
-    return [
-        Notice(
-            "warning",
-            f"{name.capitalize()} {one.label} may be an artefact of the acquisition, such as a "
-            f"clog or an air bubble: {100 * one.share:.0f} % of its {counted(one.rows, 'row')} "
-            f"lie in one stretch of sample {one.sample}, between {100 * one.start:.0f} % and "
-            f"{100 * one.stop:.0f} % of its rows.",
-        )
-        for one in rows.stretches
-    ]
+    return [Notice("warning", stretch_sentence(one, name)) for one in rows.stretches]
 
 
 def banners(notices: Sequence[Notice]) -> list[Notice]:
@@ -130,22 +125,23 @@ def _missing_notices(left_out: int) -> list[Notice]:
     ]
 
 
-def _small_notices(level: LabelLevel, rows: int) -> list[Notice]:
-    """Name the components, or populations, of a few rows."""
+def _small_notices(level: LabelLevel, rows: int, named: Collection[int]) -> list[Notice]:
+    """Count the components, or populations, of a few rows that no other notice names."""
     weights, name = level.weights, level.name
-    small = np.flatnonzero(weights * rows < FEW_ROWS)
-    if not small.size:
+    small = [int(h) for h in np.flatnonzero(weights * rows < FEW_ROWS) if h not in named]
+    if not small:
         return []
-    named = small[:MOST_NAMED]
-    listed = ", ".join(f"{h} (about {weights[h] * rows:,.0f} rows)" for h in named)
-    listed += f" and {small.size - named.size} more" if small.size > named.size else ""
-    single = small.size == 1
+    single, span = len(small) == 1, small[-1] - small[0] + 1
+    # weights descend, so that small ones follow each other
+    follow = 3 <= span == len(small)
+    numbers = f"{small[0]} to {small[-1]}" if follow else names_in_words([*map(str, small)])
     how = " (bigtensor cut)" if name == "population" else ""
     return [
         Notice(
             "warning",
-            f"{name.capitalize()}{'' if single else 's'} {listed} {'is' if single else 'are'} so "
-            f"small that {'its' if single else 'their'} densities and labels are not reliable. "
+            f"{name.capitalize()}{'' if single else 's'} {numbers} "
+            f"{'has' if single else 'have'} fewer than {FEW_ROWS} rows{'' if single else ' each'}, "
+            f"too few for {'its' if single else 'their'} densities and labels to be reliable. "
             f"Compare with fewer {name}s{how}.",
         )
     ]

@@ -8,7 +8,15 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.models.words.report_figures import Histograms, ReliabilityDiagram
-from bigtensor.report.style import FAINT, INK, MUTED, empty_figure, palette, report_style
+from bigtensor.report.style import (
+    FAINT,
+    INK,
+    MUTED,
+    empty_figure,
+    names_or_numbers,
+    palette,
+    report_style,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,7 +54,7 @@ def label_histograms(shown: Histograms) -> Figure:
             # the axis points downwards
             tops = number - ROW_HEIGHT * counts / max(counts.max(), np.finfo(np.float64).tiny)
             axes.stairs(tops, edges, baseline=number, fill=True, color=colour)
-        axes.set_yticks(np.arange(n_labels), [str(number) for number in range(n_labels)])
+        axes.set_yticks(np.arange(n_labels), names_or_numbers(shown.names, n_labels))
         axes.set(xlim=(0, 1), ylim=(n_labels - 0.7, -1.0), ylabel=shown.name)
         axes.set_xlabel(shown.value_label)
         axes.tick_params(axis="y", length=0)

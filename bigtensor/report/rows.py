@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -39,6 +39,7 @@ from bigtensor.models.words.sampled_rows import (
     row_answers,
     summed_weights,
 )
+from bigtensor.report.row_names import row_names
 from bigtensor.report.samples.acquisition import BINS, MOST_COUNTERS, AcquisitionCounts
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def read_rows(
     Returns
     -------
     LabelledRows
-        Of a mixture; else SampledRows.
+        Of a mixture; else SampledRows, with the states of a hidden Markov model if `labels` are
+        given.
 
     Raises
     ------
@@ -122,22 +124,22 @@ def read_rows(
     samples = with_features_of_fit(model, data)
     beside = _beside(data, dim)
     class_variable = truth_variable(beside, dim, truth)
-    if labels is not None and not isinstance(model, MixtureAnswers):
+    if labels is not None and "label" not in _answers(model):
         raise ParameterError(f"a {type(model).__name__} gives no labels; leave labels out")
     parts = windows(samples.rows, sample_size)
     sampled, valid = read_windows(samples, parts, marginalised=model.missing == MARGINALISE)
     if not valid.any():
         raise DataError(f"all {len(valid):,} sampled rows hold missing values; check the data")
-    classes, sample_id = (
-        _groups(variable, dim, parts, valid)
-        for variable in (class_variable, _along_rows(beside, "sample_id", dim))
-    )
+    classes = _groups(class_variable, dim, parts, valid)
+    sample_id = _groups(_along_rows(beside, "sample_id", dim), dim, parts, valid)
     if truth is not None and classes is not None and not (classes.codes >= 0).any():
         raise DataError(
             f"no sampled row has a class in {truth!r}: all are negative or empty. Name another "
             "variable (truth) or read more rows (sample_size)"
         )
     kept = kept_rows(sampled, valid)
+    names = row_names(data, beside, dim, parts)
+    index = np.concatenate([np.arange(part.start, part.stop) for part in parts])
     rows = SampledRows(
         values=kept.values,
         weight=np.ones(kept.rows) if kept.weight is None else kept.weight,
@@ -146,9 +148,14 @@ def read_rows(
         total=samples.rows,
         left_out=int(np.count_nonzero(~valid)),
         samples=samples,
+        index=index[valid],
+        names=None if names is None else names[valid],
     )
     if not isinstance(model, MixtureAnswers):
-        return rows
+        if labels is None:
+            return rows
+        states = _stored_states(labels, dim, parts, samples.rows, model)
+        return replace(rows, state=states[valid])
     answers = row_answers(model, kept, ("label", "probability"))
     label, probability = answers["label"], answers["probability"].astype(np.float64)
     label_weights, stretches = None, tuple[Stretch, ...]()
@@ -199,6 +206,34 @@ def truth_variable(dataset: xr.Dataset, sample_dim: str, truth: str | None) -> x
             f"or strings along {(sample_dim,)}: {instead}"
         )
     return dataset[truth]
+
+
+def _answers(model: Estimator) -> tuple[str, ...]:
+    """Return the names of the answers that the model writes for every row."""
+    try:
+        return model.description.row_outputs(model)
+    except ParameterError:
+        return ()
+
+
+def _stored_states(
+    labels: LabelsLike, sample_dim: str, parts: list[slice], total: int, model: Estimator
+) -> NDArray[np.int64]:
+    """Return the stored states of windows of rows.
+
+    Raises
+    ------
+    DataError
+        When the labels are not those of the data or of the model.
+    """
+    states = _take(_label_variable(labels, sample_dim, total), sample_dim, parts).astype(np.int64)
+    count = len(model.occupancy_)
+    if states.min() < -1 or states.max() >= count:
+        raise DataError(
+            f"the labels run from {states.min()} to {states.max()}, and the model has states 0 to "
+            f"{count - 1}; give the labels that this model predicted"
+        )
+    return states
 
 
 def _beside(data: object, sample_dim: str) -> xr.Dataset:

@@ -9,6 +9,9 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bigtensor.models.words.label_level import LabelLevel
 from bigtensor.models.words.report_blocks import (
     Block,
@@ -68,6 +71,8 @@ def page_sections(findings: Findings) -> list[Section]:
             before += _class_sections(level, labelled, annotation)
             before += embedding_section(level, labelled)
             after.append(_probability_section(level, labelled, annotation))
+    elif rows is not None and rows.state is not None:
+        before += _state_sections(rows, rows.state, len(findings.model.occupancy_))
     return [
         *before,
         *parts.sections,
@@ -80,13 +85,14 @@ def page_sections(findings: Findings) -> list[Section]:
 def headline(findings: Findings) -> list[tuple[str, str]]:
     """Return the figures of the page's head."""
     level, rows = findings.level, findings.rows
+    rows_name, features_name = findings.parts.axes
     lines = [
-        ("rows", f"{findings.model.diagnostics_['rows']:,}"),
-        ("features", str(len(findings.model.views_.feature_names))),
+        (rows_name, f"{findings.model.diagnostics_['rows']:,}"),
+        (features_name, f"{len(findings.model.views_.feature_names):,}"),
     ]
     if level is not None:
         lines.append((f"{level.name}s", str(level.count)))
-    if rows is not None and rows.sample_id is not None:
+    if rows is not None and rows.sample_id is not None and len(rows.sample_id.names) > 1:
         lines.append(("samples", str(len(rows.sample_id.names))))
     return [*lines, *findings.parts.headline]
 
@@ -118,7 +124,8 @@ def _level_section(level: LabelLevel, rows: LabelledRows | None, parts: ReportPa
         )
     beside: tuple[Block, ...] = parts.overview or (_weight_bars(level, rows),)
     table = tables.level_table(level, rows, parts.columns)
-    blocks = (Words(" ".join(lead)), Group((Group(beside), table), layout="beside"))
+    # the answer stands above the words on how to read it
+    blocks = (Group((Group(beside), table), layout="beside"), Words(" ".join(lead)))
     return Section(f"{name}s", f"{name.capitalize()}s", blocks)
 
 
@@ -131,6 +138,7 @@ def _weight_bars(level: LabelLevel, rows: LabelledRows | None) -> Bars:
         "weight (%)",
         None if rows is None else rows.shares(level.count),
         "share of the labelled rows",
+        level.given_names,
     )
 
 
@@ -140,18 +148,19 @@ def _probability_section(
     """Return how large posterior probabilities are, and how often labels are right."""
     name = level.name
     lead = (
-        "Histograms: the largest posterior probability of the sampled rows, by the "
+        "Histograms: the probability of the label of the sampled rows, by the "
         f"{name} of their label. All histograms have the same height. Bars at the right are rows "
         "that the model is sure of."
     )
     certainty = Histograms(
-        f"Largest posterior probability of the rows of every {name}",
+        f"Largest probability of the rows of every {name}",
         rows.label,
         rows.certainty,
         rows.weight,
         level.count,
         name,
-        "largest posterior probability of a row",
+        "largest probability of a row",
+        level.given_names,
     )
     groups = [Group((certainty,), "How sure the model is")]
     if annotation is None:
@@ -188,6 +197,20 @@ def _class_sections(
     return [Section("classes", title, blocks, "Known classes")]
 
 
+def _state_sections(rows: SampledRows, state: NDArray[np.int64], n_states: int) -> list[Section]:
+    """Return how stored states match the known labels of the steps, where any step has both."""
+    matched = rows.truth and tables.agreement(state, rows.truth, n_states)
+    if not matched:
+        return []
+    lead = Words(
+        f"Known labels of {len(state):,} steps of the data beside the states of the most probable "
+        "paths. States are numbered by the model, so that a label may have any number."
+    )
+    title = "States against the known labels of the steps"
+    blocks = (lead, tables.agreement_table(matched, "state"))
+    return [Section("classes", title, blocks, "Known labels")]
+
+
 def _diagnostic_section(findings: Findings) -> Section:
     """Return how the fit went, with everything that was recorded."""
     model = findings.model
@@ -195,8 +218,10 @@ def _diagnostic_section(findings: Findings) -> Section:
     recorded = json.dumps(diagnostics, indent=2, ensure_ascii=False, default=str)
     parameters = tables.parameter_table(model.parameters_of_fit())
     general: tuple[Block, ...] = (
-        Group((tables.pass_table(diagnostics["passes"]),), "Passes over the data"),
+        Group((tables.pass_table(diagnostics["passes"]),), "Passes over the data", "folded"),
         Group((parameters,), "Parameters", "folded"),
         Group((Words(recorded, "verbatim"),), "Everything that was recorded", "folded"),
     )
-    return Section("diagnostics", "Diagnostics", (*findings.parts.diagnostics, *general))
+    own = findings.parts.diagnostics
+    specialist = [Group(own, "Figures of the fit, for specialists", "folded")] if own else []
+    return Section("diagnostics", "Diagnostics", (*specialist, *general))

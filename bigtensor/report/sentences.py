@@ -32,11 +32,11 @@ def fit_sentences(
     list of str
         Whole sentences.
     """
-    diagnostics = model.diagnostics_
+    diagnostics, name = model.diagnostics_, type(model).__name__
     features = len(model.views_.feature_names)
     parts = "" if level is None else f" of {counted(len(level.component_weights), 'component')}"
     return [
-        f"A {type(model).__name__}{parts} was fitted to "
+        f"{'An' if name.startswith('I') else 'A'} {name}{parts} was fitted to "
         f"{counted(diagnostics['rows'], 'row')} of {counted(features, 'feature')}.",
         f"The data: {diagnostics['data']}.",
         *method,

@@ -34,23 +34,27 @@ def level_table(
     columns : sequence of Column
         Further columns, of the model.
     """
-    standard_columns = [Column("name", level.names, wide=True)] if level.has_names else []
-    standard_columns.append(Column("weight", tuple(percent(weight) for weight in level.weights)))
+    standard_columns = [Column("weight", tuple(percent(weight) for weight in level.weights))]
     if rows is not None:
         shares = tuple(percent(share) for share in rows.shares(level.count))
         standard_columns += [
             Column("labelled", shares),
             Column("certainty", _certainties(rows, level.count)),
         ]
-    columns = [*standard_columns, *columns]
+    described = [column for column in columns if column.wide]
+    columns = [*standard_columns, *(column for column in columns if not column.wide)]
     return Table(
         (level.name, *(column.title for column in columns)),
         tuple(
             (
-                Cell(str(number), colour=number),
-                *(Cell(column.texts[number], wide=column.wide) for column in columns),
+                Cell(
+                    name,
+                    colour=number,
+                    below="; ".join(column.texts[number] for column in described),
+                ),
+                *(Cell(column.texts[number]) for column in columns),
             )
-            for number in range(level.count)
+            for number, name in enumerate(level.numbered_names)
         ),
     )
 

@@ -2,7 +2,7 @@ import numpy as np
 from matplotlib.patches import Arc
 
 from bigtensor.models.words.report_figures import ArcDiagram
-from bigtensor.report.arc_diagram import arc_diagram
+from bigtensor.report.drawings.arc_diagram import arc_diagram
 
 STRENGTHS = np.array([[1, 0.9, 0, 0.4], [0.9, 1, 0, 0], [0, 0, 1, 0.6], [0.4, 0, 0.6, 1]])
 

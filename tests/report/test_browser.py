@@ -71,8 +71,8 @@ def test_report__is_shown_by_a_browser(browser, report, tmp_path):
 def test_report__keeps_its_words_and_figures_in_a_browser(browser, report, tmp_path, cell_model):
     page = run(browser, tmp_path / "profile", report, "--dump-dom")
     assert "was fitted to 30,000 rows of 5 features" in page
-    # densities, pairs, heatmap, shares, maps of samples and rows, probabilities (2), passes
-    assert page.count("<img ") == 5 + 10 + 7
+    # densities, pairs, heatmap, shares, maps of samples and rows, drift, probabilities (2), passes
+    assert page.count("<img ") == 5 + 10 + 8
     assert all(name in page for name in cell_model.views_.feature_names)
     assert page.rstrip().endswith("</html>")
 

@@ -2,7 +2,7 @@ import numpy as np
 from matplotlib.collections import LineCollection, PathCollection
 
 from bigtensor.models.words.report_figures import ConditionalPlot
-from bigtensor.report.conditional_plot import conditional_plot
+from bigtensor.report.drawings.conditional_plot import conditional_plot
 
 NONE = np.empty(0)
 LONG = "a name of a variable that is longer than the axis of the figure"

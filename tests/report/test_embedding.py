@@ -1,6 +1,8 @@
 """Map of the rows by principal components, and heatmap of medians."""
 
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,7 +11,12 @@ from sklearn.decomposition import PCA
 from bigtensor.data.opening import open_samples
 from bigtensor.models.kernel_mixture.report.median_heatmap import quantiles, similar_order
 from bigtensor.models.words.label_level import LabelLevel
-from bigtensor.report.embedding import embedding_section, principal_components, scaled_features
+from bigtensor.report.embedding import (
+    MOST_UMAP_ROWS,
+    embedding_section,
+    principal_components,
+    scaled_features,
+)
 from tests.report.labelled_rows import rows_of
 
 
@@ -24,7 +31,8 @@ def test_principal_components__are_those_of_scikit_learn():
     np.testing.assert_allclose(flipped[::-1], places, rtol=1e-8)
 
 
-def test_embedding_section__is_for_measured_rows_alone():
+def test_embedding_section__is_for_measured_rows_alone(monkeypatch):
+    monkeypatch.setitem(sys.modules, "umap", None)
     values = np.random.default_rng(2).integers(0, 3, (60, 4))
     label = np.arange(60) % 2
     level = LabelLevel("component", np.full(2, 0.5), np.full(2, 0.5))
@@ -35,6 +43,38 @@ def test_embedding_section__is_for_measured_rows_alone():
             samples=open_samples(values.astype(kind)),
         )
         assert len(embedding_section(level, rows)) == sections
+
+
+@pytest.mark.parametrize("installed", [True, False])
+def test_embedding_section__says_which_map_it_is(monkeypatch, installed):
+    made = []
+
+    class UMAP:
+        def __init__(self, neighbours, **parameters):
+            assert parameters["random_state"] == 0
+            made.append(neighbours)
+
+        def fit_transform(self, values):
+            return values[:, :2]
+
+    module = SimpleNamespace(UMAP=UMAP) if installed else None
+    monkeypatch.setitem(sys.modules, "umap", module)
+    count = 3 * MOST_UMAP_ROWS
+    values = np.random.default_rng(2).normal(size=(count, 4))
+    rows = replace(rows_of(np.arange(count) % 2, np.ones(count)), values=values)
+    level = LabelLevel("component", np.full(2, 0.5), np.full(2, 0.5), names=("B cells", "1"))
+    (section,) = embedding_section(level, rows)
+    figure = section.blocks[1].blocks[0]
+    assert figure.label_names == ("B cells", "1")
+    if installed:
+        assert made == [15]
+        assert len(figure.x) == len(figure.label) == MOST_UMAP_ROWS
+        assert figure.names == ("UMAP 1", "UMAP 2")
+        assert "UMAP" in section.blocks[0].text
+    else:
+        assert len(figure.x) == count
+        assert "principal component" in figure.names[0]
+        assert "principal components" in section.blocks[0].text
 
 
 def test_scaled_features__cut_off_outliers_and_leave_constants_out():

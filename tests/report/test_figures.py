@@ -208,11 +208,43 @@ def test_figures__serve_one_and_many_components(k):
     mean = np.arange(k, dtype=float)
     density = stats.norm.pdf(points[:, None], mean, 1.0)
     one = DensityPlot("", "a", points, density, np.full(k, 1 / k))
-    above, below = figures.feature_densities(one).axes
-    assert (len(above.lines), len(below.lines)) == (k + 1, k)
+    above, *below = figures.feature_densities(one).axes
+    # one component has no others to be told from
+    assert [len(above.lines), *(len(axes.lines) for axes in below)] == [k + 1, *[k] * (k > 1)]
     assert len(bars(np.full(k, 1 / k)).axes[0].patches) == k
     styles = {line.get_linestyle() for line in above.lines[:k]}
     assert styles == ({"-"} if k == 1 else {"-", "--"})
+
+
+def test_figures__show_names_in_place_of_numbers():
+    points, names = np.linspace(-5, 5, 100), ("B cells", "a very long name of a population indeed")
+    density = stats.norm.pdf(points[:, None], [0.0, 1.0], 1.0)
+    half = np.full(2, 0.5)
+    _, below = figures.feature_densities(
+        DensityPlot("", "a", points, density, half, names=names)
+    ).axes
+    ticks = [tick.get_text() for tick in below.get_yticklabels()]
+    assert ticks[0] == "B cells"
+    assert ticks[1].startswith("a very long name")
+    assert len(ticks[1]) < 30
+    place, label = np.arange(40.0), np.arange(40) % 2
+    (axes,) = figures.label_scatter(
+        Scatter("", place, place, label, 2, ("a", "b"), ("B cells", "T cells"))
+    ).axes
+    assert [text.get_text() for text in axes.texts] == ["B cells", "T cells"]
+    drawn = figures.label_scatter(
+        Scatter("", place, place, label, 2, ("a", "b"), ("data", "draws"), legend=True)
+    )
+    assert [text.get_text() for text in drawn.legends[0].get_texts()] == ["data", "draws"]
+    assert not drawn.axes[0].texts
+
+
+def test_scatter__of_many_points_is_an_image():
+    drawn = np.random.default_rng(0).normal(size=(figures.MOST_POINTS + 1, 2))
+    label = np.zeros(len(drawn), np.int64)
+    (axes,) = figures.label_scatter(Scatter("", *drawn.T, label, 1, ("a", "b"))).axes
+    assert len(axes.images) == 1
+    assert not axes.collections
 
 
 def test_bars__say_what_has_the_values():

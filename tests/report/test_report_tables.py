@@ -78,14 +78,14 @@ def test_level_table__says_what_is_known_of_every_component():
     level = LabelLevel("component", weights, weights)
     named = Column("features", ("CD3 high", "CD3 low", ""), wide=True)
     table = tables.level_table(level, rows, [named])
-    assert table.header == ("component", "weight", "labelled", "certainty", "features")
+    assert table.header == ("component", "weight", "labelled", "certainty")
     assert text_of(table) == [
-        ["0", "60.0 %", "50.0 %", "0.75", "CD3 high"],
-        ["1", "30.0 %", "50.0 %", "0.80", "CD3 low"],
-        ["2", "10.0 %", "0 %", "", ""],
+        ["0", "60.0 %", "50.0 %", "0.75"],
+        ["1", "30.0 %", "50.0 %", "0.80"],
+        ["2", "10.0 %", "0 %", ""],
     ]
     assert [row[0].colour for row in table.rows] == [0, 1, 2]
-    assert [cell.wide for cell in table.rows[0]] == [False] * 4 + [True]
+    assert [row[0].below for row in table.rows] == ["CD3 high", "CD3 low", ""]
     assert tables.level_table(level, None).header == ("component", "weight")
 
 

@@ -17,13 +17,19 @@ from bigtensor.models.words.mixture_description import (
     judged_outcome,
     verdict_notice,
 )
-from bigtensor.models.words.report_blocks import Block, Group, ReportParts, Section, Words
+from bigtensor.models.words.report_blocks import Block, Column, Group, ReportParts, Section, Words
 from bigtensor.models.words.report_figures import Curve, Curves, Heatmap, Panel, Rule
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.models.words.wording import independence_sentence, sentence_of
 
 MOST_LINES = 60
 """Categories that the picture shows; of more, those that differ most between components."""
+
+MOST_TYPICAL = 4
+"""Typical categories of a component that the table names."""
+
+LEAST_GAIN = 0.1
+"""Probability by which a typical category exceeds its mean over all components."""
 
 
 class DescribedDiscreteMixture(DescribedMixture, Protocol):
@@ -59,8 +65,12 @@ class DiscreteMixtureDescription(JudgedMixtureDescription[DescribedDiscreteMixtu
         diagnostics = model.diagnostics_
         return ReportParts(
             notices=(verdict_notice(diagnostics["verdict"]),),
-            headline=(("parameters", f"{diagnostics['parameters']:,}"),),
             method=tuple(method_in_words(model)),
+            columns=(typical_categories(model),),
+            columns_lead=(
+                "Below the number are the categories whose probability in the component is most "
+                "above that in all rows, in per cent."
+            ),
             sections=(categories_section(model),),
             diagnostics=diagnostic_blocks(diagnostics),
         )
@@ -119,6 +129,21 @@ def categories_section(model: DescribedDiscreteMixture) -> Section:
     return Section(
         "categories", "Categories of the components", (Words(words), heatmap), "Categories"
     )
+
+
+def typical_categories(model: DescribedDiscreteMixture) -> Column:
+    """Return the categories that a component has more often than all rows, as a column."""
+    names, table = category_lines(model)
+    gain = table - (table @ model.weights_)[:, None]
+    texts = [
+        ", ".join(
+            f"{names[line]} ({100 * probability[line]:.0f})".replace(" ", "\N{NO-BREAK SPACE}")
+            for line in np.argsort(-more, kind="stable")[:MOST_TYPICAL]
+            if more[line] > LEAST_GAIN
+        )
+        for more, probability in zip(gain.T, table.T, strict=True)
+    ]
+    return Column("typical categories", tuple(texts), wide=True)
 
 
 def category_lines(model: DescribedDiscreteMixture) -> tuple[list[str], NDArray[np.float64]]:

@@ -55,7 +55,7 @@ def density_section(model: HasStateMeans, emissions: KernelEmissions) -> Section
     blocks: list[Any] = [Words(lead), Group(tuple(plots), layout="narrow")] if plots else []
     if len(model.means_["feature"]) > 1:
         blocks.append(_means(model))
-    return Section("emissions", "Emissions of the states", tuple(blocks), "Emissions")
+    return Section("emissions", "Values in every state", tuple(blocks), "Values")
 
 
 def _means(model: HasStateMeans) -> Table:

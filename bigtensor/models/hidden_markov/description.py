@@ -116,21 +116,22 @@ class HiddenMarkovDescription(ModelDescription[DescribedChain]):
             Of the data, which are decoded in two passes: sampled rows have no sequence.
         """
         verdict = model.diagnostics_["verdict"]
-        sections = [states_section(model), emissions_section(model)]
+        decoded: list[Section] = []
         method = [*method_in_words(model)]
         if rows is not None and rows.samples is not None:
             method.append("Decoded states and dwell times come from all rows, not from a sample.")
             summary = decoded_summary(model, rows.samples)
             stay = np.diag(model.transition_.to_numpy())
-            sections += [dwell_section(model.occupancy_, stay, summary), strip_section(summary)]
+            decoded = [strip_section(summary), dwell_section(model.occupancy_, stay, summary)]
         return ReportParts(
             notices=tuple(
                 Notice("good" if verdict["good"] else "warning", sentence_of(text))
                 for text in verdict["sentences"]
             ),
-            headline=(("parameters", f"{model.diagnostics_['parameters']:,}"),),
+            headline=(("states", str(len(model.occupancy_))),),
+            axes=("steps", "features"),
             method=tuple(method),
-            sections=tuple(sections),
+            sections=(states_section(model), *decoded, emissions_section(model)),
         )
 
 
@@ -222,4 +223,4 @@ def emissions_section(model: DescribedChain) -> Section:
         row_axis="category",
         column_axis="state",
     )
-    return Section("emissions", "Emissions of the states", (Words(words), heatmap), "Emissions")
+    return Section("emissions", "Categories of every state", (Words(words), heatmap), "Categories")

@@ -15,6 +15,7 @@ from bigtensor.models.answers.transform import (
     FittedTransform,
     TransformDescription,
 )
+from bigtensor.models.sources.signal_section import signal_sections
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Cell, Notice, ReportParts, Section, Table, Words
 from bigtensor.models.words.report_figures import Heatmap
@@ -71,14 +72,17 @@ class SourceDescription(TransformDescription[Sources]):
         """Return the share of the variance that every source explains, ``(k,)``."""
         return np.asarray(np.square(model.solution_.correlations).mean(axis=0))
 
-    def report(self, model: Sources, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
+    def report(self, model: Sources, rows: SampledRows | None) -> ReportParts:
         """Return notices, sentences and sections of the report."""
         verdict = model.diagnostics_["verdict"]
         notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
+        signals = [] if rows is None else signal_sections(model.solution_, rows)
         return ReportParts(
             notices=(notice,),
+            headline=(("sources", str(len(model.kurtosis_))),),
             method=tuple(self.method_in_words(model)),
             sections=(
+                *signals,
                 columns_section(model),
                 kurtosis_section(model, self.variance_shares(model), self.variance_words),
             ),
@@ -96,7 +100,10 @@ def columns_section(model: DescribedSources) -> Section:
     table = model.solution_.correlations[:, :MOST_LINES]
     names = model.views_.feature_names
     chosen = largest_in_place(np.abs(table).max(axis=1), MOST_LINES)
-    words = "Correlation of every feature with every source."
+    words = (
+        "Correlation of every feature with every source. A source shows most in the features with "
+        "strong colours. The sign of a source is arbitrary."
+    )
     if len(chosen) < len(names):
         words += f" Shown are {len(chosen)} of {len(names):,} features, with the largest values."
     if table.shape[1] < len(model.kurtosis_):
@@ -109,6 +116,8 @@ def columns_section(model: DescribedSources) -> Section:
         "correlation",
         1.0,
         diverging=True,
+        column_axis="source",
+        decimals=2,
     )
     return Section("mixing", "Mixing of the sources", (Words(words), heatmap), "Mixing")
 
@@ -134,4 +143,4 @@ def kurtosis_section(model: DescribedSources, shares: FloatArray, variance_words
         "negative for one with lighter tails. " + variance_words
     )
     table = Table(("source", "kurtosis", "variance"), cells)
-    return Section("kurtosis", "Sources", (Words(words), table), "Sources")
+    return Section("kurtosis", "Shape and size of the sources", (Words(words), table), "Shape")

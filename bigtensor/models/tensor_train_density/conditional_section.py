@@ -47,11 +47,12 @@ def conditional_sections(
     if not plots:
         return ()
     words = (
-        f"Median and {INTERVAL:.0%} interval of a variable given its neighbour along the chain"
-        f"{', over rows of the data' * (values is not None)}. All other variables are summed over."
+        f"Median and {INTERVAL:.0%} interval of a variable by the value of another one that stands "
+        f"beside it above{', over rows of the data' * (values is not None)}. All other variables "
+        "may have any value."
     )
     blocks = (Words(words), Group(plots, layout="wide"))
-    return (Section("conditionals", "Neighbours along the chain", blocks),)
+    return (Section("conditionals", "One variable by another one", blocks),)
 
 
 def conditional_quantiles(

@@ -42,11 +42,12 @@ def dependence_section(density: TrainDensity | EmbeddedDensity, drawn: FloatArra
             words += " The coordinates mix the variables, so that their order is arbitrary."
         return _section(density, words, heatmap)
     words = (
-        "Variables are in the order of the latent chain, which puts dependent variables beside "
-        "each other. Colours are rank correlations of draws from the density. "
-        f"Arcs are the dependence of two variables, monotone or not, from {LEAST_STRENGTH:g} on: "
-        "the square root of 1 - exp(-2 I), with the mutual information I in nats. For two Gaussian "
-        "variables this is the absolute correlation (Linfoot 1957)."
+        "Variables that depend on each other stand beside each other. Colours are rank "
+        "correlations: both variables grow together (red), or one grows as the other falls (blue). "
+        "Arcs join variables that depend on each other in any way, also if they neither grow nor "
+        f"fall together. The dependence is between 0 and 1, with arcs from {LEAST_STRENGTH:g} on. "
+        "For two normal variables it is the absolute correlation (informational correlation, "
+        "Linfoot 1957)."
     )
     arcs = _arcs(density, drawn, order)
     beside = len(order) <= _MOST_BESIDE

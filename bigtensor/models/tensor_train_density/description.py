@@ -6,7 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from bigtensor.models.answers.density import DensityDescription
-from bigtensor.models.tensor_train_density.sections import DescribedDensity, sections_of
+from bigtensor.models.tensor_train_density.sections import (
+    DescribedDensity,
+    choice_block,
+    sections_of,
+)
 from bigtensor.models.words.description import Facts, Line
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Notice, ReportParts
@@ -64,6 +68,7 @@ class TrainDescription(DensityDescription[DescribedDensity]):
             notices=(notice,),
             method=tuple(_method_in_words(model.diagnostics_)),
             sections=sections_of(model, rows),
+            diagnostics=(choice_block(model),),
         )
 
 

@@ -55,20 +55,20 @@ def sections_of(model: DescribedDensity, rows: SampledRows | None) -> tuple[Sect
     drawn = density.draw(DRAWS, np.random.default_rng(0))
     has_pairs = len(density.features) > 1
     sections: list[Section] = []
+    values = None if rows is None else np.asarray(rows.values, np.float64)
+    if rows is not None and values is not None:
+        sections.append(_unusual_section(density, rows, values))
     if has_pairs:
         sections.append(dependence_section(density, drawn))
-    values = None if rows is None else np.asarray(rows.values, np.float64)
     if isinstance(density, TrainDensity) and density.answers_queries:
         sections.append(_margins_section(density, values))
         sections += conditional_sections(density, drawn, values)
     if values is not None and has_pairs:
-        sections.append(_pairs_section(density, drawn, values))
-    if values is not None:
-        sections.append(_unusual_section(density, values))
-    return (*sections, _choice_section(model))
+        sections += _pairs_sections(density, drawn, values)
+    return tuple(sections)
 
 
-def _choice_section(model: DescribedDensity) -> Section:
+def choice_block(model: DescribedDensity) -> Group:
     """Return the table of the candidates of validation."""
     tried = sorted(model.diagnostics_["tried"], key=lambda one: -one["log_density"])
     cells = tuple(
@@ -86,7 +86,7 @@ def _choice_section(model: DescribedDensity) -> Section:
     words = (
         f"The best of {len(tried)} candidates, by the mean log-density of held-out rows in nats."
     )
-    return Section("choice", "Choice by validation", (Words(words), Table(header, cells)), "Choice")
+    return Group((Words(words), Table(header, cells)), "Choice by validation")
 
 
 def _margins_section(density: TrainDensity, values: FloatArray | None) -> Section:
@@ -114,11 +114,15 @@ def _margins_section(density: TrainDensity, values: FloatArray | None) -> Sectio
     )
 
 
-def _pairs_section(
+def _pairs_sections(
     density: TrainDensity | EmbeddedDensity, drawn: FloatArray, values: FloatArray
-) -> Section:
-    """Return neighbours along the chain in the data and in draws."""
-    order = density.order
+) -> list[Section]:
+    """Return measured neighbours along the chain in the data and in draws."""
+    order = [int(j) for j in density.order]
+    if isinstance(density, TrainDensity):
+        # points of two categories cover each other
+        measured = {int(j) for j in density.coordinates.measured}
+        order = [j for j in order if j in measured]
     plots = []
     for left, right in islice(pairwise(order), MOST_PLOTS):
         # a draw of a symbol that the data do not have is not a number
@@ -132,32 +136,53 @@ def _pairs_section(
         label = np.repeat([0, 1], n).astype(np.int64)
         names = density.features[left], density.features[right]
         plots.append(
-            Scatter(f"{names[0]} and {names[1]}", both[:, left], both[:, right], label, 2, names)
+            Scatter(
+                f"{names[0]} and {names[1]}",
+                both[:, left],
+                both[:, right],
+                label,
+                2,
+                names,
+                ("rows of the data", "rows drawn from the model"),
+                legend=True,
+            )
         )
-    words = "Neighbours along the chain: rows of the data (0) and draws from the density (1)."
-    return Section("pairs", "Data and draws", (Words(words), Group(tuple(plots), layout="wide")))
+    if not plots:
+        return []
+    words = "If the model fits, rows drawn from it lie where rows of the data lie."
+    blocks = (Words(words), Group(tuple(plots), layout="wide"))
+    return [Section("pairs", "Data beside rows drawn from the model", blocks, "Data and draws")]
 
 
-def _unusual_section(density: TrainDensity | EmbeddedDensity, values: FloatArray) -> Section:
-    """Return the rows of the sample with the smallest density."""
+def _unusual_section(
+    density: TrainDensity | EmbeddedDensity, rows: SampledRows, values: FloatArray
+) -> Section:
+    """Return the rows of the sample with the smallest density, by their names or numbers."""
     scores = density.log_densities_of(values)
     worst = np.argsort(np.where(np.isnan(scores), np.inf, scores), kind="stable")[:UNUSUAL]
-    cells = tuple(_unusual_cells(density, values[row], scores[row]) for row in worst)
-    header = ("log-density", "most unusual entry", "value", "given the others")
+    cells = tuple(
+        (
+            Cell(rows.row_name(int(place))),
+            Cell(f"{scores[place]:.1f}"),
+            *_unusual_cells(density, values[place]),
+        )
+        for place in worst
+    )
+    header = ("row", "log-density", "most unusual value", "probability")
+    number = "" if rows.names is not None else " Rows are numbered from 0."
     words = (
-        f"Rows of the sample with the smallest density. The mean log-density is "
-        f"{np.nanmean(scores):.4g} nats."
+        "Rows with the smallest density, the most unusual first. Half of all rows have a "
+        f"log-density above {np.nanmedian(scores):.1f}. The probability is that of a value as "
+        f"unusual as this one, given the other values of the row.{number}"
     )
     return Section("unusual", "Unusual rows", (Words(words), Table(header, cells)))
 
 
-def _unusual_cells(
-    density: TrainDensity | EmbeddedDensity, row: FloatArray, score: float
-) -> tuple[Cell, ...]:
-    """Return the line of one row."""
+def _unusual_cells(density: TrainDensity | EmbeddedDensity, row: FloatArray) -> tuple[Cell, ...]:
+    """Return the most unusual value of one row, and its probability."""
     if isinstance(density, EmbeddedDensity) or not density.answers_queries:
-        return Cell(f"{score:.4g}"), Cell("-"), Cell("-"), Cell("-")
+        return Cell("-", wide=True), Cell("-")
     surprise = density.surprises_of(row[None])[0]
     j = int(np.nanargmax(surprise))
-    probability = f"probability {np.exp(-surprise[j]):.2g}"
-    return Cell(f"{score:.4g}"), Cell(density.features[j]), Cell(f"{row[j]:.4g}"), Cell(probability)
+    value = f"{density.features[j]} = {row[j]:.4g}"
+    return Cell(value, wide=True), Cell(f"{np.exp(-surprise[j]):.2g}")

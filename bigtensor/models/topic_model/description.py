@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bigtensor.models.topic_model.documents_section import document_shares, documents_section
 from bigtensor.models.topic_model.sections import (
     DescribedTopics,
     diagnostic_blocks,
@@ -14,7 +15,7 @@ from bigtensor.models.topic_model.sections import (
 )
 from bigtensor.models.words.description import Facts, Line, ModelDescription, refuse_levels
 from bigtensor.models.words.faults import verdict_words
-from bigtensor.models.words.report_blocks import Notice, ReportParts
+from bigtensor.models.words.report_blocks import Notice, ReportParts, Section
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.models.words.summary_table import SummaryTable
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
@@ -96,12 +97,18 @@ class TopicDescription(ModelDescription[DescribedTopics]):
         diagnostics = model.diagnostics_
         verdict = diagnostics["verdict"]
         notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
-        by_sample = () if rows is None else tuple(samples_section(model, rows))
+        of_rows: list[Section] = []
+        if rows is not None:
+            shares = document_shares(model.solution_, rows)
+            names = model.views_.feature_names
+            of_rows.append(documents_section(model.solution_, tuple(names), rows, shares))
+            of_rows += samples_section(model, rows, shares)
         return ReportParts(
             notices=(notice,),
             headline=(("topics", str(len(model.doc_concentration_))),),
             method=tuple(method_in_words(model)),
-            sections=(words_section(model), map_section(model), *by_sample),
+            axes=("documents", "words"),
+            sections=(words_section(model), *of_rows, map_section(model)),
             diagnostics=diagnostic_blocks(diagnostics),
         )
 

@@ -9,18 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
-from bigtensor.data.rows.block import Block as RowBlock
 from bigtensor.models.topic_model.coherence import likely_words
 from bigtensor.models.topic_model.solution import Topics
 from bigtensor.models.words.described_model import DescribedModel
 from bigtensor.models.words.report_blocks import Block, Cell, Group, Section, Table, Words
 from bigtensor.models.words.report_figures import Curve, Curves, Heatmap, Panel
+from bigtensor.models.words.sample_figures import SampleMap
 from bigtensor.models.words.sampled_rows import SampledRows
-from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 
 WORDS = 10
 """Likely words of a topic that are shown."""
+
+WORDS_OF_NAME = 2
+"""Likely words that name a topic in figures."""
 
 MOST_LINES = 60
 """Topics, and samples, that a picture shows."""
@@ -41,50 +42,78 @@ class DescribedTopics(DescribedModel, Protocol):
 
 
 def words_section(model: DescribedTopics) -> Section:
-    """Return the table of the likely words of every topic, with their probability and lift."""
-    topics, names = model.solution_.topics, model.views_.feature_names
-    lift = topics / (topics @ model.topic_weights_)[:, None]
+    """Return the table of the likely words of every topic."""
+    topics = model.solution_.topics
     largest = model.topic_weights_.max()
+    lift = topics / np.maximum(topics @ model.topic_weights_, np.finfo(np.float64).tiny)[:, None]
+    # the score of Sievert and Shirley (2014) with the weight that their readers preferred
+    relevance = 0.6 * np.log(np.maximum(topics, 1e-300)) + 0.4 * np.log(np.maximum(lift, 1e-300))
+    names = model.views_.feature_names
     rows = tuple(
         (
             Cell(str(topic)),
             Cell(f"{100 * weight:.1f} %", shade=float(weight / largest)),
-            Cell(f"{model.doc_concentration_[topic]:.3g}"),
-            Cell(
-                ", ".join(
-                    f"{names[word]} {topics[word, topic]:.3f} (x {lift[word, topic]:.1f})"
-                    for word in own
-                ),
-                wide=True,
-            ),
+            Cell(", ".join(names[word] for word in likely), wide=True),
+            Cell(", ".join(names[word] for word in own), wide=True),
         )
-        for topic, (weight, own) in enumerate(
-            zip(model.topic_weights_, likely_words(topics, WORDS), strict=True)
+        for topic, (weight, likely, own) in enumerate(
+            zip(
+                model.topic_weights_,
+                likely_words(topics, WORDS),
+                likely_words(relevance, WORDS),
+                strict=True,
+            )
         )
     )
     caption = (
-        "Likeliest words of every topic with their probability, and in brackets the lift: how much "
-        "likelier a word is in the topic than in all documents. A lift near 1 tells of a word that "
-        "all topics share. The prior is the parameter of the topic in the Dirichlet distribution "
-        "of shares."
+        "The share is the part of all words that a topic explains. Likely words are the most "
+        "frequent ones of a topic, which other topics may share. Distinctive words are also more "
+        "frequent than in all documents together."
     )
-    table = Table(("topic", "share of words", "prior", "words"), rows, caption)
+    table = Table(("topic", "share", "likely words", "distinctive words"), rows, caption)
     return Section("topics", "Topics and their words", (table,), "Topics")
 
 
 def map_section(model: DescribedTopics) -> Section:
-    """Return the picture of how near topics are to each other."""
+    """Return pictures of how near topics are to each other."""
     roots = np.sqrt(model.solution_.topics[:, :MOST_LINES])
     # one minus the squared Hellinger distance
     likeness = np.clip(roots.T @ roots, 0, 1)
     order = _neighbours(1 - likeness)
-    names = tuple(str(topic) for topic in order)
+    names = [f"{topic} {' '.join(own)}" for topic, own in enumerate(model.top_words(WORDS_OF_NAME))]
     words = (
-        "Overlap of the words of two topics, from 0 for topics without a common word to 1 for the "
-        "same topic (Bhattacharyya coefficient). Topics that share words stand beside each other."
+        "Topics that use the same words are close to each other, and stand beside each other in "
+        "the table of overlaps. An overlap of 0 is no common word, and 1 the same topic. Words "
+        "that all documents use make overlaps large."
     )
-    heatmap = Heatmap("Overlap of topics", likeness[np.ix_(order, order)], names, names, "overlap")
-    return Section("map", "Map of the topics", (Words(words), heatmap), "Map")
+    apart = likeness[~np.eye(len(likeness), dtype=bool)]
+    heatmap = Heatmap(
+        "Overlap of topics",
+        likeness[np.ix_(order, order)],
+        tuple(names[topic] for topic in order),
+        tuple(str(topic) for topic in order),
+        "overlap",
+        float(apart.max(initial=0.0)) or 1.0,
+        decimals=2,
+    )
+    figures: list[Block] = [heatmap]
+    if roots.shape[1] > 2:
+        figures.insert(0, _topic_map(roots, tuple(names)))
+    blocks = (Words(words), Group(tuple(figures), layout="halves"))
+    return Section("map", "Map of the topics", blocks, "Map")
+
+
+def _topic_map(roots: FloatArray, names: tuple[str, ...]) -> SampleMap:
+    """Return topics as points, by the two directions in which they differ most."""
+    left, values, _ = np.linalg.svd((roots - roots.mean(axis=1, keepdims=True)).T, False)
+    squares = values**2
+    return SampleMap(
+        f"Map of {len(names)} topics: topics that use the same words are near each other.",
+        left[:, :2] * values[:2],
+        squares[:2] / max(float(squares.sum()), np.finfo(np.float64).tiny),
+        names[: roots.shape[1]],
+        np.full(roots.shape[1], -1, np.int64),
+    )
 
 
 def _neighbours(distance: FloatArray) -> NDArray[np.intp]:
@@ -98,26 +127,38 @@ def _neighbours(distance: FloatArray) -> NDArray[np.intp]:
     return np.asarray(leaves_list(linkage(flat, "average", optimal_ordering=True)), np.intp)
 
 
-def samples_section(model: DescribedTopics, rows: SampledRows) -> Iterator[Section]:
-    """Return the picture of the mean shares of every sample or class, where the data have any."""
+def samples_section(
+    model: DescribedTopics, rows: SampledRows, shares: FloatArray
+) -> Iterator[Section]:
+    """Return the picture of the mean shares of every sample or class, where the data have any.
+
+    Parameters
+    ----------
+    model : fitted model
+        Fitted topics.
+    rows : SampledRows
+        Documents.
+    shares : (n, k) float64 array
+        Shares of the topics in the documents.
+    """
     groups = rows.sample_id or rows.truth
     if groups is None:
         return
-    function = model.solution_.shares()
-    n, k = int(rows.values.shape[0]), model.solution_.n_components
-    out = {TOPIC_SHARE: np.empty((n, k))}
-    function.evaluate(RowBlock(rows.values, {}, 0, n), out, Workspace())
+    n = len(shares)
     weight, means, names = np.asarray(rows.weight), [], []
     for code, name in enumerate(groups.names[:MOST_LINES]):
         own = groups.codes == code
         if weight[own].sum() > 0:
-            means.append(np.average(out[TOPIC_SHARE][own], axis=0, weights=weight[own]))
+            means.append(np.average(shares[own], axis=0, weights=weight[own]))
             names.append(name)
     if not means:
         return
     kind = "sample" if rows.sample_id is not None else "class"
     words = f"Mean share of every topic in the documents of every {kind}, of {n:,} documents."
-    columns = tuple(str(topic) for topic in range(min(k, MOST_LINES)))
+    columns = tuple(
+        f"{topic} {' '.join(own)}"
+        for topic, own in enumerate(model.top_words(WORDS_OF_NAME)[:MOST_LINES])
+    )
     shades = np.stack(means)[:, :MOST_LINES]
     heatmap = Heatmap(
         f"Mean shares of topics by {kind}",

@@ -43,6 +43,11 @@ class LabelLevel:
         return any(name != str(number) for number, name in enumerate(self.names))
 
     @property
+    def given_names(self) -> tuple[str, ...]:
+        """The names for figures, or none if all names are numbers."""
+        return self.names if self.has_names else ()
+
+    @property
     def numbered_names(self) -> tuple[str, ...]:
         """The number of every component, or population, followed by its name if it has one."""
         names = self.names or tuple(str(number) for number in range(self.count))

@@ -59,12 +59,15 @@ class Cell:
         True for so much text that its lines are broken.
     colour : int, optional
         Number of a component, or population, whose colour the cell shows.
+    below : str
+        Second line in small letters, such as the markers of a population.
     """
 
     text: str
     shade: float = 0.0
     wide: bool = False
     colour: int | None = None
+    below: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,7 +94,9 @@ class Table:
     kind: ClassVar[str] = "table"
 
 
-Layout = Literal["stacked", "beside", "wide", "narrow", "scroll", "folded", "prose", "map"]
+Layout = Literal[
+    "stacked", "beside", "wide", "narrow", "halves", "scroll", "folded", "prose", "map"
+]
 """Way to place the blocks of a group."""
 
 
@@ -105,16 +110,15 @@ class Group:
         Blocks in the order of the page.
     title : str
         Heading; of folded blocks the line that unfolds them.
-    layout : {"stacked", "beside", "wide", "narrow", "scroll", "folded", "prose", "map"}
+    layout : {"stacked", "beside", "wide", "narrow", "halves", "scroll", "folded", "prose", "map"}
         One below the other, two beside each other, wide or narrow ones beside each other as far as
-        there is room, wider than the page, folded up, sentences in columns, or one large figure.
+        there is room, halves of a wide page, wider than the page, folded up, sentences in columns,
+        or one large figure.
     """
 
     blocks: tuple[Block, ...]
     title: str = ""
-    layout: Literal["stacked", "beside", "wide", "narrow", "scroll", "folded", "prose", "map"] = (
-        "stacked"
-    )
+    layout: Layout = "stacked"
 
     kind: ClassVar[str] = "group"
 
@@ -156,7 +160,7 @@ class Column:
     texts : tuple of str
         One for every component or population, at the level of the labels.
     wide : bool
-        True for so much text that its lines are broken.
+        True for a text that describes the component. It stands below its number.
     """
 
     title: str
@@ -174,6 +178,8 @@ class ReportParts:
         Notices on the end of the fit and its doubts.
     headline : tuple of (name, figure)
         Further figures of the page's head.
+    axes : tuple of two str
+        Names of the rows and of the features in the page's head.
     method : tuple of str
         Sentences on how the model was fitted.
     columns : tuple of Column
@@ -191,6 +197,7 @@ class ReportParts:
 
     notices: tuple[Notice, ...] = ()
     headline: tuple[tuple[str, str], ...] = ()
+    axes: tuple[str, str] = ("rows", "features")
     method: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
     columns_lead: str = ""

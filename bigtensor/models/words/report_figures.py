@@ -34,6 +34,8 @@ class Bars:
         Values to compare with, each shown as a line across the bar.
     mark_label : str
         Name of the marks.
+    names : tuple of str
+        Names of the bars. By default they have numbers.
     """
 
     alternative: str
@@ -42,6 +44,7 @@ class Bars:
     label: str
     marks: FloatArray | None = None
     mark_label: str = ""
+    names: tuple[str, ...] = ()
 
     kind: ClassVar[str] = "figure"
 
@@ -69,6 +72,8 @@ class Heatmap:
         Numbers to write into the cells; by default the shades.
     row_axis, column_axis : str
         Names of the rows and of the columns as a whole.
+    decimals : int, optional
+        Digits after the point of all numbers. By default every row has the digits that it needs.
     """
 
     alternative: str
@@ -81,6 +86,7 @@ class Heatmap:
     numbers: FloatArray | None = None
     row_axis: str = ""
     column_axis: str = ""
+    decimals: int | None = None
 
     kind: ClassVar[str] = "figure"
 
@@ -131,6 +137,8 @@ class DensityPlot:
         Sample weights.
     bitmap : bool
         True for one of so many figures that drawings would make the page large.
+    names : tuple of str
+        Names of the components, or populations. By default they have numbers.
     """
 
     alternative: str
@@ -141,6 +149,7 @@ class DensityPlot:
     values: NDArray[Any] | None = None
     value_weights: FloatArray | None = None
     bitmap: bool = False
+    names: tuple[str, ...] = ()
 
     kind: ClassVar[str] = "figure"
 
@@ -161,6 +170,10 @@ class Scatter:
         Number of components or populations.
     names : tuple of two str
         Names of the features.
+    label_names : tuple of str
+        Names of the labels, which stand in place of their numbers.
+    legend : bool
+        True if names stand in a legend, and not at the medians of the labels.
     """
 
     alternative: str
@@ -169,6 +182,8 @@ class Scatter:
     label: NDArray[np.int64]
     n_labels: int
     names: tuple[str, str]
+    label_names: tuple[str, ...] = ()
+    legend: bool = False
 
     kind: ClassVar[str] = "figure"
 
@@ -349,6 +364,8 @@ class Histograms:
         Name of the kind of all labels, such as ``"component"``.
     value_label : str
         Name of the numbers.
+    names : tuple of str
+        Names of the labels. By default they have numbers.
     """
 
     alternative: str
@@ -358,6 +375,7 @@ class Histograms:
     n_labels: int
     name: str
     value_label: str
+    names: tuple[str, ...] = ()
 
     kind: ClassVar[str] = "figure"
 

@@ -57,6 +57,12 @@ class SampledRows:
         Rows of the sample with missing values, which are not among the rows.
     samples : Samples, optional
         The data, of which a model may ask passes over all rows.
+    index : (n,) int64 array, optional
+        Number of every row in the data, from 0.
+    names : (n,) array of str, optional
+        Name of every row, such as a document. None for rows without names.
+    state : (n,) int64 array, optional
+        Stored label of every row, of a model that is no mixture; -1 for none.
     """
 
     values: Any
@@ -66,6 +72,15 @@ class SampledRows:
     total: int
     left_out: int
     samples: Samples | None = field(default=None, kw_only=True)
+    index: NDArray[np.int64] | None = field(default=None, kw_only=True)
+    names: NDArray[np.str_] | None = field(default=None, kw_only=True)
+    state: NDArray[np.int64] | None = field(default=None, kw_only=True)
+
+    def row_name(self, place: int) -> str:
+        """Return the name of one of the rows, or its number in the data if it has no name."""
+        if self.names is not None:
+            return str(self.names[place])
+        return f"{place if self.index is None else int(self.index[place]):,}"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.words.sample_figures import GroupedShares
 from bigtensor.report.style import INK, LETTERS_AN_INCH, empty_figure, palette, report_style
 
@@ -18,6 +19,13 @@ _COLUMNS = 4
 
 _SPREAD = 0.3
 """Width over which the samples of a group stand, in distances between groups."""
+
+
+_MOST_STEPS = 8
+"""Different values, such as doses, up to which they may be drawn at equal distances."""
+
+_UNEVEN = 5
+"""Ratio of the largest to the smallest distance of values from which on they are."""
 
 
 def grouped_shares(shown: GroupedShares) -> Figure:
@@ -66,7 +74,23 @@ def _draw_panel(axes: Axes, shown: GroupedShares, number: int) -> None:
                 axes.hlines(middle, group - 0.4, group + 0.4, color=INK, linewidth=1.4, zorder=3)
         axes.set_xticks(np.arange(len(shown.group_names)), list(shown.group_names))
         axes.set_xlim(-0.6, len(shown.group_names) - 0.4)
+    elif (steps := _even_steps(places)) is not None:
+        distinct = np.unique(places)
+        axes.set_xticks(np.arange(len(distinct)), [f"{value:g}" for value in distinct])
+        axes.set_xlim(-0.5, len(distinct) - 0.5)
+        places = steps
     axes.plot(places, shares, "o", color=colour, markersize=4, zorder=2)
     axes.vlines(places, shares - errors, shares + errors, color=colour, linewidth=1, zorder=2)
     axes.set_title(shown.titles[number], fontsize=8.5)
     axes.set_ylim(0, 1.08 * float((shares + errors).max()) or 1.0)
+
+
+def _even_steps(values: FloatArray) -> FloatArray | None:
+    """Return the rank of every value, if a few repeated values would cover each other to scale."""
+    distinct = np.unique(values)
+    if not 3 <= len(distinct) <= min(_MOST_STEPS, len(values) // 2):
+        return None
+    gaps = np.diff(distinct)
+    if gaps.max() < _UNEVEN * gaps.min():
+        return None
+    return np.searchsorted(distinct, values).astype(np.float64)

@@ -57,8 +57,11 @@ def sample_map(shown: SampleMap) -> Figure:
         axes.set_aspect("equal", adjustable="datalim")
         axes.margins(0.16)
         if len(points) <= MOST_NAMES:
-            places = _name_places(shown, height)
-            axes.update_datalim(places)
+            places, widths = _name_places(shown, height)
+            for side in (-1, 1):
+                axes.update_datalim(
+                    [(x + side * width, y) for (x, y), width in zip(places, widths, strict=True)]
+                )
             for place, name in zip(places, shown.sample_names, strict=True):
                 axes.text(*place, name, fontsize=_FONT, color=INK, ha="center", va="center")
         if shown.group_names:
@@ -73,8 +76,8 @@ def _height(shown: SampleMap) -> float:
     return float(np.clip(_WIDTH * ratio, _LEAST_HEIGHT, _WIDTH))
 
 
-def _name_places(shown: SampleMap, height: float) -> list[tuple[float, float]]:
-    """Return where names stand: above their points, and beside each other."""
+def _name_places(shown: SampleMap, height: float) -> tuple[list[tuple[float, float]], list[float]]:
+    """Return where names stand, above their points and beside each other, and half their widths."""
     points = shown.coordinates
     low, high = points.min(axis=0), points.max(axis=0)
     box = np.array([_WIDTH, height])
@@ -85,4 +88,5 @@ def _name_places(shown: SampleMap, height: float) -> list[tuple[float, float]]:
     sizes = _FONT / 72 * np.column_stack([0.6 * letters, np.full(len(letters), 1.15)])
     above = (points - middle) * scale + box / 2 + np.array([0.0, 0.13])
     placed = spread_in_box(above, sizes, box)
-    return [(float(x), float(y)) for x, y in (placed - box / 2) / scale + middle]
+    places = [(float(x), float(y)) for x, y in (placed - box / 2) / scale + middle]
+    return places, (sizes[:, 0] / 2 / scale).tolist()

@@ -60,7 +60,7 @@ def sample_section(
     figures: list[Block] = [shares_by_sample(weights, *conditions)]
     if weights.sizes["sample_id"] >= LEAST_MAPPED and level.count > 1:
         figures.append(map_of_samples(weights, *conditions))
-    blocks: list[Block] = [lead, Group(tuple(figures), layout="wide")]
+    blocks: list[Block] = [lead, Group(tuple(figures), layout="halves")]
     if groups is not None:
         blocks += _comparison(weights, level, groups)
     blocks.append(Group((_table(weights, level),), "All weights, with standard errors", "folded"))
@@ -73,7 +73,8 @@ def _comparison(weights: xr.Dataset, level: LabelLevel, groups: SampleGroups) ->
     words = (
         f"A dot is a sample, with the standard error of its share. FDR is the false discovery rate "
         f"of a change of the {level.name} with {groups.by}, of which a value below 0.05 usually "
-        f"counts as a finding. The {level.name}s with the smallest values come first."
+        f"counts as a finding. The {level.name}s with the smallest values come first. Numbers that "
+        f"would cover each other, such as doses, stand at equal distances."
     )
     figure = shares_by_group(weights, groups.samples, groups.by, result=result)
     return [Group((Words(words), figure), f"Change with {groups.by}")]

@@ -1,5 +1,6 @@
 """Sections of the report, as data: what their figures show of densities that are known."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -11,7 +12,7 @@ from bigtensor.errors import ConstantFeatureWarning
 from bigtensor.models.tensor_train_density.conditional_section import conditional_quantiles
 from bigtensor.models.tensor_train_density.dependence_section import mutual_informations
 from bigtensor.models.tensor_train_density.sections import sections_of
-from bigtensor.models.words.report_blocks import Group
+from bigtensor.models.words.report_blocks import Group, Table
 from bigtensor.models.words.report_figures import ArcDiagram, ConditionalPlot, Heatmap, Scatter
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.report.html import render_report
@@ -106,7 +107,7 @@ def test_rank_correlations__leave_out_draws_of_other_symbols():
 def test_one_variable__has_no_pairs():
     X = norm.ppf(np.arange(1, 200) / 200)[:, None]
     names = [one.name for one in sections_of(TensorTrainDensity(1).fit(X), None)]
-    assert names == ["margins", "choice"]
+    assert names == ["margins"]
 
 
 def test_conditional_quantiles__are_integrals_of_conditional_densities(chained):
@@ -187,3 +188,26 @@ def test_sections__of_a_variable_without_values_leave_it_out():
     for name, kind in (("conditionals", ConditionalPlot), ("pairs", Scatter)):
         assert not [plot for plot in figures_of(sections, name, kind) if "x2" in plot.names]
     assert "Unusual rows" in render_report(model, data=X)
+
+
+def test_unusual_rows__have_their_names_or_numbers(chained):
+    X = np.tile([0.0, 0.0, 0.5, 0.0], (30, 1))
+    X[7, 3], X[21, 1] = 6.0, 3.0
+    index = np.arange(100, 130)
+    rows = SampledRows(X, np.ones(30), None, None, 200, 0, index=index)
+    (table,) = figures_of(sections_of(chained, rows), "unusual", Table)
+    assert [row[0].text for row in table.rows[:2]] == ["107", "121"]
+    assert table.rows[0][2].text.startswith("x3 = 6") or table.rows[0][2].text.startswith("x2")
+    named = replace(rows, names=np.array([f"patient {place}" for place in range(30)]))
+    (table,) = figures_of(sections_of(chained, named), "unusual", Table)
+    assert [row[0].text for row in table.rows[:2]] == ["patient 7", "patient 21"]
+
+
+def test_pairs__are_of_measured_variables_with_a_legend(chained, with_categories):
+    X, model = with_categories
+    rows = SampledRows(X, np.ones(len(X)), None, None, len(X), 0)
+    assert not [one for one in sections_of(model, rows) if one.name == "pairs"]
+    of_normal = SampledRows(np.zeros((9, 4)), np.ones(9), None, None, 9, 0)
+    plots = figures_of(sections_of(chained, of_normal), "pairs", Scatter)
+    assert len(plots) == 3
+    assert all(plot.legend and len(plot.label_names) == 2 for plot in plots)

@@ -12,6 +12,7 @@ from sklearn.pipeline import make_pipeline
 
 from bigtensor import TopicModel, annotate, from_anndata, load, open_samples, simulate
 from bigtensor.errors import OutputError
+from bigtensor.report.rows import read_rows
 
 
 def distances(truth, topics):
@@ -157,7 +158,29 @@ def test_report__has_words_and_map(corpus, model):
     assert [section.name for section in parts.sections] == ["topics", "map"]
     table = parts.sections[0].blocks[0]
     assert len(table.rows) == 5
-    assert model.top_words(1)[0][0] in table.rows[0][3].text
+    assert model.top_words(1)[0][0] in table.rows[0][2].text
+
+
+def test_report__lists_typical_documents_by_their_names(corpus, model, tmp_path):
+    data = corpus.copy()
+    data.obs_names = [f"text {number}" for number in range(data.n_obs)]
+    stored = tmp_path / "corpus.h5ad"
+    data.write_h5ad(stored)
+    shares = np.asarray(model.transform(data))
+    for given in (data, str(stored)):
+        rows = read_rows(model, given)
+        (section,) = [
+            one for one in model.description.report(model, rows).sections if one.name == "documents"
+        ]
+        table = section.blocks[1]
+        assert len(table.rows) == 3 * 5
+        for row in table.rows:
+            place = int(row[1].text.removeprefix("text "))
+            assert row[1].text == f"text {place}"
+            assert shares[place].argmax() == int(row[0].text)
+    with_numbers = read_rows(model, corpus)
+    assert with_numbers.names is None
+    assert with_numbers.row_name(1_000) == "1,000"
 
 
 def test_annotated_object__has_shares_words_and_the_model(corpus):

@@ -79,3 +79,12 @@ def test_grouped_shares__of_a_number_stand_at_its_values(weights):
     assert axes.lines[0].get_xdata().tolist() == [6, 5, 7, 41, 30]
     np.testing.assert_allclose(axes.lines[0].get_ydata(), [4, 7.5, 5.2, 19.5, 8])
     assert shown.colours == (1,)
+
+
+def test_grouped_shares__of_doses_stand_at_equal_distances():
+    names = [f"s{number}" for number in range(8)]
+    weights = weights_of_counts(np.tile(COUNTS[0], (8, 1)), names, ["B", "T", "2"])
+    doses = {"file": names, "dose": [0, 0, 0.005, 0.005, 0.05, 0.05, 0.5, 0.5]}
+    (axes,) = draw(shares_by_group(weights, doses, "dose", populations=["T"])).axes
+    assert axes.lines[0].get_xdata().tolist() == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert [tick.get_text() for tick in axes.get_xticklabels()] == ["0", "0.005", "0.05", "0.5"]

@@ -37,11 +37,11 @@ def level_columns(shown: Level, names: tuple[str, ...]) -> tuple[Column, ...]:
     nearest = others.argmax(axis=1)
     several = shown.count > 1
     return (
-        Column("nearest", tuple(str(h) if several else "" for h in nearest)),
         Column(
-            "affinity",
+            "nearest",
             tuple(
-                f"{row[h]:.2f}" if several else "" for row, h in zip(others, nearest, strict=True)
+                f"{h} ({row[h]:.2f})" if several else ""
+                for row, h in zip(others, nearest, strict=True)
             ),
         ),
         *([] if names == shown.suggested_names else [_features_column(shown)]),
@@ -66,7 +66,8 @@ def columns_lead(shown: Level) -> str:
     """
     name = shown.name
     affinity = (
-        f"Affinity says how much a {name} resembles its nearest one: 0 is apart, 1 is the same."
+        f"Nearest is the {name} that is most alike, and in parentheses how much their rows "
+        "overlap: 0 is apart, 1 is the same."
     )
     if any(shown.suggested_names):
         return (
@@ -98,7 +99,7 @@ def sections_of(
     return (
         _density_section(levels, rows),
         *_tree_sections(model, levels),
-        *([] if rows is None else _pair_sections(levels.shown, rows)),
+        *([] if rows is None else _pair_sections(levels, rows)),
     )
 
 
@@ -208,6 +209,7 @@ def _density_section(levels: Levels, rows: LabelledRows | None) -> Section:
             None if rows is None or profile.categorical else rows.values[:, column],
             None if rows is None else rows.weight,
             bitmap=many,
+            names=levels.labels.given_names,
         )
         for column, profile in enumerate(shown.profiles)
     )
@@ -215,8 +217,9 @@ def _density_section(levels: Levels, rows: LabelledRows | None) -> Section:
     return Section("densities", "Densities of every feature", blocks, "Densities")
 
 
-def _pair_sections(shown: Level, rows: LabelledRows) -> list[Section]:
+def _pair_sections(levels: Levels, rows: LabelledRows) -> list[Section]:
     """Return the rows in the pairs of features that tell most."""
+    shown = levels.shown
     names, name = shown.features, shown.name
     figures = tuple(
         Scatter(
@@ -226,6 +229,7 @@ def _pair_sections(shown: Level, rows: LabelledRows) -> list[Section]:
             rows.label,
             shown.count,
             (names[i], names[j]),
+            label_names=levels.labels.given_names,
         )
         for i, j in choose_pairs(shown.profiles, shown.weights)
     )

@@ -1,0 +1,1 @@
+"""Drawings of arcs, intervals, states and many points."""
