@@ -3,6 +3,7 @@
 The public names are handed on lazily: importing one room of the package never imports the rest.
 """
 
+import sys
 from importlib import import_module
 from typing import Any
 
@@ -24,6 +25,7 @@ _HOMES = {
     "load": "bigtensor.models.contract.model_files",
     "merge": "bigtensor.models.contract.statistics_file",
     "open_samples": "bigtensor.data.opening",
+    "set_progress": "bigtensor.engine.progress.automatic",
     "simulate": "bigtensor.data.simulate",
     "testing": "bigtensor.testing",
     **MODELS,
@@ -35,7 +37,10 @@ __all__ = ["__version__", *_HOMES]
 def __getattr__(name: str) -> Any:
     """Import a public name from its home on first use."""
     if name not in _HOMES:
-        raise AttributeError(f"module 'bigtensor' has no attribute {name!r}")
+        # with both, Python suggests the name that comes nearest
+        raise AttributeError(
+            f"module 'bigtensor' has no attribute {name!r}", name=name, obj=sys.modules[__name__]
+        )
     module = import_module(_HOMES[name])
     return module if _HOMES[name].endswith(f".{name}") else getattr(module, name)
 

@@ -14,7 +14,16 @@ from bigtensor._version import __version__
 from bigtensor.array_types import IndexArray
 from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.anndata.files import element_name
-from bigtensor.data.exporters.anndata import LABEL, MODEL, PROBABILITY, USED
+from bigtensor.data.exporters.anndata import (
+    COLOURS,
+    CONFIDENCE,
+    LABEL,
+    LOG_DENSITY,
+    MODEL,
+    PROBABILITY,
+    USED,
+)
+from bigtensor.data.exporters.label_colours import label_colours
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.samples import Samples
 from bigtensor.errors import ModelFileError, OutputError, Setting, ViewError
@@ -32,7 +41,10 @@ TOPIC_SHARES = "X_bigtensor_topics"
 TOPICS = "bigtensor_topics"
 """Names of elements that a topic model writes."""
 
-_LABELS = (("obs", LABEL), ("obsm", PROBABILITY))
+_LABELS = (
+    *(("obs", LABEL), ("obs", CONFIDENCE), ("obs", LOG_DENSITY)),
+    *(("obsm", PROBABILITY), ("uns", COLOURS)),
+)
 
 Elements = dict[tuple[str, str], Any]
 """Elements of AnnData by part, such as ``obsm``, and key."""
@@ -49,14 +61,16 @@ def annotate(
     """Write the answers of a model and the model itself into an AnnData object.
 
     Of a mixture these are the elements of an export to a file: ``obs["bigtensor_label"]``
-    (categorical by name; missing for rows left out) and ``obsm["X_bigtensor_proba"]`` ((n_obs, k)
-    float32). Of a topic model they are ``obsm["X_bigtensor_topics"]``, the shares ((n_obs, k)
-    float64), and ``varm["bigtensor_topics"]``, the probabilities of the words ((n_vars, k) float64,
-    zero of words that the fit did not use). Both write ``var["bigtensor_used"]`` (bool) and
-    ``uns["bigtensor"]``. Nothing is written into ``var`` and ``varm`` for a model of an entry of
-    `obsm`, because its features are no variables of the object. If the object is backed by a file,
-    the file does not change. `bigtensor.data.exporters.anndata.write_answers_to_anndata` writes
-    into the file.
+    (categorical by name; missing for rows left out), ``obs["bigtensor_confidence"]`` (float32, the
+    probability of the label), ``obs["bigtensor_log_density"]`` (float32, of mixtures that have
+    one), ``obsm["X_bigtensor_proba"]`` ((n_obs, k) float32), and ``uns["bigtensor_label_colors"]``,
+    the colours of the categories that scanpy uses. Of a topic model they are
+    ``obsm["X_bigtensor_topics"]``, the shares ((n_obs, k) float64), and
+    ``varm["bigtensor_topics"]``, the probabilities of the words ((n_vars, k) float64, zero of words
+    that the fit did not use). Both write ``var["bigtensor_used"]`` (bool) and ``uns["bigtensor"]``.
+    Nothing is written into ``var`` and ``varm`` for a model of an entry of `obsm`, because its
+    features are no variables of the object. If the object is backed by a file, the file does not
+    change. `bigtensor.data.exporters.anndata.write_answers_to_anndata` writes into the file.
 
     Parameters
     ----------
@@ -102,20 +116,27 @@ def annotate(
     elements["uns", MODEL] = model_record(model.to_contents(), element_name(layer, obsm))
     for part, key in places:
         entries = getattr(adata, part)
-        if obsm is None or part not in ("var", "varm"):
+        if (part, key) in elements and (obsm is None or part not in ("var", "varm")):
             entries[key] = elements[part, key]
         elif key in entries:
             del entries[key]
 
 
 def _labels(model: Estimator, samples: Samples) -> Elements:
-    """Return labels and probabilities of a mixture."""
-    answers = _answers(model, samples, ("label", "probability"))
+    """Return labels, their probabilities and colours, and log-densities of a mixture."""
+    answers = _answers(model, samples, model.description.row_outputs(model, probabilities=True))
     label, probability = answers["label"], answers["probability"]
     names = list(model.population_names_)
     categorical = optional_module("pandas", "tables").Categorical
-    named = categorical.from_codes(label, categories=names)
-    return {("obs", LABEL): named, ("obsm", PROBABILITY): probability}
+    elements: Elements = {
+        ("obs", LABEL): categorical.from_codes(label, categories=names),
+        ("obs", CONFIDENCE): probability.max(axis=1).astype(np.float32),
+        ("obsm", PROBABILITY): probability,
+        ("uns", COLOURS): np.array(label_colours(len(names)), dtype=object),
+    }
+    if "log_density" in answers:
+        elements["obs", LOG_DENSITY] = answers["log_density"].astype(np.float32)
+    return elements
 
 
 def _shares(model: Estimator, samples: Samples) -> Elements:

@@ -26,6 +26,7 @@ from bigtensor.data.addresses.store_address import Address, as_address
 from bigtensor.data.stores.manifest import check_manifest, seal
 from bigtensor.data.stores.outputs import whole_store, write_errors
 from bigtensor.data.stores.stored_arrays import create_array, create_root
+from bigtensor.data.stores.stored_kinds import stored_kind
 from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.errors import ModelFileError, ParameterError, StoreReadError
 
@@ -245,7 +246,10 @@ def read_group(path: str | os.PathLike[str]) -> Contents:
     attrs = dict(group.attrs)
     version = attrs.get(_MARK)
     if not isinstance(version, int) or isinstance(version, bool):
-        raise ModelFileError(f"{path} is a Zarr group, but not a model saved by bigtensor")
+        raise ModelFileError(
+            f"{path} holds {stored_kind(attrs)}, and a model is expected in its place; give the "
+            "store that 'bigtensor fit --out' or the method save of a model wrote"
+        )
     check_format(path, version, attrs.get("version"))
     description: Any = {name: attrs.get(name) for name in ("kind", "contents", "digests")}
     if _json_digest(description) != attrs.get("digest"):

@@ -51,6 +51,13 @@ def test_annotate__writes_the_answers_of_the_model(cells, data, model):
     np.testing.assert_array_equal(cells.obsm["X_bigtensor_proba"], model.predict_proba(data))
     assert cells.var["bigtensor_used"].tolist() == [True, False, True, True]
     np.testing.assert_array_equal(cells.X, before)
+    confidence = cells.obsm["X_bigtensor_proba"].max(axis=1)
+    np.testing.assert_array_equal(cells.obs["bigtensor_confidence"], confidence)
+    np.testing.assert_allclose(
+        cells.obs["bigtensor_log_density"], model.score_samples(data), rtol=1e-4, atol=1e-4
+    )
+    colours = cells.uns["bigtensor_label_colors"]
+    assert len(colours) == len(label.cat.categories) == len({*colours})
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "backed", "lazy"])

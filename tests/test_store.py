@@ -103,7 +103,7 @@ def test_newer_format__is_refused(path, version):
 @pytest.mark.parametrize("value", [None, "1", True, 1.5])
 def test_other_format_marks__are_not_ours(path, value):
     edit(path, lambda attrs: attrs.update(bigtensor_format=value))
-    with pytest.raises(ModelFileError, match="not a model saved by bigtensor"):
+    with pytest.raises(ModelFileError, match="holds data, and a model"):
         read_group(path)
 
 

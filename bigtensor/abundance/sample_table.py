@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import os
+import re
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,11 @@ MOST_LISTED = 8
 
 _ABSENT = {"", "na", "nan", "<na>", "nat"}
 """Texts of missing values, as spreadsheets, pandas and R write them."""
+
+_FILE_ENDING = re.compile(
+    r"\.(fcs|lmd|csv|tsv|parquet|pq|h5ad)(\.(gz|bz2|xz|zst))?$", re.IGNORECASE
+)
+"""Endings of files that may be samples; see `bigtensor.data.importers.files`."""
 
 
 @runtime_checkable
@@ -74,8 +80,8 @@ class SampleTable:
         Parameters
         ----------
         names : sequence of str
-            Names of samples of the data. The ending ``.fcs``, capital letters of that ending and
-            spaces at either end make no difference. Rows of other samples are left out.
+            Names of samples of the data. The ending of a file, such as ``.fcs``, and spaces at
+            either end make no difference. Rows of other samples are left out.
 
         Raises
         ------
@@ -200,6 +206,5 @@ def _checked(columns: dict[str, list[str]], source: str) -> SampleTable:
 
 
 def _stem(name: str) -> str:
-    """Return a name without the ending of FCS files."""
-    name = name.strip()
-    return name[:-4] if name.lower().endswith(".fcs") else name
+    """Return a name without the ending of a file that was imported."""
+    return _FILE_ENDING.sub("", name.strip())

@@ -30,7 +30,7 @@ def share_rows(weights: SampleWeights, samples: SampleTable) -> Rows:
     """
     counts = weights.counts()
     head = [weights.by, *samples.columns, "rows", weights.level]
-    table: Rows = [[*head, "count", "weight", "standard_error"]]
+    table: Rows = [[*head, "count", "share", "standard_error"]]
     for place, sample in enumerate(weights.samples):
         conditions: Sequence[Cell] = [values[place] for values in samples.columns.values()]
         for number, population in enumerate(weights.populations):
@@ -54,7 +54,7 @@ def comparison_rows(result: xr.Dataset) -> Rows:
         Of `differential_abundance`.
     """
     level = str(result["p_value"].dims[0])
-    groups = [f"weight_{name}" for name in result["group"].to_numpy()] if "group" in result else []
+    groups = [f"share_{name}" for name in result["group"].to_numpy()] if "group" in result else []
     of_contrast = [
         *("log_odds_ratio", "standard_error", "lower", "upper"),
         *("contrast_p_value", "contrast_false_discovery_rate"),
@@ -64,9 +64,9 @@ def comparison_rows(result: xr.Dataset) -> Rows:
     for population in result[level].to_numpy():
         line = result.sel({level: population})
         shared = [float(line[name]) for name in of_population]
-        weights = line["group_weight"].to_numpy().tolist() if groups else []
+        shares = line["group_weight"].to_numpy().tolist() if groups else []
         for contrast in result["contrast"].to_numpy():
             values = [float(line[name].sel(contrast=contrast)) for name in of_contrast]
             ratio = float(np.exp(values[0]))
-            table.append([str(population), str(contrast), ratio, *values, *shared, *weights])
+            table.append([str(population), str(contrast), ratio, *values, *shared, *shares])
     return table

@@ -30,11 +30,13 @@ from bigtensor.cli.populations.cut import cut
 from bigtensor.cli.populations.merge_populations import merge_populations
 from bigtensor.cli.populations.name import name
 from bigtensor.cli.populations.refine import refine
+from bigtensor.cli.sections import SectionedGroup
 
 __all__ = ["main"]
 
 
 @click.group(
+    cls=SectionedGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Results go to standard output, progress and warnings to standard error. "
     "Exit codes: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted, "
@@ -42,16 +44,19 @@ __all__ = ["main"]
 )
 @click.version_option(__version__, prog_name="bigtensor")
 def main() -> None:
-    """Latent variable models on data that does not fit in memory.
+    """Find populations of cells, hidden states, topics or sources in data of any size.
 
-    Start with 'bigtensor demo', or bring your own data with 'bigtensor import'.
+    Start with 'bigtensor demo'. The usual way with files of your own is panel, import, fit, name,
+    predict, compare, report and export.
     """
 
 
-_DATA = (demo, simulate, panel, import_command, info, subset, add)
-_ALONE = (*_DATA, models, plan, fit, predict, export, report)
-_POPULATIONS = (name, cut, merge_populations, refine, compare)
-_TOGETHER = (prepare, accumulate, merge, solve)
+_SECTIONS = {
+    "Data": (demo, simulate, panel, import_command, info, subset, add),
+    "Models": (models, plan, fit, predict, report, export),
+    "Populations and samples": (name, cut, merge_populations, refine, compare),
+    "Sites that fit together, and clusters": (prepare, accumulate, merge, solve, deploy),
+}
 
-for _command in (*_ALONE, *_POPULATIONS, *_TOGETHER, deploy):
-    main.add_command(_command)
+for _section, _commands in _SECTIONS.items():
+    main.add_section(_section, _commands)

@@ -45,13 +45,14 @@ class Terminated(KeyboardInterrupt):
 class Command(click.Command):
     """A command whose failures end in one line on standard error and an exit code.
 
-    Every command has the options ``--quiet`` and ``--debug``, which adds the traceback and the
-    warnings of other libraries.
+    Every command has the options ``--json``, which prints one JSON object in place of words,
+    ``--quiet`` and ``--debug``, which adds the traceback and the warnings of other libraries.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.params += [
+            click.Option(["--json"], is_flag=True, help="Print one JSON object in place of words."),
             click.Option(
                 ["--quiet", "-q"], is_flag=True, help="Print nothing but warnings and errors."
             ),
@@ -63,9 +64,13 @@ class Command(click.Command):
         debug, quiet, as_json = (
             bool(ctx.params.pop(name, False)) for name in ("debug", "quiet", "json")
         )
+        from bigtensor.engine.progress.automatic import set_progress
+
         set_output(ctx, quiet=quiet, as_json=as_json)
         signal_code = 0
         with (
+            # commands have a display of their own
+            set_progress(False),
             _one_line_warnings(self, show_all=debug),
             _quiet_loggers(debug=debug),
             _termination_raises(),
@@ -91,16 +96,6 @@ class Command(click.Command):
         if not debug:
             _silence_unfinished_calls(_NOISY_LOGGERS)
         raise click.exceptions.Exit(signal_code)
-
-
-class FactsCommand(Command):
-    """A command that prints what it found as one JSON object with ``--json``."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.params.append(
-            click.Option(["--json"], is_flag=True, help="Print one JSON object in place of words.")
-        )
 
 
 class Kept:

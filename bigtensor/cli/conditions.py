@@ -32,8 +32,8 @@ def where_option(words: str) -> Callable[[Function], Function]:
         "--where",
         "condition",
         metavar="CONDITION",
-        help=f"{words} Such as 'CD45 > 2 and DNA < 8' or 'sample_id in [\"a\", \"b\"]'. Names are "
-        "features and variables of the rows. Put a name with other characters than letters, "
+        help=f"{words} For example 'CD45 > 2 and DNA < 8' or 'sample_id in [\"a\", \"b\"]'. Names "
+        "are features and variables of the rows. Put a name with other characters than letters, "
         "digits and _ in backticks: '`FSC-A` < 4'.",
     )
 

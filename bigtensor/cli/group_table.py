@@ -1,15 +1,14 @@
-"""The weights of every patient or file: a CSV file of all, and a small table for the eye."""
+"""Shares of populations in every patient or file: a CSV file, and a small table for the eye."""
 
 from __future__ import annotations
 
-import csv
 from io import StringIO
 from typing import TYPE_CHECKING
 
 from bigtensor.abundance.natural_order import natural_order
+from bigtensor.abundance.tables import Rows
+from bigtensor.cli.table_file import write_rows
 from bigtensor.data.addresses.store_address import Address
-from bigtensor.data.exporters.spreadsheet import as_text
-from bigtensor.data.stores.outputs import whole_file, write_errors
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -19,10 +18,10 @@ MOST_ROWS, MOST_COLUMNS = 20, 8
 
 
 def write_table(weights: xr.Dataset, path: Address) -> None:
-    """Write the weights as text to a file that appears under its name when it is whole.
+    """Write shares as text to a file that appears under its name when it is whole.
 
     Columns are the variable, ``rows``, ``component_0``, ... (``population_0``, ... or
-    ``state_0``, ...) for the weights, and ``component_0_error``, ... for their standard errors,
+    ``state_0``, ...) for the shares, and ``component_0_error``, ... for their standard errors,
     where the table has any. A population with a name has it in place of ``population_0``. Names
     that a spreadsheet would take for a formula begin with an apostrophe.
 
@@ -39,19 +38,11 @@ def write_table(weights: xr.Dataset, path: Address) -> None:
         When the file cannot be written.
     """
     by, level = map(str, weights["weight"].dims)
-    with (
-        write_errors(path),
-        whole_file(path) as partial,
-        partial.open("w", encoding="utf-8", newline="") as file,
-    ):
-        lines = csv.writer(file, lineterminator="\n")
-        columns = _columns(weights, level)
-        errors_of = columns if "standard_error" in weights else []
-        lines.writerow(
-            [as_text(by), "rows", *columns, *(f"{column}_error" for column in errors_of)]
-        )
-        for name, rows, shares, errors in _entries(weights):
-            lines.writerow([as_text(name), rows, *(f"{value:.9g}" for value in (*shares, *errors))])
+    columns = _columns(weights, level)
+    errors_of = columns if "standard_error" in weights else []
+    table: Rows = [[by, "rows", *columns, *(f"{column}_error" for column in errors_of)]]
+    table += [[name, rows, *shares, *errors] for name, rows, shares, errors in _entries(weights)]
+    write_rows(table, path)
 
 
 def table_in_words(weights: xr.Dataset, path: Address) -> str:
@@ -72,14 +63,15 @@ def table_in_words(weights: xr.Dataset, path: Address) -> str:
     Console(file=text, width=160, markup=False, highlight=False, emoji=False).print(shown)
     errors = ", with standard errors" if "standard_error" in weights else ""
     words = [
-        f"table      {path}: weights of {count} {level}s in {groups:,} values of {by}{errors}",
+        f"table      {path}: shares of {count} {level}s by {by} ({groups:,} rows){errors}",
         f"method     {weights.attrs['method']}",
     ]
     if weights.attrs["rows_without"]:
         words.append(f"without    {weights.attrs['rows_without']:,} rows have no {by}")
-    if groups > MOST_ROWS or count > MOST_COLUMNS:
-        rows = f"{min(groups, MOST_ROWS)} of {groups:,} values"
-        words.append(f"shown      {rows} and {min(count, MOST_COLUMNS)} of {count} {level}s")
+    shown_rows = [f"{MOST_ROWS} of {groups:,} rows"] if groups > MOST_ROWS else []
+    shown_columns = [f"{MOST_COLUMNS} of {count} {level}s"] if count > MOST_COLUMNS else []
+    if shown_rows or shown_columns:
+        words.append(f"shown      {' and '.join(shown_rows + shown_columns)}; the file has all")
     return "\n".join([*words, *(line.rstrip() for line in text.getvalue().splitlines())])
 
 
@@ -90,7 +82,7 @@ def _columns(weights: xr.Dataset, level: str) -> list[str]:
     if names is None:
         return [f"{level}_{number}" for number in numbers]
     return [
-        f"{level}_{number}" if str(name) == number else as_text(str(name))
+        f"{level}_{number}" if str(name) == number else str(name)
         for number, name in zip(numbers, names.to_numpy(), strict=True)
     ]
 
@@ -106,7 +98,7 @@ def _cells(shares: list[float], errors: list[float]) -> list[str]:
 
 
 def _entries(weights: xr.Dataset) -> list[tuple[str, int, list[float], list[float]]]:
-    """Return the name, the rows, the weights and their standard errors of every group.
+    """Return the name, the rows, the shares and their standard errors of every group.
 
     Groups are in natural order. Without standard errors the last list is empty.
     """

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bigtensor.cli.command import Command, FactsCommand, written_for
-from bigtensor.cli.options import PATH, names_in, read_by_view, read_views
+from bigtensor.cli.command import Command, written_for
+from bigtensor.cli.options import PATH, WordChoice, names_in, read_by_view, read_views
 from bigtensor.models.contract.declarations import (
     Choice,
     Flag,
@@ -35,10 +35,27 @@ BY_COMMAND = {command_name(name): name for name in MODELS}
 
 DEFAULT = next(iter(BY_COMMAND))
 
+
+class _ModelChoice(WordChoice):
+    """A model by its name on the command line, or by the name of its class in Python."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name on the command line."""
+        try:
+            return super().convert(_as_command(str(value)), param, ctx)
+        except click.BadParameter as error:
+            self.fail(error.message + " 'bigtensor models' says what each is for.", param, ctx)
+
+
+def _as_command(name: str) -> str:
+    """Return the name of a model on the command line, if it is a name of a class."""
+    return command_name(name) if name in MODELS else name
+
+
 _OF_EVERY_MODEL = (
     click.Option(
         ["--model"],
-        type=click.Choice(list(BY_COMMAND)),
+        type=_ModelChoice(list(BY_COMMAND)),
         default=DEFAULT,
         show_default=True,
         help="The model; the options below are its own.",
@@ -58,7 +75,7 @@ _OF_EVERY_MODEL = (
 )
 
 
-class _WithModel(Command):
+class ModelCommand(Command):
     """Command whose options depend on ``--model``.
 
     Its function receives the name of the class as ``model``, and as ``parameters`` the keyword
@@ -90,14 +107,6 @@ class _WithModel(Command):
             if isinstance(entry, click.Argument) or entry.name == "out"
         )
         self.params = [*self._own[:first], *_OF_EVERY_MODEL, *own, *self._own[first:]]
-
-
-class ModelCommand(_WithModel):
-    """Command with the options of a model."""
-
-
-class ModelFactsCommand(_WithModel, FactsCommand):
-    """The same with ``--json``."""
 
 
 def model_parameters(
@@ -228,6 +237,7 @@ def _named(args: Sequence[str]) -> str:
             name = args[place + 1]
         elif entry.startswith("--model="):
             name = entry.partition("=")[2]
+    name = _as_command(name)
     return name if name in BY_COMMAND else DEFAULT
 
 
@@ -264,7 +274,7 @@ def _option(parameter: Parameter, text: str) -> click.Option:
     if isinstance(kind, Choice):
         return click.Option(
             names,
-            type=click.Choice(kind.words),
+            type=WordChoice(kind.words),
             default=parameter.default,
             show_default=shown,
             help=text,

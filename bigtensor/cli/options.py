@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Sequence
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
@@ -57,12 +58,39 @@ class LocalPath(click.Path):
         return super().convert(value, param, ctx)
 
 
+class WordChoice(click.Choice[str]):
+    """One of a few words. An error suggests the word that comes nearest."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the word."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter as error:
+            words = {_letters(word): word for word in map(str, self.choices)}
+            close = get_close_matches(_letters(str(value)), words, 1)
+            if not close:
+                raise
+            text = error.message.rstrip(".")
+            self.fail(f"{text}. Did you mean {words[close[0]]!r}?", param, ctx)
+
+
+def _letters(word: str) -> str:
+    """Return the letters and digits of a word in lower case."""
+    return "".join(letter for letter in word.casefold() if letter.isalnum())
+
+
 PATH = LocalPath(path_type=Path)
 
 ADDRESS = AddressType()
 
 DATA = click.STRING
 """Of arguments that name data: a path, or a URL, which would lose a slash as a path."""
+
+SAMPLES_HELP = (
+    "Table of the samples, one row a sample. The first column has their names, as in the data and "
+    "with or without .fcs, and the others have conditions."
+)
+"""Help of ``--metadata``, which several commands have."""
 
 
 def count(least: int = 1) -> Callable[[Any], int]:
@@ -127,7 +155,7 @@ def missing_option(function: Function) -> Function:
     """Add ``--missing``."""
     return click.option(
         "--missing",
-        type=click.Choice(MISSING_RULES),
+        type=WordChoice(MISSING_RULES),
         help="Rule for rows with NaN, infinities or missing codes: they are an error (raise), or "
         "are left out and counted (omit). Some models can keep these rows and sum over the missing "
         "entries (marginalise).",
@@ -138,7 +166,7 @@ def weights_option(function: Function) -> Function:
     """Add ``--weights``."""
     return click.option(
         "--weights",
-        type=click.Choice(MEANINGS),
+        type=WordChoice(MEANINGS),
         default=COUNTS,
         show_default=True,
         help="Meaning of the sample weights (the variable 'weight' of the store). With counts, a "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ import click
 
 from bigtensor.errors import without_passwords
 
-_QUIET, _JSON = "bigtensor.quiet", "bigtensor.json"
+_QUIET, _JSON, _BEGIN = "bigtensor.quiet", "bigtensor.json", "bigtensor.begin"
 
 _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]",
@@ -22,7 +23,7 @@ round, and surrogates, which UTF-8 cannot hold. Line ends and tabs are kept."""
 
 
 def set_output(context: click.Context, *, quiet: bool, as_json: bool) -> None:
-    """Set what a command prints: see `say`.
+    """Set what a command prints, see `say`, and start its clock, see `seconds_taken`.
 
     Parameters
     ----------
@@ -34,6 +35,13 @@ def set_output(context: click.Context, *, quiet: bool, as_json: bool) -> None:
         Whether facts are printed in place of words.
     """
     context.meta[_QUIET], context.meta[_JSON] = quiet, as_json
+    context.meta[_BEGIN] = time.perf_counter()
+
+
+def seconds_taken() -> float:
+    """Return the seconds since the running command began, with all that it waited for."""
+    begin: float = click.get_current_context().meta[_BEGIN]
+    return time.perf_counter() - begin
 
 
 def is_quiet() -> bool:

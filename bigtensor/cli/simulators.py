@@ -31,7 +31,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Simulator:
-    """Command that writes rows with known truth, of so many components.
+    """Command that writes rows with known truth.
 
     Attributes
     ----------
@@ -43,12 +43,15 @@ class Simulator:
         Further parameters of the writer.
     truth : str
         True values that are written for every row, or beside the rows.
+    names_components : bool
+        If True, the components are those that the simulator names, and their number is no choice.
     """
 
     name: str
     summary: str
     choices: tuple[Choice, ...] = ()
     truth: str = "their labels"
+    names_components: bool = False
 
     @property
     def command(self) -> str:
@@ -66,6 +69,12 @@ _SIMULATORS = (
     Simulator(
         "kernel_mixture",
         "Three views of one feature each, Gaussian components.",
+    ),
+    Simulator(
+        "blood",
+        "White blood cells of eight markers and four donors: T, B and NK cells, monocytes, "
+        "dendritic cells.",
+        names_components=True,
     ),
     Simulator(
         "cytometry",

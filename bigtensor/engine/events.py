@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -52,6 +53,8 @@ class Event:
         Reads of this pass that a disk or a network failed and that were made again.
     lost_workers : int
         Workers that ended during this pass without being asked to. Their parts are computed again.
+    at_once : int
+        Tasks that run at once.
     """
 
     kind: Kind
@@ -66,9 +69,13 @@ class Event:
     seconds: float = 0.0
     repeated_reads: int = 0
     lost_workers: int = 0
+    at_once: int = 1
 
 
 Listener = Callable[[Event], None]
+
+WATCHER: ContextVar[Listener | None] = ContextVar("watcher", default=None)
+"""Listener of all passes and steps that begin here, beside those that callers give."""
 
 
 @dataclass
@@ -84,7 +91,12 @@ class Progress:
     reused: int = 0
     repeated_reads: int = 0
     lost_workers: int = 0
+    at_once: int = 1
     started: float = field(default_factory=time.perf_counter)
+
+    def __post_init__(self) -> None:
+        # parts are told of on other threads, which do not have the context
+        self.listeners = _with_watcher(self.listeners)
 
     def start(self) -> None:
         """Announce the pass."""
@@ -128,6 +140,7 @@ class Progress:
             time.perf_counter() - self.started if seconds is None else seconds,
             self.repeated_reads,
             self.lost_workers,
+            self.at_once,
         )
         _send(event, self.listeners)
 
@@ -142,7 +155,7 @@ class Steps:
     """
 
     def __init__(self, listeners: Iterable[Listener]) -> None:
-        self._listeners = tuple(listeners)
+        self._listeners = _with_watcher(listeners)
         self._name = ""
         self._started = 0.0
 
@@ -165,6 +178,12 @@ class Steps:
         """Send an event to every listener and to the log."""
         seconds = time.perf_counter() - self._started
         _send(Event(kind, self._name, 0, 0, part, parts, seconds=seconds), self._listeners)
+
+
+def _with_watcher(listeners: Iterable[Listener]) -> tuple[Listener, ...]:
+    """Return listeners with the one that watches the work from here."""
+    watcher = WATCHER.get()
+    return tuple(listeners) if watcher is None else (*listeners, watcher)
 
 
 def _send(event: Event, listeners: Iterable[Listener]) -> None:

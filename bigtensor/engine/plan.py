@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from typing import ClassVar
 
 from dask.utils import format_bytes
@@ -18,6 +17,7 @@ from bigtensor.engine.part_writer import waiting_nbytes
 from bigtensor.engine.ranges import Part, pass_parts
 from bigtensor.engine.runtime import Processes, parse_memory_limit
 from bigtensor.errors import Message, PlanError, Setting
+from bigtensor.html_tables import page_of_tables, table_of
 
 RESERVED_NBYTES = 368 * 2**20
 """Memory of a worker process beside the buffers of its task: the interpreter and its libraries
@@ -237,45 +237,47 @@ class Plan:
 
     def in_words(self) -> Message:
         """Return the plan in words, with remedies if it does not fit."""
-        passes = sum(size.times for size in self.passes)
-        lines: list[str] = [
-            f"data       {self.data}: {self.rows:,} rows x {self.features} features",
-            *self._left_out(),
-            f"runs on    {self._processes()}, {self.tasks} task{'s' * (self.tasks != 1)} a pass",
-            f"reads      at most {format_bytes(self.read_nbytes)} in "
-            f"{passes} pass{'' if passes == 1 else 'es'}",
-        ]
-        names = [
-            size.name + (f", 1 to {size.times}" if size.times > 1 else "") for size in self.passes
-        ]
+        # a sum keeps the parameters that a message names, and a formatted text does not
+        lines = {title: f"{title:<10} " + words for title, words in self._facts().items()}
+        memory, fits = lines.pop("memory"), lines.pop("fits")
+        names = [self._name_of(size) for size in self.passes]
         width = max(18, *map(len, names)) if names else 0
-        for name, size in zip(names, self.passes, strict=True):
-            lines.append(
-                f"  {name:<{width}} {size.rows:>14,} rows   state "
-                f"{format_bytes(size.state_nbytes)}, workspace {format_bytes(size.work_nbytes)}"
-            )
-        lines += [self._described(other, width) for other in self.alternatives]
+        passes = [
+            f"  {name:<{width}} {size.rows:>14,} rows   state "
+            f"{format_bytes(size.state_nbytes)}, workspace {format_bytes(size.work_nbytes)}"
+            for name, size in zip(names, self.passes, strict=True)
+        ]
+        others = [self._described(other, width) for other in self.alternatives]
+        return Message("\n").join([*lines.values(), *passes, *others, memory, fits])
+
+    def _facts(self) -> dict[str, str]:
+        """Return what the plan says besides its passes, by titles."""
+        passes = sum(size.times for size in self.passes)
+        # line ends in names of others could pass for lines of the plan
+        listed = (
+            f"{role}: {', '.join(' '.join(name.split()) for name in names)}"
+            for role, names in self.left_out.items()
+        )
         allowed = (
             "no limit given"
             if self.allowed_nbytes is None
-            else (f"{format_bytes(self.allowed_nbytes)} allowed")
+            else f"{format_bytes(self.allowed_nbytes)} allowed"
         )
-        lines.append(
-            f"memory     {format_bytes(self.projected_nbytes)} projected a process "
-            f"({format_bytes(self.reserved_nbytes)} reserved), {allowed}"
-        )
-        lines.append("fits       " + self._verdict())
-        return Message("\n").join(lines)
+        return {
+            "data": f"{self.data}: {self.rows:,} rows x {self.features} features",
+            **({"left out": "; ".join(listed)} if self.left_out else {}),
+            "runs on": f"{self._processes()}, {self.tasks} task{'s' * (self.tasks != 1)} a pass",
+            "reads": f"at most {format_bytes(self.read_nbytes)} in "
+            f"{passes} pass{'' if passes == 1 else 'es'}",
+            "memory": f"{format_bytes(self.projected_nbytes)} projected a process "
+            f"({format_bytes(self.reserved_nbytes)} reserved), {allowed}",
+            "fits": self._verdict(),
+        }
 
-    def _left_out(self) -> Iterator[str]:
-        """Yield a line on the features that are left out, if there are any."""
-        if self.left_out:
-            # line ends in names of others could pass for lines of the plan
-            listed = (
-                f"{role}: {', '.join(' '.join(name.split()) for name in names)}"
-                for role, names in self.left_out.items()
-            )
-            yield f"left out   {'; '.join(listed)}"
+    @staticmethod
+    def _name_of(size: PassSize) -> str:
+        """Return the name of a pass, with how often it runs."""
+        return size.name + (f", 1 to {size.times}" if size.times > 1 else "")
 
     def _processes(self) -> str:
         """Return the number of processes and of their threads."""
@@ -309,8 +311,34 @@ class Plan:
         return str(self.in_words())
 
     def _repr_html_(self) -> str:
-        # names of files and features come from others
-        return f"<pre>{escape(str(self))}</pre>"
+        """Return tables of the facts, the passes and the alternatives, for notebooks."""
+        passes = [
+            (
+                self._name_of(size),
+                f"{size.rows:,}",
+                format_bytes(size.state_nbytes),
+                format_bytes(size.work_nbytes),
+            )
+            for size in self.passes
+        ]
+        alternatives = [
+            (
+                f"{other.parameter} {other.value}",
+                "yes" if other.is_taken else "no",
+                f"{other.operations:.1e}",
+                f"{other.reads}",
+                format_bytes(other.state_nbytes),
+                other.remark,
+            )
+            for other in self.alternatives
+        ]
+        heads = ("alternative", "taken", "operations", "full reads", "state", "remark")
+        return page_of_tables(
+            "Plan",
+            table_of(list(self._facts().items())),
+            table_of(passes, ("pass", "rows", "state", "workspace")),
+            table_of(alternatives, heads),
+        )
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ from bigtensor.engine.checkpoint import Checkpoint, PassCheckpoint
 from bigtensor.engine.events import Listener, Progress
 from bigtensor.engine.part_writer import PartWriter
 from bigtensor.engine.ranges import Part, pass_parts, rows_of, span
-from bigtensor.engine.runtime import Runtime
+from bigtensor.engine.runtime import Runtime, tasks_at_once
 from bigtensor.engine.threads import Job
 from bigtensor.errors import DataChangedError
 from bigtensor.statistics.base import Pass, State, Statistic, Workspace
@@ -123,6 +123,7 @@ def sum_parts(
         progress.part(*span(part), rows_of(part), reused=False)
 
     if todo:
+        progress.at_once = tasks_at_once(runtime)
         jobs = [job_of(samples, parts[index], statistic.halo) for index in todo]
         with nullcontext() if stored is None else PartWriter(stored) as writer:
             runtime.run(

@@ -13,7 +13,7 @@ from bigtensor.engine.events import Listener, Progress
 from bigtensor.engine.ranges import RowRange, rows_of, segments
 from bigtensor.engine.reduce import job_of, lazy_nbytes, sum_parts
 from bigtensor.engine.row_tasks import Arrays, RowTask, evaluate_range, total_validity
-from bigtensor.engine.runtime import Runtime
+from bigtensor.engine.runtime import Runtime, tasks_at_once
 from bigtensor.statistics.base import RowFunction, SequenceFunction
 from bigtensor.statistics.validity import Checked, Validity
 
@@ -44,6 +44,7 @@ def evaluate_ranges(
     light = replace(task, samples=task.samples.without_lazy_rows())
     parts = [segments(task.samples, *rows) for rows in ranges]
     jobs = [job_of(task.samples, part) for part in parts]
+    progress.at_once = tasks_at_once(runtime)
     longest = max(map(rows_of, parts), default=0)
     returned = 0 if place is None else longest * _output_nbytes(task.function)
     runtime.run(

@@ -15,6 +15,7 @@ from bigtensor.engine.clusters.forks import forked
 from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.engine.clusters.patience import parse_wait
 from bigtensor.engine.events import Progress
+from bigtensor.engine.progress.automatic import with_shown_progress
 from bigtensor.engine.threads import Collect, Job, JobFunction, ThreadedRuntime
 from bigtensor.errors import ClusterError, ParameterError, Setting
 
@@ -82,6 +83,11 @@ class Runtime(Processes, Protocol):
         """
 
 
+def tasks_at_once(processes: Processes) -> int:
+    """Return the number of tasks that run at once, at least 1."""
+    return max(1, processes.workers * processes.threads)
+
+
 def parse_memory_limit(limit: str | int) -> int:
     """Return bytes from a number or from words such as ``"1GiB"``."""
     try:
@@ -96,6 +102,7 @@ def parse_memory_limit(limit: str | int) -> int:
 
 
 @contextmanager
+@with_shown_progress
 def open_runtime(
     *,
     client: Client | None = None,
@@ -171,6 +178,12 @@ def open_runtime(
     elif scheduler == "processes":
         with local_cluster(processes_to_start(workers, tasks), limit) as own:
             yield DistributedRuntime(own, wait=wait)
+    elif isinstance(scheduler, str) and scheduler.isalpha():
+        raise ParameterError(
+            Setting("scheduler")
+            + f" is {scheduler!r}; expected 'threads', 'processes' or the address of a running "
+            "Dask scheduler, such as tcp://10.0.0.1:8786"
+        )
     else:
         connection = scheduler if isinstance(scheduler, Connection) else Connection(scheduler)
         with connected(connection) as own, _seceded():

@@ -19,7 +19,7 @@ def weights():
 def test_share_rows__have_conditions_counts_and_errors_in_natural_order(weights):
     head, *rows = share_rows(*samples_with_conditions(weights, SAMPLES))
     assert head == [
-        *("sample_id", "arm", "age", "rows", "population", "count", "weight", "standard_error")
+        *("sample_id", "arm", "age", "rows", "population", "count", "share", "standard_error")
     ]
     assert [row[0] for row in rows[::3]] == ["s1", "s2", "s3", "s9", "s10"]
     assert rows[0][:7] == ["s1", "a", "6", 1000, "B", 880, pytest.approx(0.88)]
@@ -35,9 +35,9 @@ def test_comparison_rows__have_a_row_for_every_contrast(weights):
     assert line["contrast"] == "b against a"
     assert line["odds_ratio"] == pytest.approx(np.exp(line["log_odds_ratio"]))
     assert line["lower"] < line["log_odds_ratio"] < line["upper"]
-    assert line["weight_b"] == pytest.approx(0.0125)
+    assert line["share_b"] == pytest.approx(0.0125)
     head, *rows = comparison_rows(differential_abundance(weights, SAMPLES, "age"))
-    assert "weight_b" not in head
+    assert "share_b" not in head
 
 
 def test_diffcyt_tables__are_those_of_calc_counts(weights):

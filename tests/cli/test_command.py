@@ -1,4 +1,5 @@
 import logging
+import re
 import warnings
 
 import click
@@ -7,7 +8,7 @@ from click.testing import CliRunner
 
 from bigtensor.cli import main
 from bigtensor.cli.command import Command, Kept, when_interrupted, written_for
-from bigtensor.cli.model_options import BY_COMMAND, ModelCommand, ModelFactsCommand
+from bigtensor.cli.model_options import BY_COMMAND, ModelCommand
 from bigtensor.errors import (
     MOST_CHARACTERS,
     BigtensorWarning,
@@ -174,9 +175,56 @@ def test_command__warnings_name_options():
     assert outcome(body).stderr == "warning: left out; see --missing raise\n"
 
 
+def all_commands(group=main):
+    for command in group.commands.values():
+        yield from all_commands(command) if isinstance(command, click.Group) else [command]
+
+
+def test_help__lists_every_command_in_its_section():
+    """Law: none is missing, and the order is that of use: data before models."""
+    text = CliRunner().invoke(main, ["--help"]).stdout
+    listed = re.findall(r"^  ([a-z-]+)  +[A-Z]", text.partition("\nData:")[2], re.MULTILINE)
+    assert sorted(listed) == sorted(main.commands)
+    assert listed.index("import") < listed.index("fit") < listed.index("name")
+    assert "..." not in text.partition("\nData:")[2]
+
+
+def test_choices__suggest_a_word():
+    """Law: a wrong word of any option is answered with the word that comes nearest."""
+    choices = [
+        parameter
+        for command in all_commands()
+        for parameter in command.params
+        if isinstance(parameter.type, click.Choice)
+    ]
+    assert len(choices) > 15
+    for parameter in choices:
+        word = str(parameter.type.choices[-1])
+        with pytest.raises(click.BadParameter, match="Did you mean") as caught:
+            parameter.type.convert(word + word[-1], parameter, None)
+        assert caught.value.message.count(repr(word)) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "hint"),
+    [("KernelMixtur", "'kernel-mixture'?"), ("topics", "'topic'?"), ("hmm", "'bigtensor models'")],
+)
+def test_model__a_wrong_name_is_answered_with_a_right_one(given, hint):
+    result = CliRunner().invoke(main, ["fit", "x.zarr", "--out", "m.zarr", "--model", given])
+    assert result.exit_code == 2
+    assert hint in result.stderr
+
+
+def test_model__may_be_named_by_its_class():
+    result = CliRunner().invoke(main, ["plan", "x.zarr", "--model", "GaussianMixture", "--help"])
+    assert result.exit_code == 0
+    by_command = CliRunner().invoke(main, ["plan", "x", "--model", "gaussian-mixture", "--help"])
+    assert result.stdout == by_command.stdout
+
+
 def commands_with_model_options():
     for name, command in main.commands.items():
-        for model in BY_COMMAND if isinstance(command, ModelCommand | ModelFactsCommand) else ():
+        for model in BY_COMMAND if isinstance(command, ModelCommand) else ():
             yield pytest.param(name, model, id=f"{name} {model}")
 
 

@@ -65,7 +65,7 @@ def test_import__real_fcs(run, tmp_path, shared_data):
         assert "FSC-A" in cells.attrs["transform"]["untransformed"]
     described = run("info", path).stdout
     assert "50,000 rows x 18 features" in described
-    assert '"cofactor": 120' in described
+    assert "arcsinh, cofactor 120" in described
     assert "layout     good to read by rows" in described
 
 

@@ -54,10 +54,8 @@ def test_predict__by_writes_and_prints_the_weights_of_every_sample(run, cells, m
         written = [[float(value) for value in line[part]] for line in lines]
         np.testing.assert_allclose(written, expected[name], rtol=1e-8)
     words = result.stdout.splitlines()
-    at = words.index(
-        f"table      {tmp_path}/l_by_sample_id.csv: weights of 4 components in 4 values of "
-        "sample_id, with standard errors"
-    )
+    start = f"table      {tmp_path}/l_by_sample_id.csv: shares of 4 components by sample_id"
+    (at,) = (place for place, line in enumerate(words) if line.startswith(start))
     assert words[at + 1] == f"method     {expected.attrs['method']}"
     assert words[at + 2].split()[:2] == ["sample_id", "rows"]
     first = [

@@ -107,4 +107,6 @@ def test_wait_for_workers__is_a_time(run):
 def test_simulate__own_options_stand_before_those_of_every_command(kind):
     names = [parameter.name for parameter in simulate.commands[kind].params]
     own = [choice.name for choice in SIMULATORS[kind].choices]
-    assert names == ["out", "rows", "components", *own, "seed", "overwrite", "quiet", "debug"]
+    number = [] if SIMULATORS[kind].names_components else ["components"]
+    general = ["seed", "overwrite", "json", "quiet", "debug"]
+    assert names == ["out", "rows", *number, *own, *general]

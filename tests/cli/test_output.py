@@ -86,7 +86,7 @@ def test_one_line__has_no_line_ends():
 
 def test_table__a_spreadsheet_runs_no_name(tmp_path):
     weights = table(5, 2)
-    names = ["=cmd|'/C calc'!A0", "+1", "-2", "@SUM(A1)", "donor"]
+    names = ["=cmd|'/C calc'!A0", "+1+A1", "-2+A1", "@SUM(A1)", "donor"]
     write_table(weights.assign_coords(donor=names), tmp_path / "table.csv")
     with (tmp_path / "table.csv").open(newline="") as file:
         written = [line[0] for line in csv.reader(file)]

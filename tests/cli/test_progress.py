@@ -5,8 +5,10 @@ import pytest
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-from bigtensor.cli.progress import Bars, Lines, Reporter, duration, pace
+from bigtensor.cli.progress import Lines
 from bigtensor.engine.events import Event
+from bigtensor.engine.progress.displays import Bars
+from bigtensor.engine.progress.reporter import Reporter, duration, pace
 
 
 def events(name, *parts, seconds=1.0, reused=0):
@@ -41,21 +43,39 @@ def test_lines__one_line_a_pass_without_a_terminal(capsys):
     for event in events("moments", (0, 1000), (1000, 4000), seconds=2.0):
         reporter.listen(event)
     captured = capsys.readouterr()
-    assert captured.err == "moments: 4,000 rows, 2.0 s, 2,000 rows/s\n"
+    assert captured.err == "moments: 4,000 rows, 2.0 s, 3,000 rows/s\n"
     assert captured.out == ""
 
 
 def test_reporter__rows_of_a_checkpoint_do_not_count_for_the_speed(capsys):
     reporter = Reporter(Lines())
-    for event in events("moments", (0, 1000), (1000, 4000), seconds=2.0, reused=1):
+    parts = ((0, 1000), (1000, 2000), (2000, 4000), (4000, 6000))
+    for event in events("moments", *parts, seconds=4.0, reused=1):
         reporter.listen(event)
     for event in events("posterior 1", (0, 4000), reused=1):
         reporter.listen(event)
     first, second = capsys.readouterr().err.splitlines()
-    assert first.split(", ")[:3] == ["moments: 4,000 rows", "2.0 s", "1,500 rows/s"]
+    assert first.split(", ")[:3] == ["moments: 6,000 rows", "4.0 s", "2,000 rows/s"]
     assert "1 parts from the checkpoint" in first
     assert second.startswith("posterior 1: 4,000 rows, ")
     assert "from the checkpoint" in second
+
+
+def test_reporter__leaves_the_first_part_of_every_worker_out_of_the_speed(capsys, monkeypatch):
+    """It waits for the compilation, which would look like a slow pass."""
+    monkeypatch.setattr("bigtensor.cli.progress.LINE_SECONDS", 0.0)
+    reporter = Reporter(Lines())
+    reporter.listen(Event("pass started", "moments", 0, 6000, 0, 6, at_once=2))
+    for part, at in enumerate((10.0, 10.1, 11.1, 12.1, 13.1, 14.1), 1):
+        event = Event("part finished", "moments", 1000 * part, 6000, part, 6, seconds=at, at_once=2)
+        reporter.listen(event)
+    starting, first, *others = capsys.readouterr().err.splitlines()
+    assert starting == "moments: 0% of 6,000 rows, starting"
+    assert "rows/s" not in first
+    assert "rows/s" not in others[1]
+    assert others[2].split(", ")[1:] == ["1,000 rows/s", "2.0 s left"]
+    reporter.listen(Event("pass finished", "moments", 6000, 6000, 6, 6, seconds=14.1, at_once=2))
+    assert capsys.readouterr().err == "moments: 6,000 rows, 14 s\n"
 
 
 def test_reporter__counts_the_rows_of_a_part_and_not_those_between_them(capsys):
@@ -63,7 +83,7 @@ def test_reporter__counts_the_rows_of_a_part_and_not_those_between_them(capsys):
     reporter.listen(Event("pass started", "pilot", 0, 200, 0, 1))
     reporter.listen(Event("part finished", "pilot", 200, 200, 1, 1, 0, 0, 90_000, 2.0))
     reporter.listen(Event("pass finished", "pilot", 200, 200, 1, 1, 0, 0, 0, 2.0))
-    assert capsys.readouterr().err == "pilot: 200 rows, 2.0 s, 100 rows/s\n"
+    assert capsys.readouterr().err == "pilot: 200 rows, 2.0 s\n"
 
 
 def test_reporter__a_pass_that_was_stored_whole_has_no_speed(capsys):
@@ -160,7 +180,7 @@ def test_bars__one_bar_a_pass_on_a_terminal():
             ("posterior 1", 4000),
         ]
         progress.refresh()
-    assert "2,000 rows/s" in screen.getvalue()
+    assert "3,000 rows/s" in screen.getvalue()
     assert "100%" in screen.getvalue()
 
 

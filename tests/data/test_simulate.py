@@ -355,6 +355,29 @@ def test_cytometry__rows_depend_on_the_seed_and_their_index_alone():
     assert not np.array_equal(long["label"][:65_536], long["label"][65_536 : 2 * 65_536])
 
 
+def test_blood__has_the_populations_of_blood(tmp_path):
+    cells = simulate.blood(60_000, random_state=SEED)
+    names, label = cells["label"].attrs["categories"], cells["label"].to_numpy()
+    assert list(cells["sample_id"].attrs["categories"]) == [f"donor{n}" for n in (1, 2, 3, 4)]
+    shares = np.bincount(label) / len(label)
+    np.testing.assert_allclose(shares, cells["true_weights"], atol=0.01)
+    medians = {
+        name: cells["X"][label == number].median("sample").to_series()
+        for number, name in enumerate(names)
+    }
+    positive = {name: {*row[row > 2.5].index} for name, row in medians.items()}
+    assert positive["CD4 T cells"] == {"CD3", "CD4"}
+    assert positive["CD8 T cells"] == {"CD3", "CD8"}
+    assert positive["B cells"] == {"CD19", "HLA-DR"}
+    assert positive["NK cells"] == {"CD16", "CD56"}
+    assert positive["classical monocytes"] == {"CD14", "HLA-DR"}
+    assert 0.3 < shares[names.index("CD4 T cells")] < 0.5
+    simulate.write_blood(tmp_path / "blood.zarr", 1_000, random_state=SEED)
+    with xr.open_zarr(tmp_path / "blood.zarr") as store:
+        expected = simulate.blood(1_000, random_state=SEED)
+        np.testing.assert_array_equal(store["X"], expected["X"])
+
+
 def test_write_cytometry__stores_what_memory_holds(tmp_path):
     path, seen = tmp_path / "cells.zarr", []
     size = {"n_components": 5, "markers": 4, "samples": 3, "random_state": 9}

@@ -69,7 +69,11 @@ def test_plan__prints_passes_memory_and_that_it_fits() -> None:
         "fits       yes",
     ):
         assert words in text
-    assert text in plan._repr_html_()
+    page = plan._repr_html_()
+    for cell in ("2 processes x 1 thread, ", "posterior, 1 to 3"):
+        assert f"<td>{cell}" in page
+    # a pass is a row of a table
+    assert page.count("<tr>") == 5 + 1 + len(plan.passes)
 
 
 def test_plan__counts_what_the_driver_holds_where_tasks_run_beside_it() -> None:

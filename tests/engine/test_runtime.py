@@ -117,6 +117,14 @@ def test_open__says_when_no_scheduler_answers(address: str) -> None:
         pass
 
 
+def test_open__a_word_is_no_address() -> None:
+    with (
+        pytest.raises(ParameterError, match=r"'thread'.*'threads'"),
+        open_runtime(scheduler="thread"),
+    ):
+        pass
+
+
 def test_threads__compute_lazy_arrays_of_a_job_first() -> None:
     import dask.array as da
 

@@ -58,6 +58,8 @@ def test_repr__shows_what_differs_from_the_defaults():
 def test_html__says_what_was_fitted_on_what_in_how_many_passes(model):
     found = cells_of(summary_of(model))
     facts = {row[0]: row[1] for row in found.rows if len(row) == 2}
+    # populations come first
+    assert found.rows[0] == ["component", "weight"]
     assert facts["data"] == "DataArray X of 4,000 rows"
     assert facts["rows"] == "4,000 (0 left out)"
     assert facts["features"] == "3 (3 used)"
@@ -70,7 +72,9 @@ def test_html__says_what_was_fitted_on_what_in_how_many_passes(model):
         model.diagnostics_["mean_log_likelihood"][-1], abs=1e-4
     )
     for component, weight in enumerate(model.weights_):
-        assert facts[str(component)] == f"{weight:.5f}"
+        # with a suggested name in parentheses
+        (label,) = (name for name in facts if name.split(" (")[0] == str(component))
+        assert facts[label] == f"{weight:.5f}"
 
 
 def test_html__holds_the_parameters_of_the_model(model):
@@ -122,9 +126,11 @@ def test_html__lists_populations_with_their_components(data, small):
     fitted = KernelMixture(9, n_populations=3, **small).fit(data)
     found = cells_of(summary_of(fitted)).rows
     assert ["populations", f"3, merged from 9 components by {fitted.merging}"] in found
+    names = fitted.suggest_population_names()
     for population, weight in enumerate(fitted.population_weights_):
         (members,) = np.nonzero(fitted.population_of_component_ == population)
-        assert [str(population), f"{weight:.5f}", ", ".join(map(str, members))] in found
+        label = f"{population} ({names[population]})" if names[population] else str(population)
+        assert [label, f"{weight:.5f}", ", ".join(map(str, members))] in found
     assert ["component", "weight"] not in found
 
 
@@ -132,5 +138,6 @@ def test_html__lists_populations_with_their_components(data, small):
 def test_html__of_very_many_components_lists_the_heaviest(data, small):
     fitted = KernelMixture(MOST_TABLE_ROWS + 5, init="kmeans", **small).fit(data)
     found = cells_of(summary_of(fitted)).rows
-    assert found[-1] == ["5 more", f"{fitted.weights_[MOST_TABLE_ROWS:].sum():.5f}"]
-    assert found[-2] == [str(MOST_TABLE_ROWS - 1), f"{fitted.weights_[MOST_TABLE_ROWS - 1]:.5f}"]
+    at = found.index(["5 more", f"{fitted.weights_[MOST_TABLE_ROWS:].sum():.5f}"])
+    assert found[at - 1][0].split(" (")[0] == str(MOST_TABLE_ROWS - 1)
+    assert found[at - 1][1] == f"{fitted.weights_[MOST_TABLE_ROWS - 1]:.5f}"

@@ -205,7 +205,7 @@ def test_other_store__is_refused(data, tmp_path):
     data[["X"]].assign_coords(feature=names).to_zarr(
         tmp_path / "cells.zarr", zarr_format=3, consolidated=False
     )
-    with pytest.raises(ModelFileError, match="not a model saved by bigtensor"):
+    with pytest.raises(ModelFileError, match="a model is expected"):
         bigtensor.load(tmp_path / "cells.zarr")
     (tmp_path / "file.txt").write_text("not a store")
     with pytest.raises(ModelFileError, match="holds no saved model"):

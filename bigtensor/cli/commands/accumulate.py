@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bigtensor.cli.command import Command, when_interrupted
-from bigtensor.cli.conditions import rows_that_meet, shares_in_words, where_option
+from bigtensor.cli.conditions import (
+    rows_that_meet,
+    shares_as_facts,
+    shares_in_words,
+    where_option,
+)
 from bigtensor.cli.options import (
     ADDRESS,
     DATA,
@@ -17,10 +21,11 @@ from bigtensor.cli.options import (
     refuse_inputs,
     runtime_options,
 )
-from bigtensor.cli.output import say
-from bigtensor.cli.progress import duration, pace, reporter
+from bigtensor.cli.output import say, seconds_taken
+from bigtensor.cli.progress import reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
+from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -74,7 +79,6 @@ def accumulate(
         model.set_params(missing=missing)
     all_rows = in_order(cells, sequence, model)
     rows = rows_that_meet(condition, all_rows, cells, model.sample_dim)
-    begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
         statistics = model.accumulate(
             rows,
@@ -82,12 +86,19 @@ def accumulate(
             listeners=[progress.listen],
             **running,
         )
-    seconds = time.perf_counter() - begin
     statistics.save(out, overwrite=overwrite)
-    left_out = statistics.rows_left_out
+    left_out, seconds = statistics.rows_left_out, seconds_taken()
+    facts = {
+        "statistics": out,
+        "pass": statistics.pass_name,
+        "rows": statistics.rows,
+        "rows_left_out": left_out,
+        "seconds": seconds,
+    }
     say(
         shares_in_words(rows)
         + f"statistics {out}: {statistics.pass_name} of {statistics.rows:,} rows"
         + (f", {left_out:,} left out" if left_out else "")
-        + f"\ntook       {duration(seconds)}, {pace(statistics.rows, seconds, None)}"
+        + f"\ntook       {duration(seconds)} in all",
+        {**facts, **shares_as_facts(rows)},
     )

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from bigtensor.cli.command import FactsCommand
-from bigtensor.cli.options import PATH, overwrite_option
+from bigtensor.cli.command import Command
+from bigtensor.cli.options import PATH, SAMPLES_HELP, overwrite_option
 from bigtensor.cli.output import one_line, say
 
+if TYPE_CHECKING:
+    from bigtensor.data.importers.column_files import ReadValues
 
-@click.command(cls=FactsCommand)
+
+@click.command(cls=Command)
 @click.argument("cells", type=PATH, metavar="CELLS.zarr")
 @click.option(
     "--column",
@@ -27,8 +30,7 @@ from bigtensor.cli.output import one_line, say
     "--metadata",
     type=PATH,
     metavar="SAMPLES.csv",
-    help="Add every column of a table of samples, such as dose or patient. One column of it holds "
-    "the names of the samples (sample_id) or of their files.",
+    help=f"Add every condition of samples, such as dose or patient. {SAMPLES_HELP}",
 )
 @overwrite_option
 def add(cells: Path, columns: tuple[str, ...], metadata: Path | None, overwrite: bool) -> None:
@@ -41,11 +43,10 @@ def add(cells: Path, columns: tuple[str, ...], metadata: Path | None, overwrite:
         raise click.UsageError("give --column NAME=FILE or --metadata SAMPLES.csv")
     files = [_named_file(column) for column in columns]
     from bigtensor.data.importers.column_files import read_row_values
-    from bigtensor.data.importers.sample_columns import columns_by_sample
     from bigtensor.data.stores.added_variables import add_row_variable, check_row_variable
 
     # all are read before one is added, so that a wrong file adds none
-    values = {} if metadata is None else columns_by_sample(cells, metadata)
+    values = {} if metadata is None else _conditions(cells, metadata)
     for name, path in files:
         if name in values:
             raise click.UsageError(f"there are two columns {name!r}; give each its own name")
@@ -59,6 +60,15 @@ def add(cells: Path, columns: tuple[str, ...], metadata: Path | None, overwrite:
         facts = {"name": name, "rows": read.values.shape[0], "dtype": str(read.values.dtype)}
         added.append({**facts, "categories": names})
     say("\n".join(map(_in_words, added)), {"data": cells, "variables": added})
+
+
+def _conditions(cells: Path, metadata: Path) -> dict[str, ReadValues]:
+    """Return every condition of a table of samples as a variable of the rows."""
+    from bigtensor.abundance.sample_table import sample_table
+    from bigtensor.data.importers.sample_columns import columns_by_sample, names_of_samples
+
+    samples = sample_table(metadata).matched(names_of_samples(cells))
+    return columns_by_sample(cells, samples.columns)
 
 
 def _named_file(column: str) -> tuple[str, Path]:

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,18 +15,17 @@ import click
 
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import PATH, count, runtime
-from bigtensor.cli.output import say
-from bigtensor.cli.progress import Reporter, duration, pace, reporter
+from bigtensor.cli.output import say, seconds_taken
+from bigtensor.cli.progress import reporter
 from bigtensor.cli.workers import started
+from bigtensor.engine.progress.reporter import Reporter, duration
 
 if TYPE_CHECKING:
+    from bigtensor.models.answers.mixture import MixtureAnswers
     from bigtensor.models.contract.estimator import Estimator
 
 POPULATIONS = 8
 """Populations of the simulated cells."""
-
-MARKERS = 6
-"""Markers of the simulated cells."""
 
 CELLS, MODEL, LABELS, REPORT = "cells.zarr", "model.zarr", "labels.zarr", "report.html"
 
@@ -46,32 +45,34 @@ KEPT = "bigtensor-demo"
     "only the report is kept, in bigtensor-demo.",
 )
 def demo(rows: int, out: Path | None) -> None:
-    """Simulate, fit, label, compare with the truth."""
+    """Simulate blood cells, fit, label, report, and compare with the truth."""
     when_interrupted([], "nothing was kept" if out is None else f"what was finished is in {out}")
+    from bigtensor.data.simulate.blood import MARKERS
+
     processors = os.cpu_count() or 1
     say(
-        f"demo       {rows:,} simulated cells, {MARKERS} markers, {POPULATIONS} populations; "
-        f"{processors} worker process{'es' * (processors != 1)} on this machine"
+        f"demo       {rows:,} simulated blood cells of {POPULATIONS} populations\n"
+        f"markers    {', '.join(MARKERS)}\n"
+        f"runs on    {processors} worker process{'es' * (processors != 1)} on this machine"
     )
     with _folder(out) as folder:
         with reporter() as progress:
             model, step_seconds = _run(folder, rows, processors, progress)
-        report = _write_report(model, folder)
-        for step, seconds in step_seconds.items():
-            say(f"{step:<10} {duration(seconds)}, {pace(rows, seconds, None)}")
-        say(f"{report}\n{_verdict_line(model)}".rstrip())
-        say(_comparison(folder, model))
-        if out is None:
-            say(_kept_report(folder, Path(KEPT)))
-    if out is not None:
-        names = ", ".join(sorted(path.name for path in out.iterdir()))
-        say(f"\nkept       {out}: {names}")
+            report = _write_report(model, folder, progress)
+        lines = [f"{step:<10} {duration(seconds)}" for step, seconds in step_seconds.items()]
+        # the comparison with the truth is the verdict, and faults are told in warnings
+        lines.append(report)
+        comparison = _comparison(folder, model)
+        lines += ["", *_comparison_lines(comparison)]
+        kept = KEPT if out is None else str(out)
+        lines += ["", _kept_report(folder, Path(KEPT)) if out is None else _kept_files(out)]
+        facts = {"rows": rows, "seconds": seconds_taken(), "steps": step_seconds, "kept": kept}
+        say("\n".join(lines), {**facts, "verdict": model.diagnostics_["verdict"], **comparison})
 
 
-def _verdict_line(model: Estimator) -> str:
-    """Return the verdict on a mixture without a fault. A fault was told in a warning."""
-    verdict = model.diagnostics_["verdict"]
-    return f"verdict    {' '.join(verdict['sentences'])}\n" if verdict["good"] else ""
+def _kept_files(folder: Path) -> str:
+    """Say which files the folder of the demo has."""
+    return f"kept       {folder}: {', '.join(sorted(path.name for path in folder.iterdir()))}"
 
 
 @contextmanager
@@ -96,7 +97,7 @@ def _run(
     folder: Path, rows: int, processors: int, progress: Reporter
 ) -> tuple[Any, dict[str, float]]:
     """Simulate, fit and label; return the model, and the seconds of every step."""
-    from bigtensor.data.simulate import write_cytometry
+    from bigtensor.data.simulate import write_blood
     from bigtensor.models.kernel_mixture.estimator import KernelMixture
 
     cells, taken, latest = folder / CELLS, dict[str, float](), time.perf_counter()
@@ -107,7 +108,7 @@ def _run(
         taken[step], latest = now - latest, now
 
     with progress.rows("simulate") as advance:
-        write_cytometry(cells, rows, POPULATIONS, markers=MARKERS, progress=advance)
+        write_blood(cells, rows, progress=advance)
     lap("simulated")
     with started(runtime(processors, None, None)) as where:
         latest = time.perf_counter()
@@ -126,7 +127,7 @@ def _run(
     return model, taken
 
 
-def _write_report(model: Estimator, folder: Path) -> str:
+def _write_report(model: Estimator, folder: Path, progress: Reporter) -> str:
     """Write the report, and say where it is or how to get it."""
     from bigtensor.errors import MissingDependencyError
 
@@ -135,7 +136,13 @@ def _write_report(model: Estimator, folder: Path) -> str:
     try:
         from bigtensor.report.html import write_report
 
-        write_report(model, path, data=str(folder / CELLS), labels=str(folder / LABELS))
+        write_report(
+            model,
+            path,
+            data=str(folder / CELLS),
+            labels=str(folder / LABELS),
+            listeners=[progress.listen],
+        )
     except MissingDependencyError as error:
         return f"report     not written: {error}"
     return f"report     {path.name}, {duration(time.perf_counter() - started)}"
@@ -145,39 +152,69 @@ def _kept_report(folder: Path, kept: Path) -> str:
     """Copy the report out of the folder that will be removed, and say where it is."""
     everything = "'bigtensor demo --out DIR' keeps the data, the model and the labels too."
     if not (folder / REPORT).exists():
-        return f"\nNothing was kept; {everything}"
+        return f"Nothing was kept; {everything}"
     try:
         kept.mkdir(exist_ok=True)
         shutil.copyfile(folder / REPORT, kept / REPORT)
     except OSError as error:
-        return f"\nNothing was kept ({error.strerror}: {kept / REPORT}); {everything}"
-    return f"\nkept       {kept / REPORT}; {everything}"
+        return f"Nothing was kept ({error.strerror}: {kept / REPORT}); {everything}"
+    return f"kept       {kept / REPORT}; {everything}"
 
 
-def _comparison(folder: Path, model: Estimator) -> str:
-    """Compare labels and weights with the truth, population by population."""
+def _comparison(folder: Path, model: MixtureAnswers) -> dict[str, Any]:
+    """Compare labels and shares with the truth, population by population.
+
+    Returns
+    -------
+    dict
+        ``populations``, the most frequent first, with the accuracy of all labels.
+    """
     from bigtensor.cli.stored_labels import agreement
     from bigtensor.data.stores.zarr_datasets import open_dataset
 
     comparison = agreement(folder / CELLS, folder / LABELS, POPULATIONS)
     names = open_dataset(str(folder / CELLS))[1]["label"].attrs["categories"]
     cells = comparison.counts.sum(axis=1)
-    lines = [
-        "",
-        f"{'component':>9} {'cells':>11} {'share':>8} {'weight':>8} {'precision':>10} "
-        f"{'recall':>8} {'F1':>8}  true population",
-    ]
+    suggested, populations = model.suggest_population_names(), list[dict[str, Any]]()
     for row in (-cells).argsort():
         component = int(comparison.matched[row])
-        lines.append(
-            f"{component:>9} {cells[row]:>11,} {cells[row] / cells.sum():>8.4f} "
-            f"{float(model.weights_[component]):>8.4f} {comparison.precision[row]:>10.4f} "
-            f"{comparison.recall[row]:>8.4f} {comparison.f1[row]:>8.4f}  {names[row]}"
+        populations.append(
+            {
+                "population": component,
+                "true_name": names[row],
+                "suggested_name": suggested[component],
+                "cells": int(cells[row]),
+                "true_share": float(cells[row] / cells.sum()),
+                "share": float(model.weights_[component]),
+                "F1": float(comparison.f1[row]),
+            }
         )
-    lines += [
-        "",
-        f"accuracy   {comparison.accuracy:.4f} of all cells, components matched one to one",
-        f"mean F1    {comparison.mean_f1:.4f} over the populations",
-        f"adjusted Rand index {comparison.adjusted_rand:.4f}",
+    return {
+        "populations": populations,
+        "accuracy": float(comparison.accuracy),
+        "mean_F1": float(comparison.mean_f1),
+        "adjusted_rand": float(comparison.adjusted_rand),
+    }
+
+
+def _comparison_lines(comparison: Mapping[str, Any]) -> list[str]:
+    """Return a comparison with the truth as a table and three lines."""
+    populations = comparison["populations"]
+    width = max(len("true population"), *(len(entry["true_name"]) for entry in populations))
+    lines = [
+        f"{'number':>6}  {'true population':<{width}} {'cells':>11} {'true share':>10} "
+        f"{'share':>8} {'F1':>7}  suggested name"
     ]
-    return "\n".join(lines)
+    lines += [
+        f"{entry['population']:>6}  {entry['true_name']:<{width}} {entry['cells']:>11,} "
+        f"{entry['true_share']:>10.2%} {entry['share']:>8.2%} {entry['F1']:>7.4f}  "
+        f"{entry['suggested_name']}"
+        for entry in populations
+    ]
+    return [
+        *lines,
+        "",
+        f"accuracy   {comparison['accuracy']:.2%} of the cells have the label of their population",
+        f"mean F1    {comparison['mean_F1']:.4f} over the populations (1 is perfect)",
+        f"adjusted Rand index {comparison['adjusted_rand']:.4f} (1 is perfect)",
+    ]

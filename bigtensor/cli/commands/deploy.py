@@ -153,7 +153,7 @@ def _deploy(
     )
     files = filled_files(kind, job)
     if out is None:
-        say("\n".join(f"==> {name} <==\n{text}" for name, text in files.items()))
+        say("\n".join(f"==> {name} <==\n{text}" for name, text in files.items()), {"files": files})
     else:
         _write(out, files)
 
@@ -239,4 +239,7 @@ def _write(folder: Path, files: dict[str, str]) -> None:
             # whoever may read it may run it: others only where the umask lets them read
             mode = path.stat().st_mode
             path.chmod(mode | (mode & 0o444) >> 2)
-    say(f"files      {folder}: {', '.join(files)}\nnext       read {folder / 'README.md'}")
+    say(
+        f"files      {folder}: {', '.join(files)}\nnext       read {folder / 'README.md'}",
+        {"folder": folder, "files": list(files)},
+    )

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from bigtensor.cli.command import Command, when_interrupted
-from bigtensor.cli.options import ADDRESS, PATH, names_in, overwrite_option
-from bigtensor.cli.output import printable, say
+from bigtensor.cli.options import ADDRESS, PATH, WordChoice, names_in, overwrite_option
+from bigtensor.cli.output import printable, say, seconds_taken
 from bigtensor.cli.progress import reporter
+from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -52,7 +53,7 @@ _ANNDATA = (".h5ad", ".zarr")
 )
 @click.option(
     "--offsets",
-    type=click.Choice(["header", "text"]),
+    type=WordChoice(["header", "text"]),
     help="FCS: as for the import.",
 )
 @overwrite_option
@@ -70,9 +71,10 @@ def export(
 
     CSV: columns row, label, probability_0, topic_share_0, log_density and so on.
 
-    AnnData: obs["bigtensor_label"], obsm["X_bigtensor_proba"], var["bigtensor_used"] and
-    uns["bigtensor"] are written into the file where it lies; X is neither read nor written. With
-    --cells a new file .h5ad is made of the rows of the store, with sample_id and the labels.
+    AnnData: obs["bigtensor_label"] with its colours for scanpy, and after 'predict --probabilities'
+    obs["bigtensor_confidence"], obs["bigtensor_log_density"] and obsm["X_bigtensor_proba"] are
+    written into the file where it lies; X is neither read nor written. With --cells a new file
+    .h5ad is made of the rows of the store: markers in X, and sample_id and scatter in obs.
 
     FCS: every file is copied with the channels bigtensor_label (population; -1 for events left out;
     in integer data population + 1 and 0), bigtensor_proba_0, bigtensor_proba_1 and so on.
@@ -95,7 +97,17 @@ def export(
             when_interrupted([folder / path.name for path in files])
             _to_fcs(labels, files, folder, cells, offsets, overwrite, advance)
     count = f" ({len(files)} FCS file{'s' * (len(files) != 1)})" if files else ""
-    say(f"exported   {labels} to {target}{count}")
+    seconds = seconds_taken()
+    say(
+        f"exported   {labels} to {target}{count}\ntook       {duration(seconds)} in all",
+        {
+            "answers": labels,
+            "target": target,
+            "kind": kind,
+            "files": files,
+            "seconds": seconds,
+        },
+    )
 
 
 def _kind(target: Address, files: tuple[Path, ...]) -> str:

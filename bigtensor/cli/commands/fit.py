@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from bigtensor.cli.conditions import (
     where_option,
 )
 from bigtensor.cli.descriptions.model_info import table_lines
-from bigtensor.cli.model_options import ModelFactsCommand, unfitted_model
+from bigtensor.cli.model_options import ModelCommand, unfitted_model
 from bigtensor.cli.options import (
     ADDRESS,
     DATA,
@@ -28,10 +27,12 @@ from bigtensor.cli.options import (
     seed_option,
     weights_option,
 )
-from bigtensor.cli.output import say
-from bigtensor.cli.progress import duration, reporter
+from bigtensor.cli.output import say, seconds_taken
+from bigtensor.cli.progress import reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
+from bigtensor.engine.progress.reporter import duration
+from bigtensor.models.words.suggested_facts import suggested_names
 from bigtensor.models.words.wording import counted
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ MOST_TABLE_ROWS = 30
 """Components, populations, states or topics that the end of a fit lists one by one."""
 
 
-@click.command(cls=ModelFactsCommand)
+@click.command(cls=ModelCommand)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option(
     "--out", type=ADDRESS, required=True, metavar="MODEL.zarr", help="The model to write."
@@ -76,7 +77,8 @@ def fit(
 ) -> None:
     """Fit a model to the rows of a store.
 
-    The plan is printed first; a plan that does not fit into the memory is refused.
+    Without options, the kernel mixture finds the populations of the cells by their markers and
+    counts them. The plan is printed first; a plan that does not fit into the memory is refused.
     """
     refuse_inputs(out, cells)
     when_interrupted(
@@ -94,12 +96,11 @@ def fit(
     say(shares_in_words(rows).rstrip() or None)
     opened, plan = planned_fit(fitted, rows, where, checkpoint)
     _show(plan)
-    begin = time.perf_counter()
     with started(where, plan.tasks) as running, reporter() as progress:
         fitted.fit(opened, checkpoint=checkpoint, listeners=[progress.listen], **running)
     fitted.save(out, overwrite=overwrite)
-    seconds = time.perf_counter() - begin
-    described = fitted.description.facts(fitted)
+    described = {**fitted.description.facts(fitted), **suggested_names(fitted)}
+    seconds = seconds_taken()
     facts = {**_facts(fitted, described, out, seconds), **shares_as_facts(rows)}
     say(_summary(fitted, described, out, seconds), {**facts, "plan": plan_facts(plan)})
     if checkpoint is not None:
@@ -136,7 +137,7 @@ def _summary(model: Estimator, described: Mapping[str, Any], out: Address, secon
     passes = counted(len(diagnostics["passes"]), "pass", "passes")
     return (
         f"{result_in_words(model, described, out)}"
-        f"fitted on  {diagnostics['rows']:,} rows in {passes}, {duration(seconds)}"
+        f"fitted on  {diagnostics['rows']:,} rows in {passes}, {duration(seconds)} in all"
     )
 
 

@@ -9,14 +9,23 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from bigtensor.cli.command import Command, written_for
-from bigtensor.cli.conditions import shares_in_words, where_option
-from bigtensor.cli.options import ADDRESS, PATH, count, overwrite_option, refuse_inputs
-from bigtensor.cli.output import complain, one_line, printable, say
+from bigtensor.cli.conditions import shares_as_facts, shares_in_words, where_option
+from bigtensor.cli.options import (
+    ADDRESS,
+    PATH,
+    WordChoice,
+    count,
+    overwrite_option,
+    refuse_inputs,
+)
+from bigtensor.cli.output import complain, one_line, printable, say, seconds_taken
 from bigtensor.cli.progress import reporter
+from bigtensor.engine.progress.reporter import duration
 from bigtensor.errors import UnreadableFilesError
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
+    from bigtensor.data.importers.job import ImportSummary
 
 _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 
@@ -28,7 +37,7 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 )
 @click.option(
     "--format",
-    type=click.Choice(["fcs", "csv", "parquet", "anndata"]),
+    type=WordChoice(["fcs", "csv", "parquet", "anndata"]),
     help="The kind of the files; by default it follows from the end of their names.",
 )
 @click.option(
@@ -41,7 +50,7 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 @click.option("--compensate", is_flag=True, help="FCS: remove spillover by the file's own matrix.")
 @click.option(
     "--transform",
-    type=click.Choice(["arcsinh", "logicle", "none"]),
+    type=WordChoice(["arcsinh", "logicle", "none"]),
     help="By default arcsinh for FCS, none for everything else.",
 )
 @click.option(
@@ -59,8 +68,9 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 )
 @click.option(
     "--offsets",
-    type=click.Choice(["header", "text"]),
-    help="FCS: which segment to believe where they disagree on where the events lie.",
+    type=WordChoice(["header", "text"]),
+    help="FCS: which part of a file to believe if its header and its text disagree on where the "
+    "events lie.",
 )
 @click.option(
     "--dataset",
@@ -71,14 +81,14 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 )
 @click.option(
     "--channels",
-    type=click.Choice(["same", "common"]),
+    type=WordChoice(["same", "common"]),
     default="same",
     show_default=True,
     help="Whether files with different features are an error, or only common ones are imported.",
 )
 @click.option(
     "--dtype",
-    type=click.Choice(["float32", "float64"]),
+    type=WordChoice(["float32", "float64"]),
     default="float32",
     show_default=True,
     help="Type of the stored values.",
@@ -103,7 +113,7 @@ _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 )
 @click.option(
     "--documents",
-    type=click.Choice(["rows", "columns"]),
+    type=WordChoice(["rows", "columns"]),
     default="rows",
     show_default=True,
     help="Of --counts: what documents are in Matrix Market; cells often are columns.",
@@ -131,9 +141,10 @@ def import_command(
 ) -> None:
     """Make a store from FCS, CSV and other files.
 
-    FCS, CSV, Parquet and AnnData files are known; all files must be of one kind. A folder stands
-    for the files in it, a pattern in quotes for what matches it. The rows of files follow each
-    other in the order given.
+    A store is a folder that holds all rows, such as cells, and that the other commands read. FCS,
+    CSV, Parquet and AnnData files are known; all files must be of one kind. A folder stands for the
+    files in it, and if there are FCS files for these alone. A pattern in quotes stands for what
+    matches it. The rows of files follow each other in the order given.
 
     If the store is on a disk, a file beside it (cells.views.toml for cells.zarr) lists the default
     views of a fit. Edit this file to change them. A file that exists already is kept.
@@ -171,6 +182,7 @@ def import_command(
     name, linear = transform.pop("name"), transform.pop("untransformed")
     words = ", ".join([name, *(f"{key} {value:g}" for key, value in transform.items())])
     shares = "" if summary.shares is None else shares_in_words(summary.shares)
+    views, seconds = _starter_views(out, summary.used, summary.left_out), seconds_taken()
     say(
         f"{shares}data       {summary.path}: {summary.rows:,} rows x {len(summary.features)} "
         f"features from {len(summary.files)} file{'s' * (len(summary.files) != 1)}, "
@@ -179,8 +191,26 @@ def import_command(
         + left_out_line(summary.left_out)
         + f"transform  {words}"
         + (f"; linear: {', '.join(map(one_line, linear))}" if linear else "")
-        + _starter_views(out, summary.used, summary.left_out)
+        + f"{views}\ntook       {duration(seconds)} in all",
+        _facts(summary, seconds),
     )
+
+
+def _facts(summary: ImportSummary, seconds: float) -> dict[str, Any]:
+    """Return what was imported, as ``--json`` prints it."""
+    return {
+        "data": summary.path,
+        "rows": summary.rows,
+        "features": summary.features,
+        "used": summary.used,
+        "left_out": summary.left_out,
+        "files": summary.files,
+        "transform": summary.transform,
+        "warnings": summary.warnings,
+        "bytes": summary.bytes,
+        "seconds": seconds,
+        **({} if summary.shares is None else shares_as_facts(summary.shares)),
+    }
 
 
 def _import_counts(
@@ -208,7 +238,14 @@ def _import_counts(
     say(
         f"data       {summary.path}: {summary.rows:,} documents x {summary.words:,} words, "
         f"{summary.stored:,} counts\n"
-        f"next       bigtensor fit {summary.path} --model topic --components 10 --out topics.zarr"
+        f"next       bigtensor fit {summary.path} --model topic --components 10 --out topics.zarr",
+        {
+            "data": summary.path,
+            "rows": summary.rows,
+            "words": summary.words,
+            "counts": summary.stored,
+            "seconds": seconds_taken(),
+        },
     )
 
 

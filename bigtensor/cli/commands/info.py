@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bigtensor.cli.command import FactsCommand
+from bigtensor.cli.command import Command
 from bigtensor.cli.descriptions.anndata_info import anndata_facts, anndata_lines
 from bigtensor.cli.descriptions.fcs_info import (
     common_facts,
@@ -43,7 +43,7 @@ _LINES: dict[str, Callable[[Mapping[str, Any]], Iterator[str]]] = {
 """Words for facts, by kind."""
 
 
-@click.command(cls=FactsCommand)
+@click.command(cls=Command)
 @click.argument(
     "paths", type=DATA, nargs=-1, required=True, metavar="STORE.zarr|CELLS.h5ad|FILE.fcs..."
 )

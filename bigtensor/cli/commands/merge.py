@@ -29,6 +29,8 @@ def merge(sources: tuple[Address, ...], out: Address, overwrite: bool) -> None:
     check_target(out, overwrite=overwrite)
     merged = add(sources)
     merged.save(out, overwrite=overwrite)
+    name, rows, parts = merged.pass_name, merged.rows, len(merged.parts)
     say(
-        f"statistics {out}: {merged.pass_name} of {merged.rows:,} rows in {len(merged.parts)} parts"
+        f"statistics {out}: {name} of {rows:,} rows in {parts} parts",
+        {"statistics": out, "pass": name, "rows": rows, "parts": parts},
     )

@@ -7,20 +7,21 @@ from typing import Literal
 
 import click
 
-from bigtensor.cli.command import FactsCommand
+from bigtensor.cli.command import Command
 from bigtensor.cli.commands.importing import left_out_line, show_unreadable_files
-from bigtensor.cli.options import PATH, count, overwrite_option, refuse_inputs
+from bigtensor.cli.options import PATH, WordChoice, count, overwrite_option, refuse_inputs
 from bigtensor.cli.output import one_line, printable, say
 from bigtensor.errors import UnreadableFilesError
 
 
-@click.command(cls=FactsCommand)
+@click.command(cls=Command)
 @click.argument("files", type=PATH, nargs=-1, required=True, metavar="FILE|FOLDER...")
 @click.option("--out", type=PATH, required=True, metavar="PANEL.csv", help="The table to write.")
 @click.option(
     "--offsets",
-    type=click.Choice(["header", "text"]),
-    help="Which segment to believe where they disagree on where the events lie.",
+    type=WordChoice(["header", "text"]),
+    help="Which part of a file to believe if its header and its text disagree on where the events "
+    "lie.",
 )
 @click.option(
     "--dataset",

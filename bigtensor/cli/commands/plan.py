@@ -14,7 +14,7 @@ from bigtensor.cli.conditions import (
     shares_in_words,
     where_option,
 )
-from bigtensor.cli.model_options import ModelFactsCommand, unfitted_model
+from bigtensor.cli.model_options import ModelCommand, unfitted_model
 from bigtensor.cli.options import DATA, runtime_options
 from bigtensor.cli.output import say
 from bigtensor.cli.sequences import in_order, sequence_option
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bigtensor.models.contract.opened_fit import OpenedFit
 
 
-@click.command(cls=ModelFactsCommand)
+@click.command(cls=ModelCommand)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option(
     "--checkpoint", metavar="DIR", help="As for 'fit': count the parts that wait to be stored."
@@ -43,7 +43,7 @@ def plan(
     sequence: str | None,
     where: dict[str, Any],
 ) -> None:
-    """Say what a fit would read and hold.
+    """Say what a fit would read, and how much memory it would need.
 
     No row is read, unless --where counts rows, and no worker is started.
     """

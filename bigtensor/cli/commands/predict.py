@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bigtensor.cli.command import FactsCommand, when_interrupted
+from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.conditions import (
     rows_that_meet,
     shares_as_facts,
@@ -19,23 +18,25 @@ from bigtensor.cli.conditions import (
 from bigtensor.cli.options import (
     ADDRESS,
     DATA,
+    WordChoice,
     missing_option,
     overwrite_option,
     refuse_inputs,
     runtime_options,
 )
-from bigtensor.cli.output import say
-from bigtensor.cli.progress import duration, pace, reporter
+from bigtensor.cli.output import say, seconds_taken
+from bigtensor.cli.progress import reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
+from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
-    from bigtensor.cli.progress import Reporter
     from bigtensor.data.addresses.store_address import Address
+    from bigtensor.engine.progress.reporter import Reporter
     from bigtensor.models.contract.estimator import Estimator
 
 
-@click.command(cls=FactsCommand)
+@click.command(cls=Command)
 @click.argument("model_path", type=ADDRESS, metavar="MODEL.zarr")
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option("--out", type=ADDRESS, metavar="LABELS.zarr", help="The store to write.")
@@ -60,7 +61,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--level",
-    type=click.Choice(["population", "component"]),
+    type=WordChoice(["population", "component"]),
     help="'component' also writes the component of every row where labels are populations, and "
     "makes --by that of components; 'population' refuses a model without populations.",
 )
@@ -68,13 +69,14 @@ if TYPE_CHECKING:
 @click.option(
     "--by",
     metavar="VARIABLE",
-    help="Also the mixing weights of every value of a variable of the rows, such as sample_id.",
+    help="Also the shares of populations for every value of a variable of the rows, such as "
+    "sample_id.",
 )
 @click.option(
     "--table",
     type=ADDRESS,
     metavar="FILE",
-    help="The CSV file of these weights; by default beside the labels.",
+    help="The CSV file of these shares; by default beside the labels.",
 )
 @where_option("Answer for the rows that meet a condition; others have the label -1.")
 @sequence_option
@@ -100,15 +102,15 @@ def predict(
 ) -> None:
     """Label every row of a store.
 
-    The label of a row is its most probable population where components were merged into any, else
-    its most probable component.
+    The label of a row, such as a cell, is its most probable population. Where components were not
+    merged into populations, it is the most probable component.
 
     LABELS.zarr holds label (sample) int32, and with --probabilities also probability (sample,
     component or population) float32 and log_density (sample). Rows left out have the label -1.
 
-    With --by, two to six more passes give the weights of every patient or file that have the
-    largest likelihood, with standard errors. Of sequences, two passes give the share of every
-    state.
+    With --by, two to six more passes give the shares of the populations in every patient or file,
+    with standard errors: the mixing weights of the largest likelihood. Of sequences, two passes
+    give the share of every state.
 
     Of a model with sources, such as ica, the store holds source (sample, component) in place of
     labels; of a density, log_density (sample), or what --answer asks for.
@@ -137,7 +139,6 @@ def predict(
                 weights = model.weights_by(
                     grouped, by, level=level, listeners=[progress.listen], **running
                 )
-            begin = time.perf_counter()
             model.write(
                 rows,
                 store,
@@ -147,12 +148,11 @@ def predict(
                 listeners=[progress.listen],
                 **running,
             )
-        seconds = time.perf_counter() - begin
         if csv_path is not None:
             _write_csv(out, csv_path, progress)
     if table is not None:
         write_table(weights, table)
-    facts = {**_facts(out, outputs, seconds), **shares_as_facts(rows)}
+    facts = {**_facts(out, outputs), "seconds": seconds_taken(), **shares_as_facts(rows)}
     tables = [] if table is None else [table_in_words(weights, table)]
     words = "\n".join([_summary(facts, csv_path), *tables])
     say(shares_in_words(rows) + words, {**facts, "csv": csv_path, "table": table})
@@ -242,7 +242,7 @@ def _write_csv(out: Address, csv_path: Address, progress: Reporter) -> None:
         write_answers_to_csv(out, csv_path, progress=advance)
 
 
-def _facts(out: Address, outputs: tuple[str, ...], seconds: float) -> dict[str, Any]:
+def _facts(out: Address, outputs: tuple[str, ...]) -> dict[str, Any]:
     """Return what was written, as ``--json`` prints it."""
     from bigtensor.cli.stored_labels import label_counts, row_count, stored_names
 
@@ -254,14 +254,13 @@ def _facts(out: Address, outputs: tuple[str, ...], seconds: float) -> dict[str, 
         "rows": sum(counts.values()) if counts else row_count(out, outputs[0]),
         "counts": counts,
         "names": list(names),
-        "seconds": seconds,
     }
 
 
 def _summary(facts: dict[str, Any], csv_path: Address | None) -> str:
     """Say what was written where, and how many rows have each label."""
-    counts, rows, seconds = facts["counts"], facts["rows"], facts["seconds"]
-    took = f"took       {duration(seconds)}, {pace(rows, seconds, None)}"
+    counts, rows = facts["counts"], facts["rows"]
+    took = f"took       {duration(facts['seconds'])} in all"
     if csv_path is not None:
         took += f"\ncsv        {csv_path}"
     if not counts:

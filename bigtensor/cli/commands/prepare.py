@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from bigtensor.cli.command import when_interrupted
 from bigtensor.cli.commands.fit import in_views
-from bigtensor.cli.conditions import rows_that_meet, shares_in_words, where_option
+from bigtensor.cli.conditions import (
+    rows_that_meet,
+    shares_as_facts,
+    shares_in_words,
+    where_option,
+)
 from bigtensor.cli.model_options import ModelCommand, unfitted_model
 from bigtensor.cli.options import (
     ADDRESS,
@@ -21,9 +25,10 @@ from bigtensor.cli.options import (
     runtime_options,
     seed_option,
 )
-from bigtensor.cli.output import say
-from bigtensor.cli.progress import duration, reporter
+from bigtensor.cli.output import say, seconds_taken
+from bigtensor.cli.progress import reporter
 from bigtensor.cli.workers import started
+from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -76,16 +81,25 @@ def prepare(
     prepared = unfitted_model(model, parameters, missing=missing, random_state=seed)
     check_target(out, overwrite=overwrite)
     pilot = rows_that_meet(condition, cells, cells, prepared.sample_dim)
-    begin = time.perf_counter()
     with started(where) as running, reporter() as progress:
         prepared.prepare(pilot, rows=rows, listeners=[progress.listen], **running)
     prepared.save(out, overwrite=overwrite)
     diagnostics = prepared.diagnostics_
     read = sum(entry["rows"] for entry in diagnostics["passes"])
-    views = in_views(prepared.description.size(prepared.description.facts(prepared)), prepared)
+    described, seconds = prepared.description.facts(prepared), seconds_taken()
+    views = in_views(prepared.description.size(described), prepared)
+    expected = rows or diagnostics["rows"]
     say(
-        shares_in_words(pilot)
-        + f"prepared   {out}: {views}, for {rows or diagnostics['rows']:,} rows\n"
-        f"pilot      {read:,} rows read, {duration(time.perf_counter() - begin)}\n"
-        f"next       bigtensor accumulate {out} CELLS.zarr --out STATISTICS.zarr"
+        shares_in_words(pilot) + f"prepared   {out}: {views}, for {expected:,} rows\n"
+        f"pilot      {read:,} rows read, {duration(seconds)} in all\n"
+        f"next       bigtensor accumulate {out} CELLS.zarr --out STATISTICS.zarr",
+        {
+            "model": out,
+            **described,
+            "views": prepared.views_.as_mapping(),
+            "rows": expected,
+            "rows_read": read,
+            "seconds": seconds,
+            **shares_as_facts(pilot),
+        },
     )

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from bigtensor.cli.command import FactsCommand
-from bigtensor.cli.options import ADDRESS, DATA, PATH, overwrite_option
-from bigtensor.cli.output import say
-from bigtensor.cli.progress import duration, reporter
+from bigtensor.cli.command import Command
+from bigtensor.cli.options import ADDRESS, DATA, PATH, SAMPLES_HELP, overwrite_option
+from bigtensor.cli.output import say, seconds_taken
+from bigtensor.cli.progress import reporter
+from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
 
 
-@click.command(cls=FactsCommand)
+@click.command(cls=Command)
 @click.argument("model_path", type=ADDRESS, metavar="MODEL.zarr")
 @click.option(
     "--data",
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     "samples",
     type=PATH,
     metavar="SAMPLES.csv",
-    help="Table of the samples, one row a sample. Its first column has their names.",
+    help=SAMPLES_HELP,
 )
 @click.option(
     "--by", metavar="COLUMN", help="Column of --metadata that the populations are compared by."
@@ -67,7 +67,6 @@ def report(
     from bigtensor.report.html import write_report
 
     model = load_model(model_path)
-    begin = time.perf_counter()
     with reporter() as progress:
         write_report(
             model,
@@ -80,5 +79,5 @@ def report(
             overwrite=overwrite,
             listeners=[progress.listen],
         )
-    seconds = time.perf_counter() - begin
-    say(f"report     {out}, {duration(seconds)}", {"report": out, "seconds": seconds})
+    seconds = seconds_taken()
+    say(f"report     {out}, {duration(seconds)} in all", {"report": out, "seconds": seconds})

@@ -10,6 +10,7 @@ from bigtensor.cli.command import Command
 from bigtensor.cli.commands.fit import result_in_words
 from bigtensor.cli.options import ADDRESS, overwrite_option, refuse_inputs
 from bigtensor.cli.output import say
+from bigtensor.models.words.suggested_facts import suggested_names
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -37,7 +38,15 @@ def solve(model_path: Address, statistics: Address, out: Address, overwrite: boo
     model.solve(statistics)
     model.save(out, overwrite=overwrite)
     rounds = [entry["name"] for entry in model.diagnostics_["passes"]]
+    described = {**model.description.facts(model), **suggested_names(model)}
+    rows = model.diagnostics_["rows"]
     say(
-        f"{result_in_words(model, model.description.facts(model), out)}"
-        f"solved     {', '.join(rounds)}; {model.diagnostics_['rows']:,} rows"
+        f"{result_in_words(model, described, out)}solved     {', '.join(rounds)}; {rows:,} rows",
+        {
+            "model": out,
+            **described,
+            "views": model.views_.as_mapping(),
+            "rounds": rounds,
+            "rows": rows,
+        },
     )

@@ -6,17 +6,18 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bigtensor.cli.command import FactsCommand, when_interrupted
+from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.conditions import shares_as_facts, shares_in_words, where_option
 from bigtensor.cli.options import ADDRESS, DATA, overwrite_option, refuse_inputs
-from bigtensor.cli.output import one_line, say
+from bigtensor.cli.output import one_line, say, seconds_taken
 from bigtensor.cli.progress import reporter
+from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
 
 
-@click.command(cls=FactsCommand)
+@click.command(cls=Command)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option(
     "--out", type=ADDRESS, required=True, metavar="SUBSET.zarr", help="The store to write."
@@ -66,17 +67,19 @@ def subset(
             overwrite=overwrite,
             progress=advance,
         )
-    shares = summary.shares
+    shares, seconds = summary.shares, seconds_taken()
     omitted = ", ".join(map(one_line, summary.omitted))
     say(
         shares_in_words(shares)
         + f"data       {out}: {shares.kept:,} rows x {len(summary.features)} features"
-        + (f"\nomitted    {omitted}" if omitted else ""),
+        + (f"\nomitted    {omitted}" if omitted else "")
+        + f"\ntook       {duration(seconds)} in all",
         {
             "data": out,
             "rows": shares.kept,
             "features": summary.features,
             "omitted": summary.omitted,
+            "seconds": seconds,
             **shares_as_facts(shares),
         },
     )

@@ -2,32 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from bigtensor.cli.command import FactsCommand, when_interrupted
+from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import (
     ADDRESS,
     DATA,
     PATH,
+    SAMPLES_HELP,
+    WordChoice,
     missing_option,
     overwrite_option,
     refuse_inputs,
     runtime_options,
 )
-from bigtensor.cli.output import say
+from bigtensor.cli.output import say, seconds_taken
 from bigtensor.cli.progress import reporter
 from bigtensor.cli.workers import started
+from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     import xarray as xr
 
+    from bigtensor.abundance.sample_table import SampleTable
     from bigtensor.data.addresses.store_address import Address
 
 
-@click.command(cls=FactsCommand)
+@click.command(cls=Command)
 @click.argument("model_path", type=ADDRESS, metavar="[MODEL.zarr", required=False)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr]", required=False)
 @click.option(
@@ -35,8 +40,7 @@ if TYPE_CHECKING:
     type=PATH,
     required=True,
     metavar="SAMPLES.csv",
-    help="Table of samples: names in the first column, with or without .fcs, and conditions in the "
-    "others.",
+    help=SAMPLES_HELP,
 )
 @click.option(
     "--by",
@@ -54,7 +58,7 @@ if TYPE_CHECKING:
     help="Variable of the rows that names the sample.",
 )
 @click.option(
-    "--weights",
+    "--table",
     type=PATH,
     metavar="FILE.csv",
     help="In place of MODEL.zarr and CELLS.zarr: the table that 'bigtensor predict --by' wrote.",
@@ -79,7 +83,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--level",
-    type=click.Choice(["population", "component"]),
+    type=WordChoice(["population", "component"]),
     help="Compare populations, if the model has any, or the components that they are made of.",
 )
 @click.option(
@@ -110,7 +114,7 @@ def compare(
     by: str,
     out: Address,
     sample: str,
-    weights: Path | None,
+    table: Path | None,
     adjust: tuple[str, ...],
     groups: tuple[str, ...],
     reference: str | None,
@@ -130,55 +134,55 @@ def compare(
     Shares of a sample sum to one: if one population grows, the others shrink. Look first at the
     populations with the largest odds ratios.
     """
-    _check_source(model_path, cells, weights)
+    _check_source(model_path, cells, table)
     outputs = [path for path in (out, shares, anndata) if path is not None]
     if len(set(map(str, outputs))) < len(outputs):
         raise click.UsageError("two outputs have the same name; give each its own")
-    inputs = [metadata, *(path for path in (model_path, weights) if path is not None)]
+    inputs = [metadata, *(path for path in (model_path, table) if path is not None)]
     for path in outputs:
         refuse_inputs(path, *inputs)
     outputs += _diffcyt_files(diffcyt)
     _check_outputs(outputs, overwrite=overwrite)
     when_interrupted(outputs)
     from bigtensor.abundance.differential import differential_abundance
-    from bigtensor.abundance.sample_table import sample_table
     from bigtensor.abundance.sample_weights import sample_weights
     from bigtensor.cli.comparison import files
     from bigtensor.cli.comparison.words import comparison_facts, comparison_in_words
 
     # a mistake in the table ends the command before the passes over the cells
-    samples = sample_table(metadata)
-    for column in (by, *adjust, *groups):
-        samples.column(column)
-    source = weights or _weights(str(model_path), str(cells), sample, level, missing, where)
-    table = sample_weights(source)
+    samples = _samples(metadata, (by, *adjust, *groups))
+    if table is None:
+        _refuse_other_samples(str(cells), sample, samples)
+    source = table or _weights(str(model_path), str(cells), sample, level, missing, where)
+    weights = sample_weights(source)
     result = differential_abundance(
-        table, samples, by, adjust=adjust, groups=groups, reference=reference
+        weights, samples, by, adjust=adjust, groups=groups, reference=reference
     )
     files.write_comparison(result, out)
     if shares is not None:
-        files.write_shares(table, samples, shares)
+        files.write_shares(weights, samples, shares)
     if anndata is not None:
-        files.write_counts(table, samples, anndata)
+        files.write_counts(weights, samples, anndata)
     if diffcyt is not None:
-        files.write_diffcyt(table, samples, diffcyt)
+        files.write_diffcyt(weights, samples, diffcyt)
     written = [f"table      {path}" for path in outputs]
-    unused = samples.unused(table.samples)
+    unused = samples.unused(weights.samples)
+    seconds = seconds_taken()
     facts = comparison_facts(result) | {"table": out, "outputs": outputs, "unused_rows": unused}
     note = [f"unused     {len(unused)} rows of {metadata} are no samples of the data"]
-    lines = [*written, *(note if unused else []), comparison_in_words(result)]
-    say("\n".join(lines), facts)
+    took = f"took       {duration(seconds)} in all"
+    lines = [*written, *(note if unused else []), took, comparison_in_words(result)]
+    say("\n".join(lines), facts | {"seconds": seconds})
 
 
-def _check_source(model_path: Address | None, cells: str | None, weights: Path | None) -> None:
+def _check_source(model_path: Address | None, cells: str | None, table: Path | None) -> None:
     """Raise a UsageError unless either a model with cells or a table of weights is given."""
-    if weights is None and (model_path is None or cells is None):
+    if table is None and (model_path is None or cells is None):
         raise click.UsageError(
-            "give MODEL.zarr and CELLS.zarr, or --weights with the table of 'bigtensor predict "
-            "--by'"
+            "give MODEL.zarr and CELLS.zarr, or --table with the table of 'bigtensor predict --by'"
         )
-    if weights is not None and model_path is not None:
-        raise click.UsageError("--weights takes the place of MODEL.zarr and CELLS.zarr; give one")
+    if table is not None and model_path is not None:
+        raise click.UsageError("--table takes the place of MODEL.zarr and CELLS.zarr; give one")
 
 
 def _diffcyt_files(folder: Path | None) -> list[Address]:
@@ -196,6 +200,30 @@ def _check_outputs(outputs: list[Address], *, overwrite: bool) -> None:
         # the folder for diffcyt is made later
         if isinstance(path, str) or path.parent.exists():
             check_target_file(path, overwrite=overwrite)
+
+
+def _samples(metadata: Path, columns: Iterable[str]) -> SampleTable:
+    """Return the table of samples after looking for columns."""
+    from bigtensor.abundance.sample_table import sample_table
+
+    samples = sample_table(metadata)
+    for column in columns:
+        samples.column(column)
+    return samples
+
+
+def _refuse_other_samples(cells: str, variable: str, samples: SampleTable) -> None:
+    """Raise a DataError if a table names none of the samples of a store."""
+    from bigtensor.data.importers.sample_columns import names_of_samples
+    from bigtensor.errors import BigtensorError
+
+    try:
+        names = names_of_samples(cells, variable)
+    except BigtensorError:
+        # the pass over the cells says what is wrong
+        return
+    if len(samples.unused(names)) == len(samples.names):
+        samples.matched(names)
 
 
 def _weights(

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bigtensor.abundance.exports import diffcyt_tables, samples_with_conditions, to_anndata
 from bigtensor.abundance.sample_table import SampleTable
 from bigtensor.abundance.sample_weights import SampleWeights
-from bigtensor.abundance.tables import Cell, Rows, comparison_rows, share_rows
+from bigtensor.abundance.tables import comparison_rows, share_rows
+from bigtensor.cli.table_file import write_rows
 from bigtensor.data.addresses.store_address import Address
-from bigtensor.data.exporters.spreadsheet import as_text
 from bigtensor.data.stores.outputs import whole_file, write_errors
 
 if TYPE_CHECKING:
@@ -83,47 +82,3 @@ def write_counts(weights: SampleWeights, samples: SampleTable, path: Address) ->
     adata = to_anndata(weights, samples)
     with write_errors(path), whole_file(path) as partial:
         adata.write_h5ad(partial)
-
-
-def write_rows(rows: Rows, path: Address) -> None:
-    """Write rows of cells to a CSV file that appears under its name when it is whole.
-
-    Texts that a spreadsheet would take for a formula begin with an apostrophe.
-
-    Parameters
-    ----------
-    rows : list of list
-        The first one has the names of the columns.
-    path : Path or str
-        An existing file is replaced.
-
-    Raises
-    ------
-    OutputError
-        When the file cannot be written.
-    """
-    with (
-        write_errors(path),
-        whole_file(path) as partial,
-        partial.open("w", encoding="utf-8", newline="") as file,
-    ):
-        csv.writer(file, lineterminator="\n").writerows(
-            [_text(cell) for cell in row] for row in rows
-        )
-
-
-def _text(cell: Cell) -> str:
-    """Return a cell as text."""
-    if isinstance(cell, str):
-        # a negative number is no formula
-        return cell if _is_number(cell) else as_text(cell)
-    return f"{cell:.9g}" if isinstance(cell, float) else str(cell)
-
-
-def _is_number(text: str) -> bool:
-    """Return True if a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -36,7 +36,7 @@ def comparison_facts(result: xr.Dataset) -> dict[str, Any]:
             for variable in ("p_value", "false_discovery_rate", "between_sample_deviation")
         }
         if "group" in line:
-            entry["weights"] = dict(
+            entry["shares"] = dict(
                 zip(
                     map(str, line["group"].to_numpy()),
                     line["group_weight"].to_numpy().tolist(),

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.output import one_line
+from bigtensor.models.words.suggested_facts import suggested_names
 from bigtensor.models.words.wording import names_in_words
 
 if TYPE_CHECKING:
@@ -41,15 +42,8 @@ def model_facts(path: str) -> dict[str, Any]:
         "passes": diagnostics["passes"],
         "views": {name: list(members) for name, members in model.views_.as_mapping().items()},
         **model.description.facts(model),
-        **_suggested_names(model),
+        **suggested_names(model),
     }
-
-
-def _suggested_names(model: Any) -> dict[str, Any]:
-    """Return names by markers, of a fitted mixture whose populations have no names."""
-    if not hasattr(model, "suggest_population_names") or not model.__sklearn_is_fitted__():
-        return {}
-    return {"suggested_names": model.suggest_population_names()}
 
 
 def model_lines(facts: Mapping[str, Any]) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -16,6 +15,9 @@ if TYPE_CHECKING:
 
 _ATTRIBUTES = ("transform", "compensation", "source_files", "simulator", "random_state")
 """Attributes that say where the values come from."""
+
+_TITLES = {"source_files": "files", "random_state": "seed", "compensation": "spillover"}
+"""Words for attributes whose name is a word of Python."""
 
 
 def sample_facts(path: str, group: zarr.Group) -> dict[str, Any]:
@@ -93,7 +95,8 @@ def sample_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         named = f": {shortened(names)}" if names else ""
         yield f"  {one_line(variable['name']):<20} ({one_line(dims)}) {variable['dtype']}{named}"
     for key, value in facts["attributes"].items():
-        yield f"{key:<10} {_attribute(value)}"
+        words = {"transform": _transform, "compensation": _compensation}.get(key, _attribute)(value)
+        yield f"{_TITLES.get(key, key):<10} {words if len(words) <= 300 else f'{words[:300]}...'}"
 
 
 def variable_facts(name: str, array: zarr.Array[Any]) -> dict[str, Any]:
@@ -138,6 +141,34 @@ def shortened(names: list[str], most: int = 6) -> str:
 
 
 def _attribute(value: object) -> str:
-    """Return an attribute as one line of bounded length."""
-    text = one_line(value) if isinstance(value, str) else json.dumps(value)
-    return text if len(text) <= 300 else f"{text[:300]}..."
+    """Return an attribute in words. That of a store of others may be anything."""
+    if isinstance(value, list):
+        return shortened([_attribute(entry) for entry in value])
+    if isinstance(value, Mapping):
+        return ", ".join(f"{one_line(str(name))} {_attribute(own)}" for name, own in value.items())
+    return f"{value:g}" if isinstance(value, float) else one_line(str(value))
+
+
+def _transform(value: object) -> str:
+    """Return the transform of an import with its parameters, and the features without it."""
+    if not isinstance(value, Mapping):
+        return _attribute(value)
+    others = {name: own for name, own in value.items() if name not in ("name", "untransformed")}
+    words = ", ".join(filter(None, (_attribute(value.get("name", "")), _attribute(others))))
+    linear = value.get("untransformed")
+    return f"{words}; linear: {_attribute(linear)}" if linear else words
+
+
+def _compensation(value: object) -> str:
+    """Return the numbers of channels and files whose spillover was removed."""
+    try:
+        parts = [
+            (len(entry["spillover"]["channels"]), len(entry["files"]))
+            for entry in value  # type: ignore[attr-defined]
+        ]
+    except (TypeError, KeyError, AttributeError):
+        return _attribute(value)
+    matrices = (
+        f"{channels} channels of {files} file{'s' * (files != 1)}" for channels, files in parts
+    )
+    return f"removed from {', '.join(matrices)}" if parts else "none"

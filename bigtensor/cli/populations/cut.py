@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bigtensor.cli.command import FactsCommand
+from bigtensor.cli.command import Command
 from bigtensor.cli.options import ADDRESS, overwrite_option
 from bigtensor.cli.options import count as whole_number
 from bigtensor.cli.populations.named_populations import (
@@ -26,7 +26,7 @@ def _count(value: str | int) -> int | str:
     return "auto" if value == "auto" else whole_number()(value)
 
 
-@click.command(cls=FactsCommand)
+@click.command(cls=Command)
 @click.argument("model_path", type=ADDRESS, metavar="MODEL.zarr")
 @click.argument("count", type=_count, metavar="COUNT|auto")
 @click.option(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bigtensor.cli.command import FactsCommand
+from bigtensor.cli.command import Command
 from bigtensor.cli.options import ADDRESS, overwrite_option
 from bigtensor.cli.populations.named_populations import (
     check_out,
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
 
 
-@click.command("merge-populations", cls=FactsCommand)
+@click.command("merge-populations", cls=Command)
 @click.argument("model_path", type=ADDRESS, metavar="MODEL.zarr")
 @click.argument("groups", nargs=-1, required=True, metavar="2,18...")
 @click.option(

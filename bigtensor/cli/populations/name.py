@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bigtensor.cli.command import FactsCommand
+from bigtensor.cli.command import Command
 from bigtensor.cli.options import ADDRESS, PATH, overwrite_option
 from bigtensor.cli.output import say
 from bigtensor.cli.populations.named_populations import (
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
 
 
-@click.command(cls=FactsCommand)
+@click.command(cls=Command)
 @click.argument("model_path", type=ADDRESS, metavar="MODEL.zarr")
 @click.argument("names", type=PATH, required=False, metavar="[NAMES.csv]")
 @click.option(

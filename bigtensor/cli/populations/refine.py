@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bigtensor.cli.command import FactsCommand, when_interrupted
+from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.conditions import rows_that_meet, where_option
 from bigtensor.cli.options import (
     ADDRESS,
@@ -34,7 +34,7 @@ _MOST_OTHERS = 5
 """Further tails that are shown. JSON holds all."""
 
 
-@click.command(cls=FactsCommand)
+@click.command(cls=Command)
 @click.argument("model_path", type=ADDRESS, metavar="MODEL.zarr")
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option(

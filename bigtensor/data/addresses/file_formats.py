@@ -41,6 +41,8 @@ def reading(path: Path | str, kind: str) -> Iterator[None]:
             f"{path} asks for too much memory ({error or kind}); its sizes are "
             "damaged, or it is too large to be read at once: restore it from a copy, or split it"
         ) from error
+    except FileNotFoundError as error:
+        raise FileFormatError(f"{path} does not exist; check the path") from error
     except PermissionError as error:
         raise FileFormatError(
             f"{path} may not be read ({error.strerror}); ask its owner for permission"

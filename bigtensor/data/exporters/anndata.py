@@ -1,15 +1,20 @@
 """Labels, posteriors and the model into an AnnData file, without reading or rewriting X.
 
-Four elements are written in anndata's own encoding (its on-disk format since version 0.8), and
+These elements are written in anndata's own encoding (its on-disk format since version 0.8), and
 nothing else in the file is changed:
 
 ==============================  ==================================================================
 ``obs["bigtensor_label"]``      categorical: names of populations, ``"0"``, ``"1"``, ... without
                                 names; missing for rows left out
-``obsm["X_bigtensor_proba"]``   (n_obs, k) float32, where the store of labels has probabilities
+``obs["bigtensor_confidence"]`` float32: the probability of the label
+``obs["bigtensor_log_density"]`` float32: log-density of the row under the model
+``obsm["X_bigtensor_proba"]``   (n_obs, k) float32: the probability of every label
 ``var["bigtensor_used"]``       bool: the features that were in a view
+``uns["bigtensor_label_colors"]`` a colour for every category, as scanpy stores it
 ``uns["bigtensor"]``            the model
 ==============================  ==================================================================
+
+Probabilities, confidence and log-densities are written where the store of labels has them.
 
 They are first written whole to a group inside ``obs`` that is no column, so that no reader shows
 it, and then moved to their places; ``uns["bigtensor"]`` comes last and, with `overwrite`, goes
@@ -31,6 +36,7 @@ from bigtensor.data.addresses.file_formats import optional_module, reading
 from bigtensor.data.anndata.columns import index_name, read_column
 from bigtensor.data.anndata.stored_elements import StoredGroup
 from bigtensor.data.exporters.in_place import InPlace, open_in_place
+from bigtensor.data.exporters.label_colours import label_colours
 from bigtensor.data.exporters.labels import LabelStore, open_labels
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.unique_names import unique_names
@@ -47,6 +53,9 @@ if TYPE_CHECKING:
     import zarr
 
 LABEL = "bigtensor_label"
+CONFIDENCE = "bigtensor_confidence"
+LOG_DENSITY = "bigtensor_log_density"
+COLOURS = f"{LABEL}_colors"
 PROBABILITY = "X_bigtensor_proba"
 USED = "bigtensor_used"
 MODEL = "bigtensor"
@@ -55,6 +64,9 @@ _PARTIAL = "obs/bigtensor.partial"
 _PLACES = {
     f"{_PARTIAL}/probability": f"obsm/{PROBABILITY}",
     f"{_PARTIAL}/label": f"obs/{LABEL}",
+    f"{_PARTIAL}/confidence": f"obs/{CONFIDENCE}",
+    f"{_PARTIAL}/log_density": f"obs/{LOG_DENSITY}",
+    f"{_PARTIAL}/colours": f"uns/{COLOURS}",
     f"{_PARTIAL}/used": f"var/{USED}",
     f"{_PARTIAL}/model": f"uns/{MODEL}",
 }
@@ -191,13 +203,20 @@ def _write_partial(
     for parent in ("obsm", "uns"):
         if parent not in file.group:
             file.write(file.group, parent, {})
+    file.write(partial, "colours", np.array(label_colours(n_labels), dtype=object))
     codes = _array(file, "label/codes", (store.rows,), np.min_scalar_type(-max(n_labels, 1)))
     shape = None if store.components is None else (store.rows, store.components)
     probability = None if shape is None else _array(file, "probability", shape, np.dtype("float32"))
-    for block in store.blocks():
+    single = ((store.rows,), np.dtype("float32"))
+    confidence = None if shape is None else _array(file, "confidence", *single)
+    density = _array(file, "log_density", *single) if store.has_log_density else None
+    for block in store.blocks(log_densities=True):
         codes[block.start : block.stop] = block.label.astype(codes.dtype)
-        if probability is not None and block.probability is not None:
+        if probability is not None and confidence is not None and block.probability is not None:
             probability[block.start : block.stop] = block.probability
+            confidence[block.start : block.stop] = block.probability.max(axis=1)
+        if density is not None and block.log_density is not None:
+            density[block.start : block.stop] = block.log_density
         progress(block.stop, store.rows)
 
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.exporters.labels import label_names
 from bigtensor.data.stores.layout import FEATURE_DIM
+from bigtensor.data.stores.stored_kinds import stored_kind
 from bigtensor.data.stores.zarr_groups import open_group, open_whole_group, read_rows
 from bigtensor.errors import DataError
 
@@ -97,9 +98,10 @@ def open_answers(path: str | os.PathLike[str]) -> AnswerStore:
     group = open_whole_group(path)
     arrays = dict(group.arrays())
     if not arrays or "model" not in group.attrs:
+        kind = stored_kind(dict(group.attrs)) if arrays else "no array"
         raise DataError(
-            f"{path} is not a store of answers: it holds {sorted(arrays)}; 'bigtensor predict' or "
-            "the method write of a model makes one"
+            f"{path} holds {kind}, and answers of a model are expected in its place; 'bigtensor "
+            "predict' or the method write of a model makes them"
         )
     wrong = [name for name, array in sorted(arrays.items()) if not _is_answer(array)]
     if wrong or len({array.shape[0] for array in arrays.values()}) > 1:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.stores.stored_kinds import stored_kind
 from bigtensor.data.stores.zarr_groups import open_group, open_whole_group, read_rows
 from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.errors import DataError
@@ -33,11 +34,14 @@ class LabelBlock:
         -1 for rows that were left out.
     probability : (rows, k) float32 array or None
         NaN for rows that were left out.
+    log_density : (rows,) float32 array or None
+        NaN for rows that were left out.
     """
 
     start: int
     label: NDArray[np.int32]
     probability: NDArray[np.float32] | None
+    log_density: NDArray[np.float32] | None = None
 
     @property
     def stop(self) -> int:
@@ -63,6 +67,8 @@ class LabelStore:
         Names of the labels; empty if the store has none.
     label_attrs : mapping
         Attributes of the labels.
+    has_log_density : bool
+        True if the store has log-densities of the rows.
     """
 
     path: str
@@ -71,6 +77,7 @@ class LabelStore:
     attrs: Mapping[str, Any]
     names: tuple[str, ...] = ()
     label_attrs: Mapping[str, Any] = field(default_factory=dict)
+    has_log_density: bool = False
 
     def shown_names(self) -> tuple[str, ...]:
         """Return a different name for every label: its number if it has no other."""
@@ -82,6 +89,7 @@ class LabelStore:
         stop: int | None = None,
         *,
         probabilities: bool = True,
+        log_densities: bool = False,
         block_rows: int = BLOCK_ROWS,
     ) -> Iterator[LabelBlock]:
         """Read rows in order.
@@ -92,6 +100,8 @@ class LabelStore:
             The rows to read; by default all.
         probabilities : bool, default True
             If True, read the probabilities too, if the store has any.
+        log_densities : bool, default False
+            If True, read the log-densities too, if the store has any.
         block_rows : int
             Rows of a block; the last may be shorter.
 
@@ -109,6 +119,7 @@ class LabelStore:
         label: Any = group["label"]
         with_probability = probabilities and self.components is not None
         probability: Any = group["probability"] if with_probability else None
+        density: Any = group["log_density"] if log_densities and self.has_log_density else None
         stop = self.rows if stop is None else stop
         for first in range(start, stop, block_rows):
             rows = first, min(first + block_rows, stop)
@@ -116,7 +127,8 @@ class LabelStore:
             if probability is not None:
                 values = read_rows(probability, *rows).astype(np.float32, copy=False)
             labels = read_rows(label, *rows).astype(np.int32, copy=False)
-            yield LabelBlock(first, labels, values)
+            densities = None if density is None else read_rows(density, *rows).astype(np.float32)
+            yield LabelBlock(first, labels, values, densities)
 
     def count_labels(self) -> int:
         """Return the number of labels, which is the number of their names or probabilities.
@@ -151,16 +163,25 @@ def open_labels(path: str | os.PathLike[str]) -> LabelStore:
     arrays: dict[str, Any] = dict(group.arrays())
     label, probability = arrays.get("label"), arrays.get("probability")
     if label is None or label.ndim != 1 or "model" not in group.attrs:
+        kind = stored_kind(dict(group.attrs))
         raise DataError(
-            f"{path} is not a store of labels: it holds {sorted(arrays)}; 'bigtensor predict' or "
-            "the method write of a mixture makes one. Other answers are written to CSV"
+            f"{path} holds {kind}, and labels are expected in its place; 'bigtensor predict' or "
+            "the method write of a mixture makes them. Other answers are written to CSV"
         )
     rows = int(label.shape[0])
     if probability is not None and (probability.ndim != 2 or probability.shape[0] != rows):
         raise DataError(f"{path} has {rows:,} labels and probabilities of {probability.shape}")
     components = None if probability is None else int(probability.shape[1])
-    attrs = dict(group.attrs)
-    return LabelStore(path, rows, components, attrs, label_names(label), dict(label.attrs))
+    density = arrays.get("log_density")
+    return LabelStore(
+        path,
+        rows,
+        components,
+        attrs=dict(group.attrs),
+        names=label_names(label),
+        label_attrs=dict(label.attrs),
+        has_log_density=density is not None and density.shape == (rows,),
+    )
 
 
 def label_names(label: zarr.Array[Any]) -> tuple[str, ...]:

@@ -1,8 +1,10 @@
 """An AnnData file made of a store of samples, row block by row block.
 
-``X`` holds the values as they were fitted, ``obs`` the variables along the samples (codes with
-names become categories), ``var`` the features with their further names, and
-``uns["bigtensor_data"]`` how the values were transformed.
+``X`` holds the markers as they were fitted, ``var`` their further names, and ``obs`` the variables
+along the samples (codes with names become categories) and the other features, such as scatter and
+time. ``uns["bigtensor_data"]`` says how the values were transformed. Names of observations are
+those of the sample and the number of the row, such as ``Activation_1-0``, so that they stay unique
+when files are concatenated.
 """
 
 from __future__ import annotations
@@ -14,20 +16,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.addresses.store_address import as_address, name_of
 from bigtensor.data.exporters.anndata import write_answers_to_anndata
-from bigtensor.data.exporters.labels import open_labels
+from bigtensor.data.exporters.labels import LabelStore, open_labels
+from bigtensor.data.opening import open_samples
 from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.stores.outputs import check_room, check_target_file, whole_file
 from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.data.values.row_progress import RowProgress
+from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import BigtensorError, DataError, OutputError, ParameterError
 
 if TYPE_CHECKING:
     import h5py
+
+SAMPLES = "sample_id"
+"""Variable of the rows that says which sample a row is of."""
 
 _BLOCK_ROWS = 65_536
 """Rows that are copied at once."""
@@ -85,10 +93,10 @@ def write_new_anndata(
     if not name_of(path).lower().endswith(".h5ad"):
         raise ParameterError(f"a new AnnData file ends in .h5ad, which {path} does not")
     check_target_file(path, overwrite=overwrite)
-    dataset, labelled = open_cells(cells), open_labels(labels).rows
-    if dataset.sizes[SAMPLE_DIM] != labelled:
+    dataset, store = open_cells(cells), open_labels(labels)
+    if dataset.sizes[SAMPLE_DIM] != store.rows:
         raise DataError(
-            f"{cells} has {dataset.sizes[SAMPLE_DIM]:,} rows, but there are {labelled:,} labels; "
+            f"{cells} has {dataset.sizes[SAMPLE_DIM]:,} rows, but there are {store.rows:,} labels; "
             "give the store that was labelled"
         )
     values = dataset["X"]
@@ -96,7 +104,7 @@ def write_new_anndata(
     try:
         with whole_file(path) as partial:
             with optional_module("h5py", "cytometry").File(partial, "w") as file:
-                _write_cells(file, dataset, progress)
+                _write_cells(file, dataset, _markers(cells, dataset, store), progress)
             write_answers_to_anndata(labels, partial, model, names=names)
     except (OSError, RuntimeError) as error:
         # a full disk may be an error of closing the file, which h5py raises as RuntimeError
@@ -108,7 +116,18 @@ def write_new_anndata(
         ) from error
 
 
-def _write_cells(file: h5py.File, dataset: xr.Dataset, progress: RowProgress) -> None:
+def _markers(
+    cells: str | os.PathLike[str], dataset: xr.Dataset, labels: LabelStore
+) -> NDArray[np.bool_]:
+    """Return a mask of the features of X: the default ones of a fit, and those of the labels."""
+    views: Mapping[str, list[str]] = labels.attrs["views"]
+    names = {*open_samples(cells).views.feature_names}.union(*views.values())
+    return np.array([str(name) in names for name in dataset[FEATURE_DIM].to_numpy()], np.bool_)
+
+
+def _write_cells(
+    file: h5py.File, dataset: xr.Dataset, markers: NDArray[np.bool_], progress: RowProgress
+) -> None:
     """Write X, obs and var without the answers, in anndata's encoding."""
     write_elem = optional_module("anndata.io", "cytometry").write_elem
     file.attrs.update({"encoding-type": "anndata", "encoding-version": "0.1.0"})
@@ -116,9 +135,9 @@ def _write_cells(file: h5py.File, dataset: xr.Dataset, progress: RowProgress) ->
         write_elem(file, name, {})
     records = {name: json.dumps(dataset.attrs[name]) for name in _RECORDS if name in dataset.attrs}
     write_elem(file["uns"], "bigtensor_data", records)
-    _write_features(file, dataset)
+    _write_features(file, dataset.isel({FEATURE_DIM: markers}))
     rows, store = dataset.sizes[SAMPLE_DIM], dataset.encoding.get("source")
-    values = _array(file, "X", dataset["X"].shape, dataset["X"].dtype)
+    values = _array(file, "X", (rows, int(markers.sum())), dataset["X"].dtype)
     columns = {
         str(name): variable
         for name, variable in dataset.variables.items()
@@ -126,16 +145,36 @@ def _write_cells(file: h5py.File, dataset: xr.Dataset, progress: RowProgress) ->
     }
     obs = file.create_group("obs")
     _encode(obs, "frame")
-    obs.attrs.update({"_index": "_index", "column-order": list(columns)})
+    features = dataset[FEATURE_DIM].to_numpy()[~markers]
+    others = unique_names([*columns, *map(str, features)])[len(columns) :]
+    obs.attrs.update({"_index": "_index", "column-order": [*columns, *others]})
     index = _strings(obs, "_index", rows)
     arrays = {name: _column(obs, name, variable) for name, variable in columns.items()}
+    further = [_array(obs, name, (rows,), dataset["X"].dtype) for name in others]
     for start in range(0, rows, _BLOCK_ROWS):
         part = slice(start, min(start + _BLOCK_ROWS, rows))
-        values[part] = read_variable(dataset["X"][part], f"'X' of {store}")
-        index[part] = [str(row) for row in range(part.start, part.stop)]
+        block = read_variable(dataset["X"][part], f"'X' of {store}")
+        values[part] = block[:, markers]
+        for array, column in zip(further, block[:, ~markers].T, strict=True):
+            array[part] = column
+        index[part] = _observation_names(dataset, part)
         for name, array in arrays.items():
             array[part] = read_variable(columns[name][part], f"{name!r} of {store}")
         progress(part.stop, rows)
+
+
+def _observation_names(dataset: xr.Dataset, rows: slice) -> list[str]:
+    """Return the names of rows: the sample, where there is one, and the number of the row."""
+    numbers = [str(row) for row in range(rows.start, rows.stop)]
+    samples = dataset.get(SAMPLES)
+    names = None if samples is None else samples.attrs.get("categories")
+    if samples is None or names is None:
+        return numbers
+    codes = read_variable(samples[rows], f"{SAMPLES!r} of {dataset.encoding.get('source')}")
+    return [
+        f"{names[code]}-{number}" if 0 <= code < len(names) else number
+        for code, number in zip(codes.tolist(), numbers, strict=True)
+    ]
 
 
 def _write_features(file: h5py.File, dataset: xr.Dataset) -> None:

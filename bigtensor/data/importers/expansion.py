@@ -9,15 +9,19 @@ from pathlib import Path
 
 from bigtensor.errors import FileFormatError
 
+_CYTOMETER = (".fcs", ".lmd")
+"""Endings of files of a cytometer."""
+
 _DIGITS = re.compile(r"(\d+)")
 
 
 def expand_paths(paths: Iterable[Path], endings: Iterable[str]) -> list[Path]:
     """Replace folders and patterns by the files that they stand for.
 
-    A folder stands for the files in it that have a known ending, a pattern such as ``day1/*.fcs``
-    for those that match it; what exists under a name is never taken for a pattern. Files come in
-    the order of their names, in which ``s2`` is before ``s10``.
+    A folder stands for the files in it that have a known ending. In a folder with FCS files, tables
+    are those of the panel and of the samples, and are left out. A pattern such as ``day1/*.fcs``
+    stands for what matches it; what exists under a name is never taken for a pattern. Files come
+    in the order of their names, in which ``s2`` is before ``s10``.
 
     Parameters
     ----------
@@ -50,11 +54,9 @@ def unreachable(path: Path, error: Exception) -> FileFormatError:
 def _expanded(path: Path, endings: tuple[str, ...]) -> list[Path]:
     """Return the files of one folder, pattern or path."""
     if path.is_dir() and path.suffix.lower() != ".zarr":
-        files = [
-            file
-            for file in path.iterdir()
-            if file.is_file() and file.name.lower().removesuffix(".gz").endswith(endings)
-        ]
+        files = [file for file in path.iterdir() if file.is_file() and _ends_in(file, endings)]
+        cytometer = tuple(ending for ending in endings if ending in _CYTOMETER)
+        files = [file for file in files if _ends_in(file, cytometer)] or files
         if not files:
             raise FileFormatError(
                 f"the folder {path} holds no file that ends in one of {', '.join(endings)}; give "
@@ -68,6 +70,11 @@ def _expanded(path: Path, endings: tuple[str, ...]) -> list[Path]:
     else:
         return [path]
     return sorted(files, key=_natural)
+
+
+def _ends_in(file: Path, endings: tuple[str, ...]) -> bool:
+    """Return True if the name of a file has one of the endings, also compressed."""
+    return file.name.lower().removesuffix(".gz").endswith(endings)
 
 
 def _natural(path: Path) -> list[tuple[int, str]]:

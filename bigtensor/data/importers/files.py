@@ -287,6 +287,7 @@ def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
         raise ParameterError(
             "files of different kinds are imported one kind at a time, but there are "
             + " and ".join(f"{path} ({kind})" for kind, path in kinds.items())
+            + "; name the files of one kind, such as those of 'folder/*.csv'"
         )
     return next(iter(kinds))
 

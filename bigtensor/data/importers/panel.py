@@ -265,8 +265,8 @@ def _check_header(path: Path, names: Sequence[str]) -> None:
     missing = [name for name in COLUMNS if name not in names]
     if missing:
         raise FileFormatError(
-            f"{path} has no column {' and '.join(missing)}; it has {list(names)}. A panel has the "
-            f"columns {', '.join(COLUMNS)}"
+            f"{path} has the columns {', '.join(names) or 'none'}, and a panel has "
+            f"{', '.join(COLUMNS)}; 'bigtensor panel' writes one to edit"
         )
     if repeated := _repeated([name for name in names if name in COLUMNS]):
         raise FileFormatError(f"{path} has the column {repeated[0]} twice; keep one")

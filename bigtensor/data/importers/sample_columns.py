@@ -1,19 +1,16 @@
-"""Columns of a table of samples as variables of the rows."""
+"""Conditions of samples as variables of the rows."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from bigtensor.data.addresses.file_formats import reading
 from bigtensor.data.importers.column_files import ReadValues
-from bigtensor.data.importers.job import bare_name
 from bigtensor.data.stores.zarr_groups import open_whole_group, read_rows
 from bigtensor.errors import DataError
 
@@ -46,71 +43,55 @@ class LookedUp:
         return self.table[np.where(inside, codes, len(self.table) - 1)]
 
 
+def names_of_samples(store: str | os.PathLike[str], variable: str = SAMPLES) -> list[str]:
+    """Return the names of the samples of a store, in the order of their codes.
+
+    Parameters
+    ----------
+    store : path-like
+        Store of samples.
+    variable : str, default "sample_id"
+        Variable of the rows that has the names of the samples.
+
+    Raises
+    ------
+    DataError
+        When the store does not say which sample a row is of.
+    """
+    codes: Any = open_whole_group(store).get(variable)
+    categories = None if codes is None else codes.attrs.get("categories")
+    if categories is None:
+        raise DataError(
+            f"{store} has no variable {variable!r} with names of samples; import the files again, "
+            "with --sample-id for tables"
+        )
+    return [str(name) for name in categories]
+
+
 def columns_by_sample(
-    store: str | os.PathLike[str], path: str | os.PathLike[str]
+    store: str | os.PathLike[str], columns: Mapping[str, Sequence[str]]
 ) -> dict[str, ReadValues]:
-    """Return every column of a table of samples as a variable of the rows of a store.
+    """Return conditions of samples as variables of the rows of a store.
 
     Parameters
     ----------
     store : path-like
         Store of samples with the variable ``sample_id``.
-    path : path-like
-        Table of text with a header and a row for every sample. One column holds the names of
-        samples or of their files. Numbers stay numbers, and everything else is a name.
-
-    Raises
-    ------
-    DataError
-        When the store has no samples, or a sample has no row or several rows in the table.
-    FileFormatError
-        When the file is absent or damaged.
+    columns : mapping of str to sequence of str
+        Conditions, each with a text for every sample in the order of `names_of_samples`. A
+        condition whose texts are all numbers, or empty, becomes numbers. Others become names.
     """
-    path = Path(path)
-    codes: Any = open_whole_group(store).get(SAMPLES)
-    categories = None if codes is None else codes.attrs.get("categories")
-    if categories is None:
-        raise DataError(
-            f"{store} has no variable {SAMPLES!r} with names of samples; import the files again, "
-            "with --sample-id for tables"
-        )
-    with reading(path, "a table"):
-        table = pd.read_csv(path, sep="\t" if ".tsv" in path.suffixes else ",")
-    samples = [_bare(name) for name in categories]
-    key = _key(path, table, samples)
-    names = [_bare(name) for name in table[key].astype(str)]
-    places = [names.index(sample) for sample in samples]
-    others = [column for column in table.columns if column != key]
-    return {str(column): _by_code(codes, table[column].iloc[places]) for column in others}
+    codes = open_whole_group(store)[SAMPLES]
+    return {name: _by_code(codes, texts) for name, texts in columns.items()}
 
 
-def _bare(name: object) -> str:
-    """Return the name of a sample without folder and ending."""
-    path = bare_name(Path(str(name)))
-    return path.stem if path.suffix.lower() in (".fcs", ".lmd", ".csv", ".parquet") else path.name
-
-
-def _key(path: Path, table: pd.DataFrame, samples: list[str]) -> str:
-    """Return the column that names the samples: all of them, each once."""
-    missing: dict[str, list[str]] = {}
-    for column in table.columns:
-        names = [_bare(name) for name in table[column].astype(str)]
-        missing[column] = [sample for sample in samples if names.count(sample) != 1]
-        if not missing[column]:
-            return str(column)
-    if not missing:
-        raise DataError(f"{path} has no columns; give a table with a row for every sample")
-    best = min(missing, key=lambda column: len(missing[column]))
-    raise DataError(
-        f"no column of {path} names every sample once; {best!r} comes nearest and has "
-        f"{', '.join(map(repr, missing[best][:5]))} not at all or several times: complete the table"
-    )
-
-
-def _by_code(codes: Any, column: pd.Series) -> ReadValues:
-    """Return a column with one value a sample as a variable of the rows."""
-    if column.dtype.kind in "iuf":
-        return ReadValues(LookedUp(codes, np.append(column.to_numpy(np.float64), np.nan)))
-    numbers, names = pd.factorize(column)
-    table = np.append(numbers, -1).astype(np.int32)
-    return ReadValues(LookedUp(codes, table), {"categories": [str(name) for name in names]})
+def _by_code(codes: Any, texts: Sequence[str]) -> ReadValues:
+    """Return a condition with one text a sample as a variable of the rows."""
+    try:
+        numbers = [float(text) if text else np.nan for text in texts]
+    except ValueError:
+        names = list(dict.fromkeys(text for text in texts if text))
+        code = {name: number for number, name in enumerate(names)}
+        table = np.array([*(code.get(text, -1) for text in texts), -1], np.int32)
+        return ReadValues(LookedUp(codes, table), {"categories": names})
+    return ReadValues(LookedUp(codes, np.array([*numbers, np.nan])))

@@ -25,8 +25,8 @@ MOST_GROUPS = 10_000
 """A variable with more values is taken for a measurement."""
 
 _REMEDY = (
-    "'bigtensor import' keeps one with --sample-id; for data in memory, the group of every row can "
-    "be given as an array"
+    "'bigtensor add' adds one to a store; for data in memory, the group of every row can be given "
+    "as an array"
 )
 
 _STEP = 2**20

@@ -5,6 +5,7 @@ AnnData object), one writes the same rows to a Zarr store block by block, in mem
 depend on the number of rows.
 """
 
+from bigtensor.data.simulate.blood import blood, write_blood
 from bigtensor.data.simulate.correlated_cells import correlated_cells, write_correlated_cells
 from bigtensor.data.simulate.cytometry import cytometry, cytometry_density, write_cytometry
 from bigtensor.data.simulate.discrete_mixture import discrete_mixture, write_discrete_mixture
@@ -27,6 +28,7 @@ from bigtensor.data.simulate.truth import (
 )
 
 __all__ = [
+    "blood",
     "correlated_cells",
     "cytometry",
     "cytometry_density",
@@ -43,6 +45,7 @@ __all__ = [
     "latent_chain_density",
     "linear_mixture",
     "topics",
+    "write_blood",
     "write_correlated_cells",
     "write_cytometry",
     "write_discrete_mixture",

@@ -1,34 +1,22 @@
-"""Cells as a cytometer sees them: populations of very different sizes, skewed and heavy-tailed.
-
-Each marker of each population follows a sinh-arcsinh distribution (Jones and Pewsey 2009,
-*Biometrika* 96, eq. 2): with Z standard normal,
-``X = location + scale * (sinh((arcsinh(Z) + skew) / tail) - sinh(skew / tail))``,
-whose median is the location; ``skew > 0`` leans to the right and ``tail < 1`` makes the tails
-heavier than a normal distribution's.
-"""
+"""Cells as a cytometer sees them: populations of very different sizes, skewed and heavy-tailed."""
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from bigtensor.array_types import FloatArray, IndexArray, IntArray
-from bigtensor.data.simulate.rows import (
-    BLOCK_ROWS,
-    Progress,
-    RowBlock,
-    Simulation,
-    block_bounds,
-    block_generator,
-    check_integer,
-    true_parameters,
+from bigtensor.array_types import FloatArray, IndexArray
+from bigtensor.data.simulate.rows import Progress, Simulation, block_generator, check_integer
+from bigtensor.data.simulate.skewed_cells import (
+    DIRICHLET_CONCENTRATION,
+    PARAMETERS,
+    SHAPES,
+    CellPopulations,
+    simulation_of,
 )
 from bigtensor.data.simulate.truth import feature_truth
-from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.random_states import RandomState, integer_seed
 from bigtensor.errors import ParameterError
 
@@ -38,32 +26,12 @@ _MARKERS = (
     *("CD57", "CD161", "CD66b", "CD34", "CD24", "CD33", "CD64", "CD69", "PD-1", "TIGIT"),
 )
 
-# Streams of randomness: each purpose has its own, so that none shifts another.
-_PARAMETERS, _LABELS, _VALUES = range(3)
-
-_SHAPES = ("true_locations", "true_scales", "true_skews", "true_tails")
-
 # Off, dim and bright on the arcsinh scale: location and its spread between populations.
 _LOCATIONS = np.array([0.3, 2.3, 4.3])
 _LOCATION_SPREADS = np.array([0.15, 0.3, 0.4])
 _LEVEL_SHARES = np.array([0.5, 0.2, 0.3])
 _SMALLEST_TO_LARGEST = 1 / 80
 """Size of the smallest population, relative to the largest."""
-
-_DIRICHLET_CONCENTRATION = 200.0
-"""Sum of the parameters of the Dirichlet distribution of the shares of a sample."""
-
-
-@dataclass(frozen=True)
-class _Populations:
-    """Parameters of simulated cells. Shape parameters are (component, feature)."""
-
-    names: list[str]
-    sample_weights: FloatArray
-    locations: FloatArray
-    scales: FloatArray
-    skews: FloatArray
-    tails: FloatArray
 
 
 def cytometry(
@@ -181,7 +149,7 @@ def cytometry_density(dataset: xr.Dataset, feature: str, points: ArrayLike) -> F
     ParameterError
         If there is no such marker.
     """
-    location, scale, skew, tail = feature_truth(dataset, _SHAPES, feature)
+    location, scale, skew, tail = feature_truth(dataset, SHAPES, feature)
     x = np.asarray(points, dtype=np.float64)[:, None]
     y = (x - location) / scale + np.sinh(skew / tail)
     power = tail * np.arcsinh(y) - skew
@@ -204,31 +172,14 @@ def _simulation(
             f"{n_components} were asked for; give more markers or fewer components"
         )
     names = [*_MARKERS, *(f"marker{j + 1}" for j in range(len(_MARKERS), markers))][:markers]
-    cells = _draw_populations(block_generator(seed, _PARAMETERS), n_components, names, samples)
+    cells = _draw_populations(block_generator(seed, PARAMETERS), n_components, names, samples)
     specimens = [f"sample{s + 1}" for s in range(samples)]
-    shapes = (cells.locations, cells.scales, cells.skews, cells.tails)
-    truth = true_parameters(
-        "cytometry",
-        {
-            "true_weights": ("component", cells.sample_weights.mean(axis=0)),
-            "true_sample_weights": (("specimen", "component"), cells.sample_weights),
-            **{
-                name: (("component", FEATURE_DIM), values)
-                for name, values in zip(_SHAPES, shapes, strict=True)
-            },
-        },
-        names,
-        seed=seed,
-        # Objects are stored as strings of any length; fixed ones have no Zarr v3 specification.
-        coords={"specimen": np.array(specimens, dtype=object)},
-    )
-    codes = {"label": cells.names, "sample_id": specimens}
-    return Simulation(truth, _blocks(seed, cells, rows), rows, np.float32, codes)
+    return simulation_of("cytometry", cells, names, specimens, rows, seed)
 
 
 def _draw_populations(
     rng: np.random.Generator, k: int, markers: list[str], samples: int
-) -> _Populations:
+) -> CellPopulations:
     """Draw patterns, shapes and proportions."""
     levels = _draw_patterns(rng, k, len(markers))
     off = levels == 0
@@ -241,14 +192,14 @@ def _draw_populations(
     ratio = max(_SMALLEST_TO_LARGEST ** (1 / max(k - 1, 1)), 0.5)
     shares = ratio ** np.arange(k)
     shares /= shares.sum()
-    weights = rng.dirichlet(_DIRICHLET_CONCENTRATION * shares, size=samples)
+    weights = rng.dirichlet(DIRICHLET_CONCENTRATION * shares, size=samples)
     signs = ("", "dim", "+")
     names = [
         " ".join(f"{marker}{signs[i]}" for marker, i in zip(markers, row, strict=True) if i)
         or "negative"
         for row in levels
     ]
-    return _Populations(names, weights, locations, scales, skews, tails)
+    return CellPopulations(names, weights, locations, scales, skews, tails)
 
 
 def _draw_patterns(rng: np.random.Generator, k: int, markers: int) -> IndexArray:
@@ -265,39 +216,3 @@ def _draw_patterns(rng: np.random.Generator, k: int, markers: int) -> IndexArray
         if gaps[best] > 0:
             patterns = np.vstack([patterns, batch[best]])
     return patterns
-
-
-def _blocks(seed: int, cells: _Populations, rows: int) -> Iterator[RowBlock]:
-    """Yield the rows; the buffers are used again for the next block."""
-    ratio = cells.skews / cells.tails
-    centre = cells.locations - cells.scales * np.sinh(ratio)
-    stretch, shift, scale, offset = (
-        table.astype(np.float32) for table in (1.0 / cells.tails, ratio, cells.scales, centre)
-    )
-    samples = len(cells.sample_weights)
-    cumulative = np.cumsum(cells.sample_weights, axis=1)[:, :-1]
-    space = np.empty((2, min(rows, BLOCK_ROWS), cells.locations.shape[1]), np.float32)
-    for block, (start, stop) in enumerate(block_bounds(rows)):
-        values, gathered = space[:, : stop - start]
-        sample_id = np.arange(start, stop) * samples // rows
-        label = _draw_labels(block_generator(seed, _LABELS, block), cumulative, sample_id)
-        block_generator(seed, _VALUES, block).standard_normal(out=values, dtype=np.float32)
-        np.arcsinh(values, out=values)
-        np.multiply(values, stretch.take(label, 0, gathered, "clip"), out=values)
-        np.add(values, shift.take(label, 0, gathered, "clip"), out=values)
-        np.sinh(values, out=values)
-        np.multiply(values, scale.take(label, 0, gathered, "clip"), out=values)
-        np.add(values, offset.take(label, 0, gathered, "clip"), out=values)
-        yield {"X": values, "label": label, "sample_id": sample_id}
-
-
-def _draw_labels(
-    rng: np.random.Generator, cumulative: FloatArray, sample_id: IntArray
-) -> IndexArray:
-    """Draw the population of every row from the proportions of its sample; ids ascend."""
-    uniform = rng.random(len(sample_id))
-    label = np.empty(len(sample_id), np.intp)
-    for s in range(int(sample_id[0]), int(sample_id[-1]) + 1):
-        low, high = np.searchsorted(sample_id, [s, s + 1])
-        label[low:high] = np.searchsorted(cumulative[s], uniform[low:high], side="right")
-    return label

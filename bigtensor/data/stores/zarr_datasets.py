@@ -9,6 +9,7 @@ import zarr
 
 from bigtensor.data.addresses.object_stores import read_options
 from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
+from bigtensor.data.stores.stored_kinds import stored_kind
 from bigtensor.data.stores.zarr_groups import open_whole_group
 from bigtensor.errors import LayoutError, StoreReadError
 
@@ -51,6 +52,12 @@ def as_dataset(path: str, group: zarr.Group) -> xr.Dataset:
             storage_options=read_options(path) or None,
         )
     except Exception as error:
+        kind = stored_kind(dict(group.attrs))
+        if kind != "data":
+            raise StoreReadError(
+                f"{path} holds {kind}, and rows such as cells are expected in its place; give the "
+                "store that 'bigtensor import' made"
+            ) from error
         raise StoreReadError(
             f"{path} cannot be opened as a Zarr store of samples ({type(error).__name__}: "
             f"{error}); see that xarray.open_zarr reads it"

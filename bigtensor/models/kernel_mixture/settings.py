@@ -286,7 +286,10 @@ def settings_of(
     k = n_components_of(parameters, int(shape.effective_rows))
     if shape.most_occurrences < max(2, k):
         raise IdentifiabilityError(
-            Setting("n_components", k) + " needs more rows; got " + Setting("n_samples", shape.rows)
+            Setting("n_components", k)
+            + " needs more rows; got "
+            + Setting("n_samples", shape.rows)
+            + "; use a smaller number of components"
         )
     return Settings(
         shape=shape,

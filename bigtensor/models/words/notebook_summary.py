@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from html import escape
 from typing import Any, Protocol
 
+from bigtensor.html_tables import page_of_tables, table_of
 from bigtensor.models.words.described_model import DescribedModel
 from bigtensor.models.words.description import ModelDescription
+from bigtensor.models.words.suggested_facts import suggested_names
 from bigtensor.models.words.wording import names_in_words, passes_in_words
 
 MOST_TABLE_ROWS = 40
 """Components, populations, states or topics that are listed one by one."""
-
-_STYLE = (
-    ".bigtensor-summary{font-family:sans-serif;font-size:13px;margin:6px 0}"
-    ".bigtensor-summary table{border-collapse:collapse;margin:4px 0}"
-    ".bigtensor-summary th,.bigtensor-summary td{border:1px solid #bbb;padding:2px 8px;"
-    "text-align:left;vertical-align:top}"
-)
 
 
 class SummarisedModel(DescribedModel, Protocol):
@@ -32,7 +25,7 @@ class SummarisedModel(DescribedModel, Protocol):
 
 
 def summary_html(model: SummarisedModel) -> str:
-    """Return tables of the data, the passes and the components or populations of a fitted model.
+    """Return tables of the components or populations, the data and the passes of a fitted model.
 
     Parameters
     ----------
@@ -47,7 +40,7 @@ def summary_html(model: SummarisedModel) -> str:
     diagnostics = model.diagnostics_
     views = model.views_.as_mapping()
     description = model.description
-    facts = description.facts(model)
+    facts = {**description.facts(model), **suggested_names(model)}
     table = description.table(facts)
     lines = [
         ("data", diagnostics["data"]),
@@ -57,21 +50,8 @@ def summary_html(model: SummarisedModel) -> str:
         ("passes", f"{len(diagnostics['passes'])}: {passes_in_words(diagnostics['passes'])}"),
         *description.lines(facts),
     ]
-    return (
-        f'<style>{_STYLE}</style><div class="bigtensor-summary">'
-        f"<strong>Fitted {escape(type(model).__name__)}</strong>"
-        f"{_table((), lines)}{_table(table.head, table.as_text(MOST_TABLE_ROWS))}</div>"
+    return page_of_tables(
+        f"Fitted {type(model).__name__}",
+        table_of(table.as_text(MOST_TABLE_ROWS), table.head),
+        table_of(lines),
     )
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table of escaped text; nothing without rows."""
-    if not rows:
-        return ""
-    body = "".join(_row("td", row) for row in rows)
-    return f"<table>{_row('th', head) if head else ''}{body}</table>"
-
-
-def _row(tag: str, cells: Iterable[str]) -> str:
-    """Return one row of a table."""
-    return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"

@@ -64,8 +64,8 @@ class Responsibilities(RowFunction):
         choices = _ROW_NAMES if self.populations is None else _ROW_NAMES + _COMPONENT_NAMES
         if not self.names or len({*self.names} & {*choices}) < len(self.names):
             raise ParameterError(
-                f"outputs of a row must be distinct and among {', '.join(choices)}, "
-                f"got {self.names}"
+                f"answers for a row are some of {', '.join(choices)}, each once, and not "
+                f"{', '.join(self.names) or 'none'}"
             )
         if not self.temperature > 0:
             raise ParameterError(f"temperature must be positive, not {self.temperature!r}")

@@ -58,7 +58,8 @@ class SequenceAnswers(SequenceFunction):
     def __post_init__(self) -> None:
         if not self.names or len({*self.names} & {*NAMES}) < len(self.names):
             raise ParameterError(
-                f"outputs of a row must be distinct and among {', '.join(NAMES)}, got {self.names}"
+                f"answers for a row are some of {', '.join(NAMES)}, each once, and not "
+                f"{', '.join(self.names) or 'none'}"
             )
 
     @property

@@ -20,8 +20,14 @@ def test_demo__finds_the_populations_and_keeps_what_was_asked_for(start, tmp_pat
     assert number("mean F1", output) > 0.9
     assert number("adjusted Rand index", output) > 0.95
     assert number("fitted", output) < 60
-    table = re.findall(r"^ +\d+ +[\d,]+ +[\d. ]+  (.+)$", output, re.MULTILINE)
-    assert len(set(table)) == 8
+    table = re.findall(r"^ +\d+  (\S.*?) +[\d,]+ +[\d.% ]+  (.+)$", output, re.MULTILINE)
+    names = dict(table)
+    assert len(names) == len(set(names.values())) == 8
+    # as an immunologist writes them
+    assert {"CD3+", "CD4+", "CD8-"} <= {*names["CD4 T cells"].split()}
+    assert {"CD3+", "CD8+"} <= {*names["CD8 T cells"].split()}
+    assert "CD19+" in names["B cells"]
+    assert "CD14+" in names["classical monocytes"]
     stores = {"cells.zarr", "model.zarr", "labels.zarr"}
     assert stores <= set(os.listdir(out)) <= stores | {"report.html"}  # noqa: PTH208
 
@@ -40,10 +46,10 @@ def test_demo__few_rows_are_wrong_usage(run):
 def test_report__is_kept_where_nothing_else_is(tmp_path):
     folder, kept = tmp_path / "temporary", tmp_path / "bigtensor-demo"
     folder.mkdir()
-    assert _kept_report(folder, kept).startswith("\nNothing was kept; ")
+    assert _kept_report(folder, kept).startswith("Nothing was kept; ")
     for page in ("first", "second"):
         (folder / REPORT).write_text(page)
-        assert _kept_report(folder, kept).startswith(f"\nkept       {kept / REPORT}; ")
+        assert _kept_report(folder, kept).startswith(f"kept       {kept / REPORT}; ")
         assert (kept / REPORT).read_text() == page
     (tmp_path / "file").touch()
     assert "Nothing was kept (" in _kept_report(folder, tmp_path / "file")

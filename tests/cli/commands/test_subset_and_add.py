@@ -79,7 +79,7 @@ def test_gate__is_added_and_selects(run: Any, cells: Path, tmp_path: Path) -> No
 def test_table_of_samples__becomes_variables(run: Any, cells: Path, tmp_path: Path) -> None:
     table = tmp_path / "samples.csv"
     table.write_text(
-        "n,file,dose,patient\n1,cy.fcs,1.5,x\n2,ann.fcs,0,y\n3,bob.fcs,,x\n4,eve.fcs,2,z\n"
+        "file,n,dose,patient\ncy.fcs,1,1.5,x\nann.fcs,2,0,y\nbob.fcs,3,,x\neve.fcs,4,2,z\n"
     )
     added = facts(run("add", cells, "--metadata", table, "--json"))
     assert [entry["name"] for entry in added["variables"]] == ["n", "dose", "patient"]
@@ -90,7 +90,9 @@ def test_table_of_samples__becomes_variables(run: Any, cells: Path, tmp_path: Pa
     table.write_text("file,age\ncy.fcs,1\nann.fcs,0\n")
     result = run("add", cells, "--metadata", table)
     assert result.exit_code == 1
-    assert "'bob'" in result.stderr
+    assert "bob" in result.stderr
+    table.write_text("age,file\n1,cy.fcs\n0,ann.fcs\n2,bob.fcs\n")
+    assert "first column" in run("add", cells, "--metadata", table).stderr
 
 
 def test_wrong_column__adds_none(run: Any, cells: Path, tmp_path: Path) -> None:

@@ -39,7 +39,7 @@ def study(tmp_path):
 
 def options(study, out="out.csv"):
     return (
-        *("compare", "--weights", study / "weights.csv", "--metadata", study / "samples.csv"),
+        *("compare", "--table", study / "weights.csv", "--metadata", study / "samples.csv"),
         *("--out", study / out),
     )
 
@@ -115,14 +115,14 @@ def test_compare__weighs_the_samples_of_a_model(run, cells, model, tmp_path):
         (("--by", "arms"), 1, "arm, dose"),
         (("--by", "arm", "--adjust", "arm"), 1, "--adjust"),
         (("--by", "arm", "--reference", "x"), 1, "--reference x"),
-        (("m.zarr", "c.zarr", "--by", "arm"), 2, "--weights"),
+        (("m.zarr", "c.zarr", "--by", "arm"), 2, "--table"),
         (("--by", "arm", "--shares", "out.csv"), 2, "same name"),
     ],
 )
 def test_compare__says_what_is_wrong(run, study, monkeypatch, arguments, code, words):
     monkeypatch.chdir(study)
     result = run(
-        *("compare", "--weights", "weights.csv", "--metadata", "samples.csv", "--out", "out.csv"),
+        *("compare", "--table", "weights.csv", "--metadata", "samples.csv", "--out", "out.csv"),
         *arguments,
     )
     assert result.exit_code == code
@@ -132,7 +132,7 @@ def test_compare__says_what_is_wrong(run, study, monkeypatch, arguments, code, w
 def test_compare__needs_a_model_or_weights(run, study):
     result = run("compare", "--metadata", study / "samples.csv", "--by", "arm", "--out", "o.csv")
     assert result.exit_code == 2
-    assert "--weights" in result.stderr
+    assert "--table" in result.stderr
 
 
 def test_compare__lists_samples_without_a_row(run, study):

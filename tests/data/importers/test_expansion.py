@@ -30,7 +30,9 @@ def names(paths):
 
 def test_folder__stands_for_its_files_with_known_endings(day):
     found = expand_paths([day], ENDINGS)
-    assert names(found) == ["S1.FCS", "s2.fcs", "s3.csv.gz", "s10.fcs", "s[1].fcs"]
+    # a table beside FCS files is that of the panel or of the samples
+    assert names(found) == ["S1.FCS", "s2.fcs", "s10.fcs", "s[1].fcs"]
+    assert names(expand_paths([day], (".csv",))) == ["s3.csv.gz"]
 
 
 def test_pattern__stands_for_what_matches_it(day):

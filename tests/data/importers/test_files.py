@@ -398,10 +398,13 @@ def test_paths__get_clear_errors(tmp_path: Path, write_fcs: FcsWriter) -> None:
     nothing = tmp_path / "nothing"
     nothing.mkdir()
     (tmp_path / "b.csv").write_text("a\n1\n")
+    tables = tmp_path / "tables"
+    tables.mkdir()
+    (tables / "empty.csv").touch()
     cases: list[tuple[list[Path], type[Exception], str]] = [
         ([], ParameterError, "no files"),
         ([tmp_path / "nowhere.fcs"], FileFormatError, "nowhere.fcs does not exist"),
-        ([tmp_path], FileFormatError, "is empty"),
+        ([tables], FileFormatError, "is empty"),
         ([nothing], FileFormatError, r"holds no file that ends in one of \.fcs"),
         ([tmp_path / "day*.fcs"], FileFormatError, r"no file matches .*day\*"),
         ([tmp_path / "empty.csv"], FileFormatError, "is empty"),

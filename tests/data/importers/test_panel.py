@@ -65,7 +65,7 @@ def test_from_csv__reads_names_of_old_encodings(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("", "is empty"),
-        ("channel,marker\nA,B\n", "no column role"),
+        ("channel,marker\nA,B\n", "a panel has channel, marker, role"),
         ("channel,marker,role,role\nA,B,use,use\n", "column role twice"),
         ("channel,marker,role\nA,B,sctter\n", r"'sctter' \(is it 'scatter'\?\)"),
         ("channel,marker,role\nA,B,\n", "channel A has no role"),

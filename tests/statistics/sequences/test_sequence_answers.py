@@ -257,7 +257,7 @@ def test_blocks_of_another_cut__are_refused() -> None:
 
 @pytest.mark.parametrize("names", [(), ("label", "label"), ("density",)])
 def test_outputs__must_be_known(names: tuple[str, ...]) -> None:
-    with pytest.raises(ParameterError, match="outputs of a row must be distinct"):
+    with pytest.raises(ParameterError, match="answers for a row are some of"):
         SequenceAnswers(CHAINS["one state"].hidden(), names)
 
 

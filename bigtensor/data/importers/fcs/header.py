@@ -175,7 +175,8 @@ def _check_is_fcs(path: Path) -> None:
     if magic != b"FCS":
         size = path.stat().st_size
         raise FileFormatError(
-            f"{path} ({size} bytes) is not an FCS file: it does not begin with 'FCS'"
+            f"{path} ({size} bytes) is not an FCS file: it does not begin with 'FCS'; "
+            "give files of a cytometer"
         )
 
 

@@ -1,0 +1,44 @@
+"""Group of commands whose help lists them by sections."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import click
+
+_MOST_LETTERS = 200
+"""Letters of the summary of a command. Summaries of more than a line are wrapped."""
+
+
+class SectionedGroup(click.Group):
+    """Group of commands in sections, each in the order in which they are used."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._sections: dict[str, list[click.Command]] = {}
+
+    def add_section(self, title: str, commands: Iterable[click.Command]) -> None:
+        """Add commands below a title.
+
+        Parameters
+        ----------
+        title : str
+            Heading in the help.
+        commands : iterable of click.Command
+            In the order of the help.
+        """
+        self._sections[title] = list(commands)
+        for command in self._sections[title]:
+            self.add_command(command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the sections of the help."""
+        for title, commands in self._sections.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [
+                        (str(command.name), command.get_short_help_str(_MOST_LETTERS))
+                        for command in commands
+                    ]
+                )

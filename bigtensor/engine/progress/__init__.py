@@ -1,0 +1,1 @@
+"""Progress of passes and steps, for displays."""

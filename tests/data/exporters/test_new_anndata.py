@@ -1,0 +1,90 @@
+"""AnnData files made of a store, as scanpy expects them."""
+
+import re
+from itertools import pairwise
+from pathlib import Path
+
+import anndata
+import numpy as np
+import pytest
+import zarr
+
+from bigtensor.data.exporters.label_colours import label_colours
+from bigtensor.data.exporters.new_anndata import write_new_anndata
+from bigtensor.data.stores.layout import SampleStoreWriter
+
+ROWS = 40
+FEATURES = ["CD3", "Time", "CD4", "FSC-A"]
+
+
+@pytest.fixture
+def cells(tmp_path: Path) -> Path:
+    """Return a store of two markers, scatter and time, whose last rows have no sample."""
+    path = tmp_path / "cells.zarr"
+    with SampleStoreWriter(
+        path,
+        FEATURES,
+        rows=ROWS,
+        row_variables={"sample_id": ("int32", {"categories": ["p", "q"]}), "Time": "float64"},
+        feature_coordinates={"role": ["use", "time", "use", "scatter"]},
+    ) as store:
+        values = np.arange(4.0 * ROWS).reshape(ROWS, 4)
+        sample_id = np.where(np.arange(ROWS) < 38, np.arange(ROWS) % 2, -1)
+        store.append(values, sample_id=sample_id, Time=np.zeros(ROWS))
+    return path
+
+
+@pytest.fixture
+def labels(tmp_path: Path) -> Path:
+    """Return labels of these rows with log-densities. The last row is left out."""
+    path = tmp_path / "labels.zarr"
+    group = zarr.create_group(path, attributes={"model": "M", "views": {"t": ["CD3"]}})
+    probability = np.random.default_rng(0).dirichlet(np.ones(3), ROWS).astype(np.float32)
+    label = probability.argmax(axis=1).astype(np.int32)
+    label[-1], probability[-1] = -1, np.nan
+    group.create_array("label", data=label)
+    group.create_array("probability", data=probability)
+    group.create_array("log_density", data=np.linspace(-3, 0, ROWS, dtype=np.float32))
+    return path
+
+
+def test_new_file__is_what_scanpy_expects(cells: Path, labels: Path, tmp_path: Path) -> None:
+    target = tmp_path / "cells.h5ad"
+    write_new_anndata(labels, cells, target, {})
+    made = anndata.read_h5ad(target)
+    # markers alone, and the other features beside the variables of the rows
+    assert made.var_names.tolist() == ["CD3", "CD4"]
+    values = np.arange(4.0 * ROWS).reshape(ROWS, 4)
+    np.testing.assert_array_equal(made.X, values[:, [0, 2]])
+    np.testing.assert_array_equal(made.obs["FSC-A"], values[:, 3])
+    np.testing.assert_array_equal(made.obs["Time"], np.zeros(ROWS))
+    np.testing.assert_array_equal(made.obs["Time_2"], values[:, 1])
+    assert made.obs_names.is_unique
+    assert made.obs_names[[0, 1, 39]].tolist() == ["p-0", "q-1", "39"]
+    probability = made.obsm["X_bigtensor_proba"]
+    np.testing.assert_array_equal(made.obs["bigtensor_confidence"], probability.max(axis=1))
+    assert np.isnan(made.obs["bigtensor_confidence"].iloc[-1])
+    np.testing.assert_allclose(made.obs["bigtensor_log_density"], np.linspace(-3, 0, ROWS))
+    categories = made.obs["bigtensor_label"].cat.categories
+    assert made.uns["bigtensor_label_colors"].tolist() == label_colours(len(categories))
+
+
+def test_features_of_the_labels__are_in_x(cells: Path, labels: Path, tmp_path: Path) -> None:
+    zarr.open_group(labels).attrs["views"] = {"s": ["FSC-A"]}
+    write_new_anndata(labels, cells, tmp_path / "cells.h5ad", {})
+    made = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    assert made.var_names.tolist() == ["CD3", "CD4", "FSC-A"]
+    assert made.var["bigtensor_used"].tolist() == [False, False, True]
+
+
+def test_colours__are_stable_and_all_different() -> None:
+    many = label_colours(200)
+    assert all(re.fullmatch("#[0-9a-f]{6}", colour) for colour in many)
+    assert len({*many}) == 200
+    for count in (0, 1, 20, 21, 60):
+        assert label_colours(count) == many[:count]
+    channels = np.array([[int(colour[i : i + 2], 16) for i in (1, 3, 5)] for colour in many[:40]])
+    distances = np.abs(channels[:, None] - channels).sum(axis=2) + 1000 * np.eye(40, dtype=int)
+    assert distances.min() > 20
+    # neighbours in number, which often are neighbours in a figure
+    assert min(np.abs(a - b).sum() for a, b in pairwise(channels)) > 60
