@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bigtensor.cli.table_file import write_rows
 from bigtensor.data.addresses.store_address import Address
 from bigtensor.data.exporters.spreadsheet import as_text
-from bigtensor.data.stores.outputs import whole_file, write_errors
 from bigtensor.errors import FileFormatError
 
 _COLUMNS = ("population", "name")
@@ -76,13 +76,7 @@ def write_names(rows: Sequence[Mapping[str, Any]], path: Address) -> None:
     path : Path or str
         An existing file is replaced.
     """
-    with (
-        write_errors(path),
-        whole_file(path) as partial,
-        partial.open("w", encoding="utf-8", newline="") as file,
-    ):
-        lines = csv.writer(file, lineterminator="\n")
-        lines.writerow([*_COLUMNS, "weight"])
-        for row in rows:
-            name = row["name"] or row["suggested_name"]
-            lines.writerow([row["population"], as_text(name), f"{row['weight']:.6g}"])
+    lines = [
+        [row["population"], row["name"] or row["suggested_name"], row["weight"]] for row in rows
+    ]
+    write_rows([[*_COLUMNS, "weight"], *lines], path)
