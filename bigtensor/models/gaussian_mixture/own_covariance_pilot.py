@@ -40,6 +40,12 @@ SAMPLE_ITERATIONS = 200
 SAMPLE_TOLERANCE = 1e-5
 """EM iterations in the sample end at this gain of the mean log-likelihood, in nats."""
 
+_ROWS_AT_ONCE = 4096
+"""Rows whose features of order two are in memory at once."""
+
+_LEAST_WEIGHT = 1e-6
+"""Smallest weight of a component before the first EM iteration."""
+
 _RIDGE = 1e-6
 """Variance that standardised features have at least in the frame, so that it can be inverted."""
 
@@ -243,12 +249,16 @@ def _of_labels(
     """Return components of labelled rows. One of few rows has the mean covariance of all."""
     k, d = settings.n_components, rows.shape[1]
     weight = np.ones(len(rows)) if weight is None else weight[: len(rows)]
-    shares = np.zeros((len(rows), k))
-    shares[np.arange(len(rows)), labels] = weight
     features = QuadraticFeatures(settings.covariance_type, d)
-    quadratic = np.empty((len(rows), features.width))
-    features.fill(np.ascontiguousarray(rows), quadratic)
-    totals = quadratic.T @ shares
+    totals = np.zeros((features.width, k))
+    quadratic = np.empty((min(len(rows), _ROWS_AT_ONCE), features.width))
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(start, min(start + _ROWS_AT_ONCE, len(rows)))
+        own = quadratic[: part.stop - start]
+        features.fill(np.ascontiguousarray(rows[part]), own)
+        shares = np.zeros((len(own), k))
+        shares[np.arange(len(own)), labels[part]] = weight[part]
+        totals += own.T @ shares
     counts = totals[-1]
     unit = {"full": np.eye(d), "diag": np.ones(d), "spherical": np.ones(())}
     step = m_step(
@@ -264,7 +274,7 @@ def _of_labels(
     means = step.means.copy()
     # an empty cluster starts from a row
     means[counts == 0] = rows[: np.count_nonzero(counts == 0)]
-    weights = np.maximum(counts, 1.0)
+    weights = np.maximum(counts, _LEAST_WEIGHT * counts.sum())
     return OwnCovarianceComponents(
         weights / weights.sum(),
         frame.to_data(means),
