@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
@@ -80,7 +81,10 @@ def embedding_section(level: LabelLevel, rows: LabelledRows) -> list[Section]:
 def optional_umap() -> Callable[[FloatArray], FloatArray] | None:
     """Return the function that maps rows by UMAP, or None if umap-learn is not installed."""
     try:
-        umap = import_module("umap").UMAP
+        with catch_warnings():
+            # umap-learn warns of what it could do with other packages
+            simplefilter("ignore", ImportWarning)
+            umap = import_module("umap").UMAP
     except ImportError:
         return None
 

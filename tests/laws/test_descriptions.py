@@ -160,7 +160,7 @@ def test_report__of_a_mixture_needs_its_weights_and_answers_alone():
     model.diagnostics_ = {key: model.diagnostics_[key] for key in OF_CONTRACT}
     page = render_report(model, data=data)
     assert sections(page) == [
-        *("components", "samples", "classes", "map"),
+        *("components", "samples", "quality", "classes", "map"),
         *("probabilities", "fit", "diagnostics"),
     ]
     words = told(page)

@@ -5,4 +5,4 @@ from bigtensor import GaussianMixture
 
 def make(kind: str) -> GaussianMixture:
     assert kind == "measured"
-    return GaussianMixture(2, max_iter=3, random_state=0)
+    return GaussianMixture(2, n_init=2, reg_covar=1e-6, max_iter=3, random_state=0)

@@ -13,9 +13,10 @@ from bigtensor import GaussianMixture, merge
 from bigtensor.errors import ConditioningWarning
 
 KINDS = ("full", "diag", "spherical")
+FAST = {"n_init": 2, "random_state": 0}
 
 
-def drawn(n=6000, seed=0):
+def drawn(n=4000, seed=0):
     """Return rows of three components whose covariances differ, and their labels."""
     rng = default_rng(seed)
     label = rng.choice(3, n, p=[0.5, 0.3, 0.2])
@@ -32,7 +33,7 @@ def kind(request):
 @pytest.fixture(scope="module")
 def fitted(kind):
     rows, _ = drawn()
-    return rows, GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows)
+    return rows, GaussianMixture(3, covariance_type=kind, **FAST).fit(rows)
 
 
 def test_fit__is_that_of_scikit_learn(kind, fitted):
@@ -60,7 +61,13 @@ def test_densities__are_those_of_scikit_learn_with_the_same_parameters(kind, fit
     np.testing.assert_allclose(model.predict_proba(rows), peer.predict_proba(rows), atol=1e-6)
 
 
-@pytest.mark.parametrize("data", [load_iris, load_wine, load_breast_cancer])
+@pytest.mark.parametrize(
+    "data",
+    [
+        load_iris,
+        *(pytest.param(d, marks=pytest.mark.slow) for d in (load_wine, load_breast_cancer)),
+    ],
+)
 def test_initialisations__reach_the_likelihood_of_scikit_learn(data, kind):
     rows = data().data
     for split in range(2):
@@ -81,14 +88,14 @@ def test_units_and_offsets__do_not_matter(kind, fitted):
     rows, model = fitted
     # one unit for all features, because a spherical covariance compares them
     units = 1e3 if kind == "spherical" else np.array([1e-4, 1.0, 1e5])
-    other = GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows * units + 7 * units)
+    other = GaussianMixture(3, covariance_type=kind, **FAST).fit(rows * units + 7 * units)
     np.testing.assert_allclose(other.means_, model.means_ * units + 7 * units, rtol=1e-5)
     np.testing.assert_array_equal(other.predict(rows * units + 7 * units), model.predict(rows))
 
 
 def test_float32_rows__have_nearly_the_same_fit(kind, fitted):
     rows, model = fitted
-    other = GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows.astype(np.float32))
+    other = GaussianMixture(3, covariance_type=kind, **FAST).fit(rows.astype(np.float32))
     np.testing.assert_allclose(other.means_, model.means_, atol=2e-3)
     np.testing.assert_allclose(other.covariances_, model.covariances_, atol=5e-3)
 
@@ -96,7 +103,7 @@ def test_float32_rows__have_nearly_the_same_fit(kind, fitted):
 def test_weights__are_repeated_rows(kind):
     rows, _ = drawn(1500)
     times = default_rng(1).integers(0, 3, 1500)
-    settings = {"covariance_type": kind, "random_state": 0, "max_iter": 50}
+    settings = {"covariance_type": kind, "max_iter": 50, **FAST}
     weighted = GaussianMixture(3, **settings).fit(rows, sample_weight=times.astype(float))
     repeated = GaussianMixture(3, **settings).fit(np.repeat(rows, times, axis=0))
     np.testing.assert_allclose(weighted.means_, repeated.means_, atol=5e-3)
@@ -106,7 +113,7 @@ def test_weights__are_repeated_rows(kind):
 def test_columns_in_another_order__have_the_same_fit(kind, fitted):
     rows, model = fitted
     named = xr.DataArray(rows, {"feature": ["a", "b", "c"]}, ("sample", "feature"))
-    turned = GaussianMixture(3, covariance_type=kind, random_state=0).fit(named[:, ::-1])
+    turned = GaussianMixture(3, covariance_type=kind, **FAST).fit(named[:, ::-1])
     np.testing.assert_allclose(turned.means_[:, ::-1], model.means_, atol=1e-6)
     np.testing.assert_array_equal(turned.predict(named), model.predict(rows))
 
@@ -132,8 +139,8 @@ def test_sample__has_the_moments_of_the_model(fitted):
 
 def test_rounds__are_the_iterations_of_a_fit(kind):
     rows, _ = drawn(2000)
-    once = GaussianMixture(3, covariance_type=kind, max_iter=1, random_state=0).fit(rows)
-    prepared = GaussianMixture(3, covariance_type=kind, random_state=0).prepare(rows)
+    once = GaussianMixture(3, covariance_type=kind, max_iter=1, **FAST).fit(rows)
+    prepared = GaussianMixture(3, covariance_type=kind, **FAST).prepare(rows)
     prepared.solve(merge([prepared.accumulate(rows[:700]), prepared.accumulate(rows[700:])]))
     np.testing.assert_allclose(prepared.means_, once.means_, atol=1e-8)
     np.testing.assert_allclose(prepared.covariances_, once.covariances_, atol=1e-8)
@@ -144,7 +151,7 @@ def test_labels_of_some_rows__name_the_components(kind):
     some = np.full(len(rows), -1)
     for component in range(3):
         some[np.flatnonzero(label == component)[:5]] = component + 10
-    model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows, some)
+    model = GaussianMixture(3, covariance_type=kind, **FAST).fit(rows, some)
     assert model.classes_.tolist() == ["10", "11", "12"]
     assert (model.predict(rows) == label).mean() > 0.95
 
@@ -161,13 +168,13 @@ def test_equal_rows__have_a_fit_and_a_note(kind, copies):
 
 def test_constant_features__are_no_error(kind):
     rows = np.column_stack([drawn(1000)[0], np.full(1000, 5.0)])
-    model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows)
+    model = GaussianMixture(3, covariance_type=kind, **FAST).fit(rows)
     assert np.isfinite(model.score_samples(rows)).all()
 
 
 def test_more_components_than_groups_of_rows__is_said(kind):
     rows = np.repeat(np.eye(3) * 8, 50, axis=0) + default_rng(0).normal(size=(150, 3)) * 1e-3
-    model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows)
+    model = GaussianMixture(3, covariance_type=kind, **FAST).fit(rows)
     assert len(np.unique(model.predict(rows))) == 3
 
 

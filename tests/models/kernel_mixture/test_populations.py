@@ -288,7 +288,7 @@ def test_model_without_populations__says_how_to_get_them(model, data):
 def test_level__that_does_not_exist(merged, striped):
     with pytest.raises(ParameterError, match=r"level is 'cluster'; .* population, "):
         merged.predict(striped[0], level="cluster")
-    with pytest.raises(ParameterError, match=r"among label, .*component_probability, got"):
+    with pytest.raises(ParameterError, match=r"label, .*component_probability, .*not population"):
         merged.write(striped[0], "nowhere.zarr", outputs=("population",))
 
 

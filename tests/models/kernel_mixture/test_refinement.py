@@ -72,6 +72,7 @@ def test_refine_population__multiplies_probabilities(fitted, refined):
     )
 
 
+@pytest.mark.slow
 def test_refine_population__of_lower_tails_has_the_signs_the_other_way(fitted):
     data, _, rare = cells()
     turned = data.assign(X=data["X"] * xr.DataArray([1, 1, -1, 1], dims="feature"))
@@ -107,6 +108,7 @@ def test_refine_population__of_a_multivariate_view_is_refused():
         model.refine_population(1, data, feature="a")
 
 
+@pytest.mark.slow
 def test_refined__beside_multivariate_views():
     data, _, rare = cells()
     views = {"ab": ["a", "b"], "c": ["c"], "d": ["d"]}
@@ -181,6 +183,7 @@ def test_refine_population__has_the_same_bits_on_workers_and_from_a_checkpoint(
         )
 
 
+@pytest.mark.slow
 def test_refine_population__takes_weights_as_repeated_rows(fitted):
     data, *_ = cells()
     count = np.random.default_rng(0).integers(0, 3, ROWS)
@@ -190,6 +193,7 @@ def test_refine_population__takes_weights_as_repeated_rows(fitted):
     np.testing.assert_allclose(models[0].weights_, models[1].weights_, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_refined__takes_no_further_rounds():
     data, *_ = cells()
     model = KernelMixture(2, random_state=0).prepare(data)
