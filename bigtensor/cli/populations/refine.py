@@ -63,7 +63,7 @@ _MOST_OTHERS = 5
     "--out",
     type=ADDRESS,
     metavar="MODEL.zarr",
-    help="Write the model here, and leave the first one as it is.",
+    help="Write the model here. By default MODEL.zarr itself is changed.",
 )
 @runtime_options
 @missing_option
@@ -89,8 +89,11 @@ def refine(
     number of cells differs most between samples. With one sample, it is the clearest one.
 
     Both parts get the name of the population with the sign of the feature, such as 'CD4 T CD69+'.
+    Cells count as found if they are more probably rare than not. Weights of populations count every
+    cell by its probability, and are larger where the rare cells overlap with the others.
+
     Populations are then numbered by weight again, so that labels have to be predicted again. To
-    undo it, merge the two parts.
+    undo it, merge the two parts and name them again.
     """
     check_out(model_path, out, overwrite=overwrite)
     when_interrupted([] if out is None else [out])
@@ -100,6 +103,7 @@ def refine(
             f"{model_path} is a {type(model).__name__}, whose populations cannot be divided by a "
             "feature; write the population with 'bigtensor subset' and fit a model to it"
         )
+    missing_of_fit = model.missing
     if missing is not None:
         model.set_params(missing=missing)
     rows = rows_that_meet(condition, cells, cells, model.sample_dim)
@@ -113,6 +117,8 @@ def refine(
             listeners=[progress.listen],
             **running,
         )
+    # the rule of this command is none of the model
+    model.set_params(missing=missing_of_fit)
     facts = model.diagnostics_["refinements"][-1]
     save_changed(
         model,

@@ -40,7 +40,7 @@ def log_concave_counts(
     Returns
     -------
     (bins,) float64 array
-        Their exponentials sum to the sum of the counts.
+        At convergence, their exponentials sum to the sum of the counts.
     """
     basis = _basis(len(counts), decreasing)
     steps = _NEWTON_STEPS if start is None else 1

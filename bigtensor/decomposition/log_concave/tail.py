@@ -37,17 +37,11 @@ class Tail:
     ----------
     probability : (bins,) float64 array
         Probability that a row in the bin belongs to the tail. It does not decrease.
-    shares : (samples,) float64 array
-        Share of the tail in the rows of every sample. NaN for a sample without rows above the mode.
-    share : float
-        Share of the tail in all rows.
     evidence : float
         Twice the difference of the log-likelihoods with and without a tail, in nats.
     """
 
     probability: FloatArray
-    shares: FloatArray
-    share: float
     evidence: float
 
 
@@ -77,12 +71,9 @@ def upper_tail(counts: FloatArray) -> Tail | None:
     best.iterate(_MOST_ITERATIONS)
     body = _normalised(log_concave_counts(side.sum(axis=0), decreasing=True))
     evidence = 2 * (best.log_likelihood - float(side.sum(axis=0) @ body))
-    rows, own = side.sum(axis=1), counts.sum(axis=1)
-    shares = np.full(len(counts), np.nan)
-    np.divide(best.shares * rows, own, out=shares, where=rows > 0)
     # a body that falls more slowly than the tail would take the outermost rows back
     probability = np.concatenate([np.zeros(mode), np.maximum.accumulate(best.pooled_probability)])
-    return Tail(probability, shares, float(best.shares @ rows / own.sum()), evidence)
+    return Tail(probability, evidence)
 
 
 class _Mixture:

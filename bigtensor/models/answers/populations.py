@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import TypeAlias
 
 import numpy as np
@@ -118,9 +119,12 @@ class Populations:
             number = int(key)
             if 0 <= number < self.count:
                 return number
-        names = ", ".join(name for name in self.names if name)
+        names = ", ".join(repr(name) for name in self.names if name)
+        near = get_close_matches(str(key), self.names, 1)
         raise ParameterError(
-            f"there is no population {key!r}; use a number from 0 to {self.count - 1}"
+            f"there is no population {key!r}; "
+            + (f"did you mean {near[0]!r}? Otherwise " if near else "")
+            + f"use a number from 0 to {self.count - 1}"
             + (f" or one of the names {names}" if names else "")
         )
 

@@ -39,8 +39,9 @@ class GaussianMixture(MixtureAnswers):
     EM iterations over all rows follow until the likelihood settles. With a covariance for every
     component, the initialisations are clusterings of k-means. With a shared covariance, they are
     clusters of k-means, twice as many as components and merged by Ward's criterion, and the terms
-    of the third moment, which is never formed (Anandkumar, Ge and Janzamin 2015, eq. 6). Both find
-    all of many components where k-means, and EM from it, leave some out and put two into one.
+    of the third moment, which is never formed (Anandkumar, Ge and Janzamin 2015, eq. 6). With a
+    shared covariance, both find all components even if these are many. k-means, and EM from it,
+    would miss some and put two into one.
 
     Parameters
     ----------
@@ -57,8 +58,8 @@ class GaussianMixture(MixtureAnswers):
         Number of k-means clusterings of the pilot sample that EM iterations start from, if every
         component has its own covariance. The one with the highest likelihood is used.
     reg_covar : float or "auto", default "auto"
-        Added to every variance, in parts of the variance of the feature over all rows, if every
-        component has its own covariance. The parameter of scikit-learn is in the units of the data.
+        Added to every variance, as a fraction of the variance of the feature over all rows, if
+        every component has its own covariance. scikit-learn takes it in the units of the data.
         ``"auto"`` is 1e-6 where rows are many, and otherwise the value between 1e-6 and .3 with the
         best likelihood of held-out rows of the pilot sample.
     max_iter : int, default 10
@@ -68,7 +69,7 @@ class GaussianMixture(MixtureAnswers):
         Gain of the mean log-likelihood of a row, in nats, below which no iteration follows.
     pilot_rows : int, optional
         Rows of the pilot sample in which the components are found, by default 200 a component, five
-        a feature, and at least 10,000.
+        a feature, ten a parameter if every component has its own covariance, and at least 10,000.
     missing : {"raise", "omit"}, default "raise"
         Rule for rows with missing entries: ``"raise"`` is an error, and ``"omit"`` leaves the rows
         out and counts them.

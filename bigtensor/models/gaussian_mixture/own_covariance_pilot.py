@@ -21,7 +21,12 @@ from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovar
 from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
     own_covariance_iterations,
 )
-from bigtensor.models.gaussian_mixture.own_covariance_ridge import CANDIDATES, validated_ridge
+from bigtensor.models.gaussian_mixture.own_covariance_ridge import (
+    CANDIDATES,
+    ENOUGH_ROWS_A_NUMBER,
+    FOLDS,
+    validated_ridge,
+)
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
@@ -188,7 +193,9 @@ def _validated(
         return float(sums.log_likelihood / max(sums.weight, np.finfo(np.float64).tiny))
 
     numbers = components.n_components * components.mixture().features.width
-    return validated_ridge(block.rows, numbers, settings.random_state, held_out)
+    if settings.shape.all_rows > ENOUGH_ROWS_A_NUMBER * numbers or block.rows < 2 * FOLDS:
+        return CANDIDATES[0], {}
+    return validated_ridge(block.rows, settings.random_state, held_out)
 
 
 def _labels(components: OwnCovarianceComponents, block: Block) -> NDArray[np.intp]:
@@ -273,7 +280,8 @@ def _of_labels(
     covariances[few] = pooled
     means = step.means.copy()
     # an empty cluster starts from a row
-    means[counts == 0] = rows[: np.count_nonzero(counts == 0)]
+    empty = np.flatnonzero(counts == 0)
+    means[empty] = rows[np.arange(empty.size) % len(rows)]
     weights = np.maximum(counts, _LEAST_WEIGHT * counts.sum())
     return OwnCovarianceComponents(
         weights / weights.sum(),

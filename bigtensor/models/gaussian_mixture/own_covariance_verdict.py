@@ -42,11 +42,16 @@ def judged_own_covariances(
 
 
 def _least_variances(components: OwnCovarianceComponents) -> NDArray[np.float64]:
-    """Return the smallest variance of every component in the frame."""
-    covariances = components.frame.covariances_of(components.covariances)
+    """Return the smallest variance of every component, of standardised features."""
+    covariances, means = components.covariances, components.means
+    between = components.weights @ np.square(means - components.weights @ means)
+    total = components.mean_variances + between
     if covariances.ndim == 3:
-        return np.asarray(np.linalg.eigvalsh(covariances)[:, 0])
-    return covariances if covariances.ndim == 1 else np.asarray(covariances.min(axis=1))
+        scales = np.sqrt(total)
+        return np.asarray(np.linalg.eigvalsh(covariances / np.outer(scales, scales))[:, 0])
+    if covariances.ndim == 2:
+        return np.asarray((covariances / total).min(axis=1))
+    return np.asarray(covariances / total.mean())
 
 
 def _fewer(k: int, settings: GaussianSettings) -> list[str]:
@@ -54,8 +59,8 @@ def _fewer(k: int, settings: GaussianSettings) -> list[str]:
     if k >= settings.n_components:
         return []
     return [
-        f"{settings.n_components - k} of the {settings.n_components} components have no rows and "
-        "are not returned. Use fewer components (" + Setting("n_components", k) + ")."
+        f"{settings.n_components - k} of the {settings.n_components} components have fewer than "
+        "two rows and are not returned. Use fewer components (" + Setting("n_components", k) + ")."
     ]
 
 

@@ -25,7 +25,11 @@ class KernelMixtureDescription(JudgedMixtureDescription[DescribedKernelMixture])
     def lines(self, facts: Mapping[str, Any]) -> Iterator[Line]:
         """Return how the fit ended, and which populations were divided."""
         yield from super().lines(facts)
+        present = {*(facts["names"] or ())}
         for one in facts["refinements"]:
+            # a later merge or cut undoes a division
+            if not present.issuperset(one["parts"]):
+                continue
             side = "above" if one["side"] == "upper" else "below"
             yield (
                 "refined",

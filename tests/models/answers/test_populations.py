@@ -50,7 +50,7 @@ def test_renamed__refuses(tree, names, word):
 
 
 def test_renamed__names_the_present_names(tree):
-    with pytest.raises(ParameterError, match="names CD4, CD8"):
+    with pytest.raises(ParameterError, match="names 'CD4', 'CD8'"):
         Populations.cut(tree, 3).renamed({0: "CD4", 2: "CD8"}).number_of("NK")
 
 

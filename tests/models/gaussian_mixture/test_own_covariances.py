@@ -200,3 +200,18 @@ def test_many_rows__have_the_least_regularisation():
     model = GaussianMixture(2, random_state=0).fit(drawn(6000)[0])
     pilot = model.diagnostics_["pilot"]
     assert (pilot["reg_covar"], pilot["held_out_by_reg_covar"]) == (1e-6, {})
+
+
+def test_more_empty_clusters_than_rows_of_a_fold__are_no_error():
+    rows = np.repeat(default_rng(0).normal(size=(2, 2)), 11, axis=0)
+    with pytest.warns(ConditioningWarning):
+        model = GaussianMixture(22, random_state=0).fit(rows)
+    assert np.isfinite(model.score_samples(rows)).all()
+
+
+@pytest.mark.parametrize("copy", [True, False])
+def test_features_that_determine_each_other__are_told(copy):
+    rows, _ = drawn(2000)
+    last = rows[:, 0] if copy else rows @ [1.0, 2.0, -1.0]
+    model = GaussianMixture(3, reg_covar=1e-6, **FAST).fit(np.column_stack([rows, last]))
+    assert any("reg_covar" in s for s in model.diagnostics_["verdict"]["sentences"])

@@ -24,6 +24,8 @@ and `_EVIDENCE_PER_SAMPLE`. In 960 simulated populations without a tail, of 1,00
 and one or twelve samples, with densities of six shapes, the largest evidence was .9 of that.
 """
 
+_TINY = np.finfo(np.float64).tiny
+
 _EVIDENCE_PER_SAMPLE = 3.0
 """Evidence that the share of the tail in a further sample has to add."""
 
@@ -116,8 +118,9 @@ def _candidate(feature: int, tail: Tail, counts: FloatArray, *, is_upper: bool) 
     expected = rows[present] * in_tail.sum() / rows.sum()
     samples, variation = int(present.sum()), None
     if samples > 1:
-        squares = (in_tail[present] - expected) ** 2
-        variation = float(np.sum(squares / np.maximum(expected, 1e-300)) / (samples - 1))
+        # one sum over another, so that samples of a few rows count little
+        squares = np.sum((in_tail[present] - expected) ** 2)
+        variation = float(squares / max(expected.sum(), _TINY) * samples / (samples - 1))
     required = _PARAMETERS_OF_SHAPE * np.log(rows.sum()) + _EVIDENCE_PER_SAMPLE * (samples - 1)
     outwards = 1 if is_upper else -1
     return TailCandidate(

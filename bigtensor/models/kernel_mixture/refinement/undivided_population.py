@@ -83,8 +83,8 @@ class UndividedPopulation:
         if feature is not None:
             if feature not in places:
                 raise ViewError(
-                    f"{feature!r} is no feature that is a view of its own; choose one of "
-                    f"{', '.join(places)}"
+                    f"{feature!r} is no feature that can divide a population, which has to be a "
+                    f"view of its own and must not be constant; choose one of {', '.join(places)}"
                 )
             places = {feature: places[feature]}
         return cls(fit, populations, number, places)
@@ -162,9 +162,12 @@ class UndividedPopulation:
         name = (self.populations.names or ("",) * self.populations.count)[self.number]
         if not name:
             features = [member for _, members in self.fit.solution.views for member in members]
-            suggested = suggested_names(self.fit, self.populations.of_component, features).names
-            words = suggested[self.number].split()
-            name = " ".join(word for word in words if not word.startswith(feature))
+            name = suggested_names(self.fit, self.populations.of_component, features).names[
+                self.number
+            ]
+        # a sign that the feature has already would contradict the new one
+        old = {feature + sign for sign in ("+", "-", "hi", "lo")}
+        name = " ".join(word for word in name.split() if word not in old)
         signs = "-+" if is_upper else "+-"
         taken = {*self.populations.names}
         names = [f"{name} {feature}{sign}".strip() for sign in signs]
