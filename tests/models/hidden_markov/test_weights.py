@@ -128,7 +128,7 @@ def test_predict__writes_the_occupancy_of_subjects(
     assert lines[0] == ["sequence", "rows", "state_0", "state_1"]
     expected = model.weights_by(sequences, "sequence")["weight"].to_numpy()
     np.testing.assert_allclose([[*map(float, line[2:])] for line in lines[1:]], expected, rtol=1e-8)
-    assert "2 states in 40 values of sequence\n" in done.output
+    assert "shares of 2 states by sequence" in done.output
     assert f"{expected[0, 0]:.2%}" in done.output
 
 
