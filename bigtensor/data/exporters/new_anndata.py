@@ -119,7 +119,7 @@ def write_new_anndata(
 def _markers(
     cells: str | os.PathLike[str], dataset: xr.Dataset, labels: LabelStore
 ) -> NDArray[np.bool_]:
-    """Return a mask of the features of X: the default ones of a fit, and those of the labels."""
+    """Return a mask of the default features of a fit and the features of the labels."""
     views: Mapping[str, list[str]] = labels.attrs["views"]
     names = {*open_samples(cells).views.feature_names}.union(*views.values())
     return np.array([str(name) in names for name in dataset[FEATURE_DIM].to_numpy()], np.bool_)

@@ -23,7 +23,7 @@ from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
 )
 from bigtensor.models.gaussian_mixture.own_covariance_ridge import (
     CANDIDATES,
-    ENOUGH_ROWS_A_NUMBER,
+    ENOUGH_ROWS_A_PARAMETER,
     FOLDS,
     validated_ridge,
 )
@@ -193,7 +193,7 @@ def _validated(
         return float(sums.log_likelihood / max(sums.weight, np.finfo(np.float64).tiny))
 
     numbers = components.n_components * components.mixture().features.width
-    if settings.shape.all_rows > ENOUGH_ROWS_A_NUMBER * numbers or block.rows < 2 * FOLDS:
+    if settings.shape.all_rows > ENOUGH_ROWS_A_PARAMETER * numbers or block.rows < 2 * FOLDS:
         return CANDIDATES[0], {}
     return validated_ridge(block.rows, settings.random_state, held_out)
 

@@ -13,7 +13,7 @@ CANDIDATES = (1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3)
 FOLDS = 10
 """Parts of the sample, each of which is held out once."""
 
-ENOUGH_ROWS_A_NUMBER = 30
+ENOUGH_ROWS_A_PARAMETER = 30
 """Rows for each parameter of the mixture, above which the smallest value is taken."""
 
 

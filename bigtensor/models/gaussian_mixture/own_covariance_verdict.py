@@ -12,11 +12,9 @@ from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.own_covariance_ridge import CANDIDATES
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.faults import Fault, after_praise, as_warnings
-
-FEW_ROWS = 2.0
-"""A component of fewer rows is not told from a single row."""
 
 STILL_RISING = 1e-3
 """Gain of the mean log-likelihood in the last EM iteration, in nats, that is told."""
