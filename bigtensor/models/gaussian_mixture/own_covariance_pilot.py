@@ -258,14 +258,14 @@ def _of_labels(
     weight = np.ones(len(rows)) if weight is None else weight[: len(rows)]
     features = QuadraticFeatures(settings.covariance_type, d)
     totals = np.zeros((features.width, k))
-    quadratic = np.empty((min(len(rows), _ROWS_AT_ONCE), features.width))
     for start in range(0, len(rows), _ROWS_AT_ONCE):
         part = slice(start, min(start + _ROWS_AT_ONCE, len(rows)))
-        own = quadratic[: part.stop - start]
-        features.fill(np.ascontiguousarray(rows[part]), own)
-        shares = np.zeros((len(own), k))
-        shares[np.arange(len(own)), labels[part]] = weight[part]
-        totals += own.T @ shares
+        quadratic = np.empty((features.width, part.stop - start))
+        features.entries_of(quadratic)[:] = rows[part].T
+        features.fill(quadratic)
+        shares = np.zeros((part.stop - start, k))
+        shares[np.arange(len(shares)), labels[part]] = weight[part]
+        totals += quadratic @ shares
     counts = totals[-1]
     unit = {"full": np.eye(d), "diag": np.ones(d), "spherical": np.ones(())}
     step = m_step(

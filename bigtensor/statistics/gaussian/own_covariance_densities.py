@@ -17,13 +17,13 @@ from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
 from bigtensor.statistics.sub_blocks import sub_blocks
 
-_TILE_BYTES = 1024**2
-"""Buffers of one tile: few enough to stay near the processor."""
+_TILE_BYTES = 2 * 1024**2
+"""Buffers of one tile: longer tiles have fewer calls, and leave the caches of the processor."""
 
 _TILE_STEP = 240
 """Tiles are multiples of it: a power of two would put all buffers on the same cache lines."""
 
-_FEWEST_STEPS, _MOST_STEPS = 4, 16
+_FEWEST_STEPS, _MOST_STEPS = 2, 16
 """Shortest and longest tile, in steps: products of fewer rows are slow."""
 
 
@@ -173,7 +173,7 @@ class OwnCovarianceDensities:
     @property
     def tile_rows(self) -> int:
         """Rows that are evaluated at once."""
-        numbers = self.features.width + 2 * self.n_features + 2 * self.width
+        numbers = self.features.width + self.n_features + 2 * self.width
         steps = _TILE_BYTES / (self.dtype.itemsize * numbers * _TILE_STEP)
         return _TILE_STEP * int(np.clip(steps, _FEWEST_STEPS, _MOST_STEPS))
 
@@ -223,8 +223,7 @@ class OwnCovarianceDensities:
         d = self.n_features
         return {
             "own_covariance.centred": ((rows, d), self.dtype),
-            "own_covariance.scaled": ((rows, d), self.dtype),
-            "own_covariance.features": ((rows, self.features.width), self.dtype),
+            "own_covariance.features": ((self.features.width, rows), self.dtype),
         }
 
     def _check(self) -> None:
@@ -250,8 +249,8 @@ class OwnCovarianceTile:
         Mixture whose densities are computed.
     block : Block
         The rows.
-    features : (rows, D) array
-        After `write_log_joint`: the features of order two.
+    features : (D, rows) array
+        After `write_log_joint`: the features of order two, one after the other.
     log_common : None
         Log joint densities are whole.
     """
@@ -263,9 +262,8 @@ class OwnCovarianceTile:
         self.rows = rows
         self.mixture = mixture
         self._centred: NDArray[Any]
-        self._scaled: NDArray[Any]
         self.features: NDArray[Any]
-        self._centred, self._scaled, self.features = (
+        self._centred, self.features = (
             work.take(name, shape, dtype)
             for name, (shape, dtype) in mixture.tile_arrays(rows).items()
         )
@@ -277,12 +275,13 @@ class OwnCovarianceTile:
         values = self.block.dense_values[: self.rows]
         # the difference to the centre keeps the digits of float32 data that are far from zero
         np.subtract(values, self.mixture.frame.centre, out=self._centred, casting="same_kind")
+        entries = self._quadratic.entries_of(self.features)
         if self._scaling.ndim == 1:
-            np.multiply(self._centred, self._scaling, out=self._scaled)
+            np.multiply(self._centred.T, self._scaling[:, None], out=entries)
         else:
-            np.matmul(self._centred, self._scaling, out=self._scaled)
-        self._quadratic.fill(self._scaled, self.features)
-        np.matmul(self.features, self.mixture.factor, out=out)
+            np.matmul(self._scaling.T, self._centred.T, out=entries)
+        self._quadratic.fill(self.features)
+        np.matmul(self.features.T, self.mixture.factor, out=out)
 
 
 def _inverse(covariances: FloatArray) -> FloatArray:

@@ -83,7 +83,7 @@ class OwnCovarianceSums(SumStatistic[OwnCovarianceSumsResult]):
             if tile.block.weight is not None:
                 np.copyto(weight, tile.block.weight[: tile.rows], casting="same_kind")
                 np.multiply(posterior, weight[:, None], out=posterior)
-            np.matmul(tile.features.T, posterior, out=products)
+            np.matmul(tile.features, posterior, out=products)
             state["sums"] += products
         count_rows(state, block)
 

@@ -57,18 +57,25 @@ class QuadraticFeatures:
         """Number of features, D."""
         return self.n_quadratic + self.n_features + 1
 
-    def fill(self, rows: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the features of rows.
+    def fill(self, features: NDArray[Any]) -> None:
+        """Write the quadratic features and ones, beside entries that are there already.
+
+        Every feature of all rows is contiguous, so that a product of two entries is one vector
+        operation.
 
         Parameters
         ----------
-        rows : (n, d) array
-            Rows, C-contiguous.
-        out : (n, D) array
-            Features, C-contiguous.
+        features : (D, n) array
+            C-contiguous, with the entries of the rows, one after the other, in ``entries_of``.
         """
+        entries = self.entries_of(features)
         fills = {"full": _fill_full, "diag": _fill_diagonal, "spherical": _fill_spherical}
-        fills[self.covariance_type](rows, out)
+        fills[self.covariance_type](entries, features)
+        features[-1] = 1
+
+    def entries_of(self, features: NDArray[Any]) -> NDArray[Any]:
+        """Return the part of ``(D, n)`` features that are the entries of the rows: ``(d, n)``."""
+        return features[self.n_quadratic : -1]
 
     def coefficients(
         self, log_weights: FloatArray, means: FloatArray, precisions: FloatArray
@@ -131,42 +138,32 @@ class QuadraticFeatures:
 
 
 @row_loop
-def _fill_full(rows: NDArray[Any], out: NDArray[Any]) -> None:
-    """Write products of two entries, entries and a one."""
-    d = rows.shape[1]
-    for row in range(rows.shape[0]):
-        x, of_row = rows[row], out[row]
-        place = 0
-        for i in range(d):
-            for j in range(i, d):
-                of_row[place + j - i] = x[i] * x[j]
-            place += d - i
-        for i in range(d):
-            of_row[place + i] = x[i]
-        of_row[place + d] = 1
+def _fill_full(entries: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write products of two entries."""
+    place = 0
+    for i in range(entries.shape[0]):
+        for j in range(i, entries.shape[0]):
+            first, second, product = entries[i], entries[j], out[place]
+            for row in range(first.size):
+                product[row] = first[row] * second[row]
+            place += 1
 
 
 @row_loop
-def _fill_diagonal(rows: NDArray[Any], out: NDArray[Any]) -> None:
-    """Write squares, entries and a one."""
-    d = rows.shape[1]
-    for row in range(rows.shape[0]):
-        x, of_row = rows[row], out[row]
-        for i in range(d):
-            of_row[i] = x[i] * x[i]
-            of_row[d + i] = x[i]
-        of_row[2 * d] = 1
+def _fill_diagonal(entries: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write squares."""
+    for i in range(entries.shape[0]):
+        entry, square = entries[i], out[i]
+        for row in range(entry.size):
+            square[row] = entry[row] * entry[row]
 
 
 @row_loop
-def _fill_spherical(rows: NDArray[Any], out: NDArray[Any]) -> None:
-    """Write the squared length, entries and a one."""
-    d = rows.shape[1]
-    for row in range(rows.shape[0]):
-        x, of_row = rows[row], out[row]
-        total = rows.dtype.type(0)
-        for i in range(d):
-            total += x[i] * x[i]
-            of_row[1 + i] = x[i]
-        of_row[0] = total
-        of_row[d + 1] = 1
+def _fill_spherical(entries: NDArray[Any], out: NDArray[Any]) -> None:
+    """Write the squared length."""
+    length = out[0]
+    length[:] = 0
+    for i in range(entries.shape[0]):
+        entry = entries[i]
+        for row in range(entry.size):
+            length[row] += entry[row] * entry[row]
