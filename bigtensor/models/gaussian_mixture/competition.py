@@ -21,6 +21,12 @@ SAMPLE_ITERATIONS = 200
 SAMPLE_TOLERANCE = 1e-5
 """Gain of the mean log-likelihood at which they end, in nats."""
 
+FIRST_ITERATIONS = 20
+"""EM iterations of every clustering of k-means, before the best ones go on."""
+
+GO_ON = 3
+"""Clusterings of k-means that go on to convergence."""
+
 ENOUGH_ROWS = 20.0
 """Rows of the sample that make a component whole, where rows are many.
 
@@ -100,6 +106,18 @@ def best_end(
     return BestEnd(max(ends, key=merit), ends)
 
 
+def best_clusterings(
+    initialisations: Mapping[str, GaussianComponents], pilot: PilotRows, settings: GaussianSettings
+) -> dict[str, GaussianComponents]:
+    """Return the few initialisations that have the best likelihood after a few EM iterations."""
+    first = {
+        name: _settled(initial, pilot, settings, FIRST_ITERATIONS)
+        for name, initial in initialisations.items()
+    }
+    names = sorted(first, key=lambda name: -first[name][1])
+    return {name: first[name][0] for name in names[:GO_ON]}
+
+
 def _end(initial: GaussianComponents, pilot: PilotRows, settings: GaussianSettings) -> End:
     """Return the components after EM iterations, with indistinct pairs merged."""
     components, likelihood = _settled(initial, pilot, settings)
@@ -111,15 +129,18 @@ def _end(initial: GaussianComponents, pilot: PilotRows, settings: GaussianSettin
 
 
 def _settled(
-    components: GaussianComponents, pilot: PilotRows, settings: GaussianSettings
+    components: GaussianComponents,
+    pilot: PilotRows,
+    settings: GaussianSettings,
+    iterations: int = SAMPLE_ITERATIONS,
 ) -> tuple[GaussianComponents, float]:
     """Return the components after EM iterations in the sample, and their mean log-likelihood."""
     script = em_iterations(
         EmIterate(components, pilot.total),
         CovarianceForm(settings.spherical),
         pilot.tensor.within,
-        max_iter=SAMPLE_ITERATIONS,
+        max_iter=iterations,
         tolerance=SAMPLE_TOLERANCE,
     )
-    iterations = in_memory(script, pilot.block)
-    return iterations.state.components, iterations.measures[-1]
+    ended = in_memory(script, pilot.block)
+    return ended.state.components, ended.measures[-1]

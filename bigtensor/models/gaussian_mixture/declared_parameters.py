@@ -4,19 +4,22 @@ from bigtensor.models.contract.declarations import Choice, Option, Parameter, Po
 
 COVARIANCE_TYPES = ("full", "tied", "diag", "spherical", "shared_spherical")
 
+CRITERIA = ("held_out", "bic")
+"""Ways to choose the number of components."""
+
 MOST_ITERATIONS = 10**6
 """Largest number of iterations with which a fit is planned."""
 
 PARAMETERS = (
     Parameter(
         "n_components",
-        None,
-        Whole(),
+        "auto",
+        Whole(words=("auto",)),
         Option(("--components", "-k")),
-        required=True,
         memory=("states", "workspaces"),
     ),
     Parameter("covariance_type", "full", Choice(COVARIANCE_TYPES), Option(("--covariance",))),
+    Parameter("criterion", "held_out", Choice(CRITERIA), Option(("--criterion",))),
     Parameter("n_init", 10, Whole(), Option(("--n-init",))),
     Parameter("reg_covar", "auto", Positive(words=("auto",)), Option(("--reg-covar",))),
     Parameter("max_iter", 10, Whole(1, MOST_ITERATIONS), Option(("--max-iter",))),

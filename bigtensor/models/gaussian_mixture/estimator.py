@@ -28,6 +28,7 @@ from bigtensor.models.gaussian_mixture.script import (
     refine,
 )
 from bigtensor.models.gaussian_mixture.settings import (
+    free_parameters,
     settings_of,
 )
 
@@ -45,23 +46,28 @@ class GaussianMixture(MixtureAnswers):
 
     Parameters
     ----------
-    n_components : int
+    n_components : int or "auto", default "auto"
         Number of components k, which may exceed the number of features. Components without rows are
-        not returned.
+        not returned. ``"auto"`` chooses a number of at most 100 by ``criterion``, or takes one for
+        every label.
     covariance_type : {"full", "tied", "diag", "spherical", "shared_spherical"}, default "full"
         Type of the covariances. Every component has its own with ``"full"`` (a matrix), ``"diag"``
         (a variance for every feature) and ``"spherical"`` (one variance). All components share one
         with ``"tied"`` (a matrix) and ``"shared_spherical"`` (one variance).
     views : mapping of str to feature names or columns, optional
         Selects features, which are seen all together. By default all.
+    criterion : {"held_out", "bic"}, default "held_out"
+        How ``n_components="auto"`` is chosen in the pilot sample. ``"held_out"`` is the smallest
+        number whose mean likelihood of held-out rows is a standard error below the best at most.
+        ``"bic"`` is the number with the best Bayesian information criterion (Schwarz 1978).
     n_init : int, default 10
         Number of k-means clusterings of the pilot sample that EM iterations start from, if every
         component has its own covariance. The one with the highest likelihood is used.
     reg_covar : float or "auto", default "auto"
         Added to every variance, as a fraction of the variance of the feature over all rows, if
         every component has its own covariance. scikit-learn takes it in the units of the data.
-        ``"auto"`` is 1e-6 where rows are many, and otherwise the value between 1e-6 and .3 with the
-        best likelihood of held-out rows of the pilot sample.
+        ``"auto"`` is 1e-6, or for ``"full"`` where rows are few the value between 1e-6 and .3 with
+        the best likelihood of held-out rows of the pilot sample.
     max_iter : int, default 10
         Largest number of EM iterations over all rows, each a pass, which end when the likelihood
         settles.
@@ -151,10 +157,11 @@ class GaussianMixture(MixtureAnswers):
 
     def __init__(
         self,
-        n_components: int,
+        n_components: int | str = "auto",
         *,
         covariance_type: str = "full",
         views: ViewsLike | None = None,
+        criterion: str = "held_out",
         n_init: int = 10,
         reg_covar: float | str = "auto",
         max_iter: int = 10,
@@ -168,6 +175,7 @@ class GaussianMixture(MixtureAnswers):
         self.n_components = n_components
         self.covariance_type = covariance_type
         self.views = views
+        self.criterion = criterion
         self.n_init = n_init
         self.reg_covar = reg_covar
         self.max_iter = max_iter
@@ -184,15 +192,7 @@ class GaussianMixture(MixtureAnswers):
     def free_parameters(self) -> int:
         """Return the number of free parameters."""
         self.require_fitted()
-        k, d = self.means_.shape
-        of_covariance = {
-            "full": k * d * (d + 1) // 2,
-            "tied": d * (d + 1) // 2,
-            "diag": k * d,
-            "spherical": k,
-            "shared_spherical": 1,
-        }[self.covariance_type]
-        return int(k - 1 + k * d + of_covariance)
+        return free_parameters(self.covariance_type, *self.means_.shape)
 
     def set_fitted_attributes(self, solution: GaussianComponents | OwnCovarianceComponents) -> None:
         """Set the attributes that users read."""

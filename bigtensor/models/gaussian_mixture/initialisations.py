@@ -22,6 +22,7 @@ from bigtensor.decomposition.sample_tensors.gaussian_columns import (
     spherical_noise,
 )
 from bigtensor.decomposition.sample_tensors.terms import Terms
+from bigtensor.features.clustering import kmeans
 from bigtensor.features.merged_clusters import merged_clusters
 from bigtensor.models.contract.script import Step
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
@@ -98,13 +99,39 @@ def cluster_initialisation(pilot: PilotRows, settings: GaussianSettings) -> Gaus
     the choice, the adjusted Rand index was .65 and .71 from standardised features, and .56 and .44
     from whitened rows.
     """
-    rows = pilot.block.dense_values[: pilot.block.rows].astype(np.float64) - pilot.total.mean
-    variances = pilot.total.variances
-    scales = np.sqrt(np.where(settings.tied & (variances > 0), variances, 1.0))
+    rows, scales = _scaled_rows(pilot, settings)
     clusters = merged_clusters(
-        rows / scales, settings.n_components, settings.random_state, pilot.block.weight
+        rows, settings.n_components, settings.random_state, pilot.block.weight
     )
     columns = CentredColumns(clusters.masses / clusters.masses.sum(), (clusters.centres * scales).T)
+    return _from_columns(columns, pilot.total, settings)
+
+
+def kmeans_initialisation(
+    pilot: PilotRows, settings: GaussianSettings, number: int
+) -> GaussianComponents:
+    """Return the centres of clusters of the rows, as many as components.
+
+    Parameters
+    ----------
+    pilot : PilotRows
+        Rows of the sample.
+    settings : GaussianSettings
+        Resolved parameters of the fit.
+    number : int
+        Number of the clustering, from which its random numbers follow.
+    """
+    rows, scales = _scaled_rows(pilot, settings)
+    clusters = kmeans(
+        rows,
+        settings.n_components,
+        settings.random_state + number,
+        weight=pilot.block.weight,
+        n_starts=1,
+    )
+    weight = pilot.block.weight
+    masses = np.bincount(clusters.labels, weight, minlength=settings.n_components)
+    columns = CentredColumns(masses / masses.sum(), (clusters.centres * scales).T)
     return _from_columns(columns, pilot.total, settings)
 
 
@@ -115,6 +142,14 @@ def label_initialisation(
     k = settings.n_components
     columns = CentredColumns(np.full(k, 1 / k), (means - total.mean).T)
     return replace(_from_columns(columns, total, settings), names=settings.shape.groups)
+
+
+def _scaled_rows(pilot: PilotRows, settings: GaussianSettings) -> tuple[FloatArray, FloatArray]:
+    """Return rows about their mean, in units that suit k-means, and these units: ``(d,)``."""
+    rows = pilot.block.dense_values[: pilot.block.rows].astype(np.float64) - pilot.total.mean
+    variances = pilot.total.variances
+    scales = np.sqrt(np.where(settings.tied & (variances > 0), variances, 1.0))
+    return rows / scales, scales
 
 
 def _tied_initialisation(

@@ -17,6 +17,7 @@ from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMomen
 from bigtensor.features.clustering import kmeans
 from bigtensor.models.contract.script import Step, in_memory
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.gaussian_mixture.initialisations import PilotRows
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
     own_covariance_iterations,
@@ -107,9 +108,7 @@ def _variances(total: TotalMoments) -> FloatArray:
 
 
 def pilot_components(
-    block: Block,
-    total: TotalMoments,
-    reach: Reach,
+    pilot: PilotRows,
     settings: GaussianSettings,
     labelled: GaussianComponents | None = None,
 ) -> Generator[Step, None, tuple[OwnCovarianceComponents, dict[str, Any]]]:
@@ -117,17 +116,14 @@ def pilot_components(
 
     Parameters
     ----------
-    block : Block
+    pilot : PilotRows
         Rows of the pilot sample.
-    total : TotalMoments
-        Mean and covariance of these rows.
-    reach : Reach
-        Distances within which rows count.
     settings : GaussianSettings
         Resolved parameters of the fit.
     labelled : GaussianComponents, optional
         Components of labelled rows, in place of clusters.
     """
+    block, total, reach = pilot.block, pilot.total, pilot.tensor.within
     frame = frame_of(total, settings.covariance_type)
     least = settings.reg_covar or CANDIDATES[0]
     ridge = regularisation_of(total, least)
@@ -150,7 +146,7 @@ def pilot_components(
         "log_likelihood": {end.name: end.log_likelihood for end in ends},
     }
     chosen = least
-    if settings.reg_covar is None:
+    if settings.reg_covar is None and settings.covariance_type == "full":
         yield Step("choosing the regularisation")
         chosen, compared = _validated(best.components, block, total, reach, settings)
         facts["held_out_by_reg_covar"] = compared

@@ -22,11 +22,13 @@ from bigtensor.models.gaussian.component_labels import check_label_means
 from bigtensor.models.gaussian.component_shapes import component_shapes
 from bigtensor.models.gaussian.em_iterations import CovarianceForm, EmIterate, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian_mixture.competition import best_end
+from bigtensor.models.gaussian_mixture.competition import BestEnd, best_clusterings, best_end
+from bigtensor.models.gaussian_mixture.component_choice import Components, chosen_components
 from bigtensor.models.gaussian_mixture.initialisations import (
     ORDERS,
     PilotRows,
     cluster_initialisation,
+    kmeans_initialisation,
     label_initialisation,
     moment_initialisation,
 )
@@ -110,28 +112,29 @@ def prepare(settings: GaussianSettings) -> Script:
     places = np.argsort(order)
     rows = replace(block, values=np.ascontiguousarray(block.dense_values[:, order]))
     reach = ordinary.reach.of_columns(order)
-    tensor = centred_tensor(
-        rows, reach, ORDERS, 0.0, settings.shape.dtype, standardised=settings.tied
-    )
-    moments = sum_in_memory(Covariances(settings.columns, tensor.references[0]), rows)
-    pilot = PilotRows(rows, tensor, TotalMoments(moments.mean, moments.covariance))
-    initial: dict[str, GaussianComponents] = {}
-    if settings.shape.groups:
-        label_means: LabelMeansResult = yield label_pass(settings, moments.mean[places])
-        check_label_means(label_means, settings.shape.groups)
-        initial["labels"] = label_initialisation(label_means.means[:, order], pilot.total, settings)
-    elif not settings.own_covariances:
-        initial = yield from _initialisations(pilot, settings)
     diagnostics = {"rows": len(sample.values), **ordinary.diagnostics}
-    if settings.own_covariances:
-        own, facts = yield from pilot_components(
-            pilot.block, pilot.total, tensor.within, settings, initial.get("labels")
+    if settings.criterion is not None:
+        choice = yield from chosen_components(
+            rows, settings, lambda part, fewer: _sample_components(part, reach, fewer)
         )
+        diagnostics["component_choice"] = choice.facts(settings.criterion)
+        settings = replace(settings, n_components=choice.n_components)
+    pilot = _pilot_of(rows, reach, settings)
+    labelled: GaussianComponents | None = None
+    if settings.shape.groups:
+        label_means: LabelMeansResult = yield label_pass(settings, pilot.total.mean[places])
+        check_label_means(label_means, settings.shape.groups)
+        labelled = label_initialisation(label_means.means[:, order], pilot.total, settings)
+    if settings.own_covariances:
+        own, facts = yield from pilot_components(pilot, settings, labelled)
         ridge = regularisation_of(pilot.total, facts["reg_covar"])[places]
         return GaussianPreparation(
             settings, own.of_features(places), ordinary.reach, {**facts, **diagnostics}, ridge
         )
-    best = yield from best_end(initial, pilot, settings)
+    best = yield from _best_shared(pilot, settings, labelled)
+    if settings.criterion is not None:
+        # indistinct components are not fewer than asked for if nobody asked for a number
+        settings = replace(settings, n_components=best.components.n_components)
     yield Step("looking at the shapes of the components")
     shapes = component_shapes(best.components, pilot.block)
     diagnostics |= best.facts()
@@ -143,6 +146,35 @@ def prepare(settings: GaussianSettings) -> Script:
         diagnostics,
         np.zeros(settings.n_features),
     )
+
+
+def _pilot_of(rows: Block, reach: Reach, settings: GaussianSettings) -> PilotRows:
+    """Return rows of the sample with their moments."""
+    tensor = centred_tensor(
+        rows, reach, ORDERS, 0.0, settings.shape.dtype, standardised=settings.tied
+    )
+    moments = sum_in_memory(Covariances(settings.columns, tensor.references[0]), rows)
+    return PilotRows(rows, tensor, TotalMoments(moments.mean, moments.covariance))
+
+
+def _sample_components(
+    rows: Block, reach: Reach, settings: GaussianSettings
+) -> Generator[Step, None, Components]:
+    """Return the components of some rows of the sample."""
+    pilot = _pilot_of(rows, reach, settings)
+    if settings.own_covariances:
+        return (yield from pilot_components(pilot, settings))[0]
+    return (yield from _best_shared(pilot, settings)).components
+
+
+def _best_shared(
+    pilot: PilotRows, settings: GaussianSettings, labelled: GaussianComponents | None = None
+) -> Generator[Step, None, BestEnd]:
+    """Return the best components that share their covariance."""
+    if labelled is not None:
+        return (yield from best_end({"labels": labelled}, pilot, settings))
+    initial = yield from _initialisations(pilot, settings)
+    return (yield from best_end(initial, pilot, settings))
 
 
 def _content_order(rows: Block) -> NDArray[np.intp]:
@@ -199,7 +231,14 @@ def _initialisations(
 ) -> Generator[Step, None, dict[str, GaussianComponents]]:
     """Return the initialisations that compete."""
     yield Step("clustering the sample")
-    initial = {"clusters": cluster_initialisation(pilot, settings)}
+    initial = {"merged clusters": cluster_initialisation(pilot, settings)}
+    if settings.tied:
+        yield Step("EM iterations in the sample from clusters")
+        tries = {
+            f"clusters {number + 1}": kmeans_initialisation(pilot, settings, number)
+            for number in range(settings.n_init)
+        }
+        initial |= best_clusterings(tries, pilot, settings)
     if settings.determined_by_moments:
         components = yield from moment_initialisation(pilot, settings)
         if components is not None:

@@ -19,6 +19,15 @@ ROWS_A_NUMBER = 10
 
 LEAST_PILOT_ROWS = 10_000
 
+MOST_CHOSEN = 100
+"""Largest number of components that is chosen."""
+
+SAMPLED_FOR = 20
+"""Number of components that the pilot sample is large enough for, if the number is chosen."""
+
+LEAST_ROWS_A_NUMBER = 2
+"""Rows of the sample for every number that a mixture consists of, in a choice of components."""
+
 
 @dataclass(frozen=True)
 class GaussianSettings:
@@ -29,7 +38,9 @@ class GaussianSettings:
     shape : DataShape
         Size, names and types of the data.
     n_components : int
-        Number of components.
+        Number of components, or the largest that may be chosen.
+    criterion : {"held_out", "bic"}, optional
+        How the number of components is chosen. None if it is given.
     covariance_type : {"full", "tied", "diag", "spherical", "shared_spherical"}
         Type of the covariances.
     n_init : int
@@ -48,6 +59,7 @@ class GaussianSettings:
 
     shape: DataShape
     n_components: int
+    criterion: str | None
     covariance_type: str
     n_init: int
     reg_covar: float | None
@@ -103,21 +115,31 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
     ParameterError
         When there are labels, and not one for every component.
     """
-    k, d = int(parameters.n_components), len(shape.features)
-    check_rows_for_components(max(shape.rows, shape.all_rows), k)
+    d, covariance_type = len(shape.features), str(parameters.covariance_type)
+    rows = max(shape.rows, shape.all_rows)
+    chosen = parameters.n_components == "auto" and not shape.groups
+    if chosen:
+        k = _most_components(rows, d, covariance_type)
+    else:
+        k = len(shape.groups) if parameters.n_components == "auto" else int(parameters.n_components)
+        check_rows_for_components(rows, k)
     check_labels(shape.groups, k)
-    covariance_type = str(parameters.covariance_type)
+    sampled_for = min(k, SAMPLED_FOR) if chosen else k
     numbers = (
-        k * QuadraticFeatures(covariance_type, d).width
+        sampled_for * QuadraticFeatures(covariance_type, d).width
         if covariance_type in COVARIANCE_TYPES
         else 0
     )
     enough = max(
-        ROWS_A_COMPONENT * k, ROWS_A_FEATURE * d, ROWS_A_NUMBER * numbers, LEAST_PILOT_ROWS
+        ROWS_A_COMPONENT * sampled_for,
+        ROWS_A_FEATURE * d,
+        ROWS_A_NUMBER * numbers,
+        LEAST_PILOT_ROWS,
     )
     return GaussianSettings(
         shape=shape,
         n_components=k,
+        criterion=str(parameters.criterion) if chosen else None,
         covariance_type=covariance_type,
         n_init=int(parameters.n_init),
         reg_covar=None if parameters.reg_covar == "auto" else float(parameters.reg_covar),
@@ -129,3 +151,30 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
         ),
         random_state=parameters.random_state,
     )
+
+
+def free_parameters(covariance_type: str, n_components: int, n_features: int) -> int:
+    """Return the number of free parameters of a Gaussian mixture.
+
+    Parameters
+    ----------
+    covariance_type : {"full", "tied", "diag", "spherical", "shared_spherical"}
+        Type of the covariances.
+    n_components, n_features : int
+        Numbers of components k and features d.
+    """
+    k, d = n_components, n_features
+    of_covariance = {
+        "full": k * d * (d + 1) // 2,
+        "tied": d * (d + 1) // 2,
+        "diag": k * d,
+        "spherical": k,
+        "shared_spherical": 1,
+    }[covariance_type]
+    return k - 1 + k * d + of_covariance
+
+
+def _most_components(rows: float, d: int, covariance_type: str) -> int:
+    """Return the largest number of components that so many rows may speak for."""
+    each = free_parameters(covariance_type, 2, d) - free_parameters(covariance_type, 1, d)
+    return int(min(max(rows / (LEAST_ROWS_A_NUMBER * each), 1), MOST_CHOSEN))

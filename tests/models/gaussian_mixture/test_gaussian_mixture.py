@@ -57,7 +57,7 @@ def fitted():
 def test_fit__is_as_near_as_the_means_of_true_labels(fitted):
     rows, label, means, model = fitted
     assert distance(means, model.means_) < 1.05 * distance(means, oracle(rows, label))
-    assert set(model.diagnostics_["pilot"]["log_likelihood"]) == {"clusters", "moments"}
+    assert set(model.diagnostics_["pilot"]["log_likelihood"]) == {"merged clusters", "moments"}
     assert abs(model.covariances_ - 0.036) < 0.0005
     assert (np.diff(model.weights_) <= 0).all()
 
@@ -169,9 +169,9 @@ def test_save__keeps_answers(fitted, tmp_path):
 def test_tied__of_numbers_that_moments_do_not_determine_is_fitted_from_clusters(k):
     rows, _, _ = drawn(2000, k=k)
     model = GaussianMixture(k, covariance_type="tied", random_state=0).fit(rows)
-    assert list(model.diagnostics_["pilot"]["log_likelihood"]) == ["clusters"]
+    assert "moments" not in model.diagnostics_["pilot"]["log_likelihood"]
     peer = Peer(k, covariance_type="tied", n_init=3, random_state=0).fit(rows)
-    assert model.score(rows) > peer.score(rows) - 0.01
+    assert model.score(rows) > peer.score(rows) - 0.001
 
 
 @pytest.mark.parametrize("kind", ["shared_spherical", "tied"])
@@ -252,7 +252,7 @@ def test_tied__does_not_take_rare_pixels_for_components(seed):
     images, digit = load_digits(return_X_y=True)
     model = GaussianMixture(10, covariance_type="tied", random_state=seed).fit(images)
     peer = Peer(10, covariance_type="tied", random_state=seed).fit(images)
-    assert model.diagnostics_["pilot"]["initialisation"] == "clusters"
+    assert model.diagnostics_["pilot"]["initialisation"] != "moments"
     assert adjusted_rand_score(digit, model.predict(images)) > 0.57
     assert (model.weights_ * len(images)).min() > 20
     assert len(model.weights_) == 10

@@ -1,0 +1,197 @@
+"""Number of components, chosen by the likelihood of held-out rows or by BIC."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from bigtensor.array_types import FloatArray
+from bigtensor.data.rows.block import Block
+from bigtensor.models.contract.script import Step
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.settings import GaussianSettings, free_parameters
+from bigtensor.statistics.base import Workspace
+
+HELD_OUT = 5
+"""The inverse of the part of the rows that is held out at once."""
+
+ENOUGH_HELD_OUT = 2_000
+"""Held-out rows after which no further part of the rows is held out."""
+
+INITIALISATIONS = 3
+"""Clusterings of k-means that EM iterations start from, for every number."""
+
+REGULARISATION = 1e-3
+"""Value of ``reg_covar`` under which numbers are compared, if it is to be chosen afterwards."""
+
+PATIENCE = 3
+"""Numbers of components without a better score after which the search ends."""
+
+GROWTH = 1.2
+"""Ratio of two numbers of components that follow each other, beyond the first few."""
+
+BROAD_WEIGHT = 0.01
+"""Weight of one Gaussian of all rows in what held-out rows are compared by.
+
+A row that no component holds would otherwise decide the mean of all rows.
+"""
+
+Components: TypeAlias = GaussianComponents | OwnCovarianceComponents
+"""Components of any covariance type."""
+
+SampleFit: TypeAlias = Callable[[Block, GaussianSettings], Generator[Step, None, Components]]
+"""Returns the components of some rows of the pilot sample."""
+
+
+@dataclass(frozen=True, eq=False)
+class ComponentChoice:
+    """Number of components that is chosen.
+
+    Attributes
+    ----------
+    n_components : int
+        The number.
+    by_number : dict of str to float
+        Mean held-out log-likelihood of a row in nats, or BIC of the sample in nats a row, by number
+        of components.
+    at_the_end : bool
+        True if the score still rose at the largest number that was compared.
+    """
+
+    n_components: int
+    by_number: dict[str, float]
+    at_the_end: bool
+
+    def facts(self, criterion: str) -> dict[str, Any]:
+        """Return the choice as diagnostics."""
+        return {
+            "criterion": criterion,
+            "by_number_of_components": self.by_number,
+            "at_the_end": self.at_the_end,
+        }
+
+
+def numbers_up_to(most: int) -> Iterator[int]:
+    """Yield the numbers of components that are compared."""
+    number = 1
+    while number <= most:
+        yield number
+        number = max(number + 1, int(number * GROWTH))
+
+
+def chosen_components(
+    block: Block, settings: GaussianSettings, fit: SampleFit
+) -> Generator[Step, None, ComponentChoice]:
+    """Return the number of components that the sample speaks for.
+
+    Parameters
+    ----------
+    block : Block
+        Rows of the pilot sample.
+    settings : GaussianSettings
+        Resolved parameters, with the largest number that may be chosen.
+    fit : callable (block, settings)
+        Returns the components of rows.
+    """
+    fewer = replace(
+        settings,
+        n_init=min(settings.n_init, INITIALISATIONS),
+        reg_covar=settings.reg_covar or REGULARISATION,
+        criterion=None,
+    )
+    score = _held_out_scores if settings.criterion == "held_out" else _information_scores
+    candidates = list(numbers_up_to(settings.n_components))
+    scores: list[FloatArray] = []
+    means: list[float] = []
+    for number, k in enumerate(candidates):
+        yield Step("choosing the number of components", number + 1, len(candidates))
+        scores.append((yield from score(block, replace(fewer, n_components=k), fit)))
+        means.append(float(scores[-1].mean()))
+        if number - int(np.argmax(means)) >= PATIENCE:
+            break
+    best = int(np.argmax(means))
+    chosen = fewest_as_good(scores, best)
+    return ComponentChoice(
+        candidates[chosen],
+        {str(k): mean for k, mean in zip(candidates, means, strict=False)},
+        best == len(candidates) - 1 and len(candidates) > 1,
+    )
+
+
+def fewest_as_good(scores: list[FloatArray], best: int) -> int:
+    """Return the first candidate that is worse than the best by at most a standard error.
+
+    Parameters
+    ----------
+    scores : list of (n,) float64 array
+        Scores of the same rows under every candidate. A score of one number has no error.
+    best : int
+        Candidate with the best mean.
+    """
+    for fewer in range(best):
+        apart = scores[best] - scores[fewer]
+        if apart.mean() <= apart.std() / np.sqrt(apart.size) and apart.size > 1:
+            return fewer
+    return best
+
+
+def _held_out_scores(
+    block: Block, settings: GaussianSettings, fit: SampleFit
+) -> Generator[Step, None, FloatArray]:
+    """Return log-likelihoods of rows under mixtures of the other rows."""
+    order = np.random.default_rng(settings.random_state).permutation(block.rows)
+    edges = np.linspace(0, block.rows, min(HELD_OUT, block.rows) + 1).astype(int)
+    scores: list[FloatArray] = []
+    for start, stop in pairwise(edges):
+        held = np.zeros(block.rows, bool)
+        held[order[start:stop]] = True
+        train, test = _part(block, ~held), _part(block, held)
+        components = yield from fit(train, settings)
+        broad = yield from fit(train, replace(settings, n_components=1))
+        scores.append(
+            np.logaddexp(
+                np.log1p(-BROAD_WEIGHT) + log_densities(components, test),
+                np.log(BROAD_WEIGHT) + log_densities(broad, test),
+            )
+        )
+        if stop >= ENOUGH_HELD_OUT:
+            break
+    return np.concatenate(scores)
+
+
+def _information_scores(
+    block: Block, settings: GaussianSettings, fit: SampleFit
+) -> Generator[Step, None, FloatArray]:
+    """Return the BIC of the sample, in nats a row and with the sign of a likelihood.
+
+    Schwarz (1978), "Estimating the dimension of a model", Annals of Statistics 6.
+    """
+    components = yield from fit(block, settings)
+    numbers = free_parameters(
+        settings.covariance_type, components.n_components, settings.n_features
+    )
+    mean = float(log_densities(components, block).mean())
+    return np.array([mean - numbers * np.log(block.rows) / (2 * block.rows)])
+
+
+def log_densities(components: Components, block: Block) -> FloatArray:
+    """Return the log density of every row of a block, in nats: ``(n,)``."""
+    mixture = components.mixture()
+    joint = np.empty((block.rows, mixture.width), mixture.dtype)
+    mixture.log_joint(block.without_halo(), joint, Workspace())
+    whole = joint[:, : mixture.n_components].astype(np.float64)
+    return np.asarray(logsumexp(whole, axis=1) - mixture.log_volume)
+
+
+def _part(block: Block, chosen: NDArray[np.bool_]) -> Block:
+    """Return some rows of a block."""
+    values = np.ascontiguousarray(block.dense_values[: block.rows][chosen])
+    weight = None if block.weight is None else block.weight[: block.rows][chosen]
+    return Block(values, block.slices, 0, len(values), weight=weight)

@@ -1,0 +1,73 @@
+"""Tests of numbers of components that are chosen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.mixture import GaussianMixture as Peer
+
+from bigtensor import GaussianMixture
+from bigtensor.models.gaussian_mixture.component_choice import fewest_as_good, numbers_up_to
+from bigtensor.models.gaussian_mixture.settings import free_parameters
+
+FAST = {"reg_covar": 1e-6, "n_init": 2, "random_state": 0}
+
+
+def drawn(k: int, n: int = 600) -> np.ndarray:
+    rng = np.random.default_rng(k)
+    means = 6 * rng.normal(size=(k, 3))
+    return means[rng.integers(0, k, n)] + rng.normal(size=(n, 3))
+
+
+@pytest.mark.parametrize(
+    ("covariance_type", "criterion"),
+    [("full", "held_out"), ("full", "bic"), ("tied", "held_out"), ("diag", "bic")],
+)
+def test_auto__finds_separate_components(covariance_type: str, criterion: str) -> None:
+    model = GaussianMixture(covariance_type=covariance_type, criterion=criterion, **FAST)
+    model.fit(drawn(4))
+    assert len(model.weights_) == 4
+    choice = model.diagnostics_["pilot"]["component_choice"]
+    assert choice["criterion"] == criterion
+    assert list(choice["by_number_of_components"])[:5] == ["1", "2", "3", "4", "5"]
+
+
+def test_one_group__is_one_component() -> None:
+    rows = np.random.default_rng(0).normal(size=(300, 3))
+    assert len(GaussianMixture(**FAST).fit(rows).weights_) == 1
+
+
+def test_bic__is_that_of_scikit_learn() -> None:
+    rows = drawn(2)
+    model = GaussianMixture(criterion="bic", **FAST).fit(rows)
+    by_number = model.diagnostics_["pilot"]["component_choice"]["by_number_of_components"]
+    for k in (1, 2):
+        peer = Peer(k, n_init=3, tol=1e-6, max_iter=500, random_state=0).fit(rows)
+        assert by_number[str(k)] == pytest.approx(-peer.bic(rows) / (2 * len(rows)), abs=2e-3)
+
+
+def test_labels__are_as_many_components() -> None:
+    rows = drawn(3)
+    some = np.full(len(rows), -1)
+    some[:9] = Peer(3, random_state=0).fit_predict(rows)[:9]
+    model = GaussianMixture(**FAST).fit(rows, some)
+    assert len(model.weights_) == len(model.classes_) == len(np.unique(some)) - 1
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied", "diag", "spherical"])
+def test_free_parameters__are_those_of_scikit_learn(covariance_type: str) -> None:
+    rows = drawn(3)
+    peer = Peer(3, covariance_type=covariance_type).fit(rows)
+    assert free_parameters(covariance_type, 3, 3) == peer._n_parameters()
+
+
+def test_numbers__grow_by_a_fifth() -> None:
+    assert list(numbers_up_to(20)) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 19]
+
+
+def test_fewest__is_within_a_standard_error() -> None:
+    rng = np.random.default_rng(0)
+    best = rng.normal(size=400)
+    level, worse = best - 0.01 * rng.normal(0.9, 20, 400), best - 1
+    assert fewest_as_good([worse, level, best], 2) == 1
+    assert fewest_as_good([worse, best], 1) == 1
