@@ -1,6 +1,6 @@
 """Parameters of a Gaussian mixture, as users and the command line may set them."""
 
-from bigtensor.models.contract.declarations import Choice, Option, Parameter, Positive, Whole
+from bigtensor.models.contract.declarations import Choice, Flag, Option, Parameter, Positive, Whole
 
 COVARIANCE_TYPES = ("full", "tied", "diag", "spherical", "shared_spherical")
 
@@ -22,6 +22,10 @@ PARAMETERS = (
     Parameter("criterion", "held_out", Choice(CRITERIA), Option(("--criterion",))),
     Parameter("n_init", 10, Whole(), Option(("--n-init",))),
     Parameter("reg_covar", "auto", Positive(words=("auto",)), Option(("--reg-covar",))),
+    Parameter("weights_init", None, None),
+    Parameter("means_init", None, None),
+    Parameter("precisions_init", None, None),
+    Parameter("warm_start", False, Flag()),
     Parameter("max_iter", 10, Whole(1, MOST_ITERATIONS), Option(("--max-iter",))),
     Parameter("tol", 1e-5, Positive(), Option(("--tol",))),
     Parameter("pilot_rows", None, Whole(), Option(("--pilot-rows",)), memory=("driver",)),

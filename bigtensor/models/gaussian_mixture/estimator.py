@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import NDArray
 
 from bigtensor.models.answers import information_criteria
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.parameters import RandomState, ViewsLike
+from bigtensor.models.contract.parameters import ParameterValues, RandomState, ViewsLike
 from bigtensor.models.contract.script import FitSteps
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.declared_parameters import PARAMETERS
@@ -57,7 +58,7 @@ class GaussianMixture(MixtureAnswers):
     views : mapping of str to feature names or columns, optional
         Selects features, which are seen all together. By default all.
     criterion : {"held_out", "bic"}, default "held_out"
-        How ``n_components="auto"`` is chosen in the pilot sample. ``"held_out"`` is the smallest
+        How the number of components is chosen in the pilot sample. ``"held_out"`` is the smallest
         number whose mean likelihood of held-out rows is a standard error below the best at most.
         ``"bic"`` is the number with the best Bayesian information criterion (Schwarz 1978).
     n_init : int, default 10
@@ -68,6 +69,15 @@ class GaussianMixture(MixtureAnswers):
         every component has its own covariance. scikit-learn takes it in the units of the data.
         ``"auto"`` is 1e-6, or for ``"full"`` where rows are few the value between 1e-6 and .3 with
         the best likelihood of held-out rows of the pilot sample.
+    weights_init : (k,) array, optional
+        Mixing weights that EM iterations start from, in place of those of clusters.
+    means_init : (k, d) array, optional
+        Means that EM iterations start from, in place of clusterings. Weights and precisions that
+        are not given are those of the rows nearest to each mean.
+    precisions_init : array, optional
+        Precisions that EM iterations start from, in the shape of ``precisions_``.
+    warm_start : bool, default False
+        Start from the components of the last fit. More calls of `fit` then are more iterations.
     max_iter : int, default 10
         Largest number of EM iterations over all rows, each a pass, which end when the likelihood
         settles.
@@ -164,6 +174,10 @@ class GaussianMixture(MixtureAnswers):
         criterion: str = "held_out",
         n_init: int = 10,
         reg_covar: float | str = "auto",
+        weights_init: npt.ArrayLike | None = None,
+        means_init: npt.ArrayLike | None = None,
+        precisions_init: npt.ArrayLike | None = None,
+        warm_start: bool = False,
         max_iter: int = 10,
         tol: float = 1e-5,
         pilot_rows: int | None = None,
@@ -178,6 +192,10 @@ class GaussianMixture(MixtureAnswers):
         self.criterion = criterion
         self.n_init = n_init
         self.reg_covar = reg_covar
+        self.weights_init = weights_init
+        self.means_init = means_init
+        self.precisions_init = precisions_init
+        self.warm_start = warm_start
         self.max_iter = max_iter
         self.tol = tol
         self.pilot_rows = pilot_rows
@@ -193,6 +211,24 @@ class GaussianMixture(MixtureAnswers):
         """Return the number of free parameters."""
         self.require_fitted()
         return free_parameters(self.covariance_type, *self.means_.shape)
+
+    def parameter_values(self, seed: int | None = None) -> ParameterValues:
+        """Return the values of the parameters, with the last components for a warm start.
+
+        Parameters
+        ----------
+        seed : int, optional
+            Seed in place of `random_state`.
+        """
+        values = super().parameter_values(seed)
+        if not self.warm_start or not hasattr(self, "solution_"):
+            return values
+        return values.changed(
+            n_components=len(self.weights_),
+            weights_init=self.weights_,
+            means_init=self.means_,
+            precisions_init=self.precisions_,
+        )
 
     def set_fitted_attributes(self, solution: GaussianComponents | OwnCovarianceComponents) -> None:
         """Set the attributes that users read."""

@@ -135,13 +135,20 @@ def kmeans_initialisation(
     return _from_columns(columns, pilot.total, settings)
 
 
+def given_initialisation(
+    means: FloatArray, total: TotalMoments, settings: GaussianSettings
+) -> GaussianComponents:
+    """Return equally probable components with these means and the covariance that remains."""
+    weights = np.full(len(means), 1 / len(means))
+    columns = CentredColumns(weights, (means - total.mean).T)
+    return _from_columns(columns, total, settings)
+
+
 def label_initialisation(
     means: FloatArray, total: TotalMoments, settings: GaussianSettings
 ) -> GaussianComponents:
     """Return equally probable components with the means of labelled rows."""
-    k = settings.n_components
-    columns = CentredColumns(np.full(k, 1 / k), (means - total.mean).T)
-    return replace(_from_columns(columns, total, settings), names=settings.shape.groups)
+    return replace(given_initialisation(means, total, settings), names=settings.shape.groups)
 
 
 def _scaled_rows(pilot: PilotRows, settings: GaussianSettings) -> tuple[FloatArray, FloatArray]:

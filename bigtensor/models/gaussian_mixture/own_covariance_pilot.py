@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
+from sklearn.metrics import pairwise_distances_argmin
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
@@ -132,6 +133,14 @@ def pilot_components(
         yield Step("EM iterations in the sample from labels")
         initial = _with_shared(labelled, frame, settings)
         ends = [_improved(PilotEnd("labels", initial, -np.inf), block, ridge, reach)]
+    elif settings.initial is not None and settings.initial.means is not None:
+        yield Step("EM iterations in the sample from the means given")
+        nearest = _nearest_to(settings.initial.means, block, frame, least, settings)
+        given = PilotEnd("given", settings.initial.in_place_of(nearest), -np.inf)
+        ends = [_improved(given, block, ridge, reach)]
+        if settings.initial.is_complete:
+            # iterations in the sample would lose what another fit found in all rows
+            ends = [replace(given, log_likelihood=ends[0].log_likelihood)]
     else:
         yield Step("EM iterations in the sample from clusters")
         for number in range(settings.n_init):
@@ -146,7 +155,7 @@ def pilot_components(
         "log_likelihood": {end.name: end.log_likelihood for end in ends},
     }
     chosen = least
-    if settings.reg_covar is None and settings.covariance_type == "full":
+    if settings.reg_covar is None and best.name != "given" and settings.covariance_type == "full":
         yield Step("choosing the regularisation")
         chosen, compared = _validated(best.components, block, total, reach, settings)
         facts["held_out_by_reg_covar"] = compared
@@ -231,7 +240,19 @@ def _clustered(
         weight=block.weight,
         n_starts=1,
     )
-    return _of_labels(rows, clusters.labels, block.weight, frame, reg_covar, settings)
+    start = _of_labels(rows, clusters.labels, block.weight, frame, reg_covar, settings)
+    return start if settings.initial is None else settings.initial.in_place_of(start)
+
+
+def _nearest_to(
+    means: FloatArray, block: Block, frame: Frame, reg_covar: float, settings: GaussianSettings
+) -> OwnCovarianceComponents:
+    """Return components of the rows that are nearest to each mean, in standardised features."""
+    values = block.dense_values[: block.rows].astype(np.float64)
+    spread = values.std(axis=0)
+    units = np.where(spread > 0, spread, 1.0)
+    labels = pairwise_distances_argmin(values / units, means / units)
+    return _of_labels(frame.of_rows(values), labels, block.weight, frame, reg_covar, settings)
 
 
 def _standardised(block: Block) -> FloatArray:

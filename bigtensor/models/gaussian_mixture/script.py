@@ -28,6 +28,7 @@ from bigtensor.models.gaussian_mixture.initialisations import (
     ORDERS,
     PilotRows,
     cluster_initialisation,
+    given_initialisation,
     kmeans_initialisation,
     label_initialisation,
     moment_initialisation,
@@ -113,6 +114,8 @@ def prepare(settings: GaussianSettings) -> Script:
     rows = replace(block, values=np.ascontiguousarray(block.dense_values[:, order]))
     reach = ordinary.reach.of_columns(order)
     diagnostics = {"rows": len(sample.values), **ordinary.diagnostics}
+    if settings.initial is not None:
+        settings = replace(settings, initial=settings.initial.of_features(order))
     if settings.criterion is not None:
         choice = yield from chosen_components(
             rows, settings, lambda part, fewer: _sample_components(part, reach, fewer)
@@ -173,6 +176,10 @@ def _best_shared(
     """Return the best components that share their covariance."""
     if labelled is not None:
         return (yield from best_end({"labels": labelled}, pilot, settings))
+    if settings.initial is not None and settings.initial.means is not None:
+        given = given_initialisation(settings.initial.means, pilot.total, settings)
+        initial = {"given": settings.initial.in_place_of(given)}
+        return (yield from best_end(initial, pilot, settings))
     initial = yield from _initialisations(pilot, settings)
     return (yield from best_end(initial, pilot, settings))
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues, check_rows_for_components
 from bigtensor.models.gaussian.component_labels import check_labels
+from bigtensor.models.gaussian_mixture.initial_arrays import InitialArrays, initial_arrays
 from bigtensor.statistics.gaussian.quadratic_features import COVARIANCE_TYPES, QuadraticFeatures
 
 FEW_COMPONENTS = 4
@@ -55,6 +56,8 @@ class GaussianSettings:
         Largest number of rows of the pilot sample.
     random_state : int
         Seed of the model.
+    initial : InitialArrays, optional
+        Parameters to start from.
     """
 
     shape: DataShape
@@ -67,6 +70,7 @@ class GaussianSettings:
     tol: float
     pilot_rows: int
     random_state: int
+    initial: InitialArrays | None = None
 
     @property
     def n_features(self) -> int:
@@ -113,15 +117,16 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
     DataError
         When there are fewer rows than components.
     ParameterError
-        When there are labels, and not one for every component.
+        When there are labels, and not one for every component, or initial arrays do not fit.
     """
     d, covariance_type = len(shape.features), str(parameters.covariance_type)
     rows = max(shape.rows, shape.all_rows)
-    chosen = parameters.n_components == "auto" and not shape.groups
-    if chosen:
+    given = _given_components(parameters, shape)
+    chosen = given is None
+    if given is None:
         k = _most_components(rows, d, covariance_type)
     else:
-        k = len(shape.groups) if parameters.n_components == "auto" else int(parameters.n_components)
+        k = given
         check_rows_for_components(rows, k)
     check_labels(shape.groups, k)
     sampled_for = min(k, SAMPLED_FOR) if chosen else k
@@ -150,6 +155,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
             enough if parameters.pilot_rows is None else int(parameters.pilot_rows),
         ),
         random_state=parameters.random_state,
+        initial=initial_arrays(parameters, k, d),
     )
 
 
@@ -172,6 +178,16 @@ def free_parameters(covariance_type: str, n_components: int, n_features: int) ->
         "shared_spherical": 1,
     }[covariance_type]
     return k - 1 + k * d + of_covariance
+
+
+def _given_components(parameters: ParameterValues, shape: DataShape) -> int | None:
+    """Return the number of components that is asked for, or follows from labels or arrays."""
+    if parameters.n_components != "auto":
+        return int(parameters.n_components)
+    for name in ("weights_init", "means_init"):
+        if getattr(parameters, name) is not None:
+            return len(getattr(parameters, name))
+    return len(shape.groups) or None
 
 
 def _most_components(rows: float, d: int, covariance_type: str) -> int:
