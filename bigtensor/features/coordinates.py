@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.features.buffers import Buffers, Scratch
-from bigtensor.features.normal_scores import NormalScores
+from bigtensor.features.margins.normal_scores import NormalScores
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,8 @@ import pytest
 from scipy.stats import kstest
 
 from bigtensor.features.coordinates import Coordinates
-from bigtensor.features.normal_scores import NormalScores
+from bigtensor.features.margins.adaptive_kernel import AdaptiveKernel
+from bigtensor.features.margins.normal_scores import NormalScores
 from bigtensor.statistics.base import Workspace
 
 
@@ -17,9 +18,15 @@ def rows():
     )
 
 
+def scores_of(rows):
+    return NormalScores.of_kernels(
+        [AdaptiveKernel.of_sample(column, 0.1, 0.0) for column in rows.T]
+    )
+
+
 def coordinates(rows, axes):
     standard = (rows - rows.mean(axis=0)) / rows.std(axis=0)
-    scores = NormalScores.of_sample(standard, np.full(3, 0.1))
+    scores = scores_of(standard)
     mixing = np.random.default_rng(1).normal(size=(3, 3)) if axes else None
     return Coordinates(
         np.array([0, 2, 3]), rows.mean(axis=0), rows.std(axis=0), scores, mixing, np.full(3, 0.3)
@@ -78,7 +85,7 @@ def test_missing_entries__stay_and_have_no_slope(rows):
 def test_splines__increase_whatever_the_sample():
     rng = np.random.default_rng(2)
     samples = np.column_stack([np.repeat([0.0, 1.0], 50), np.append(rng.normal(size=99), 1e4)])
-    scores = NormalScores.of_sample(samples, np.full(2, 0.1))
+    scores = scores_of(samples)
     grid = np.linspace(-2e4, 2e4, 100_001)
     values = np.column_stack([grid, grid])
     scores.write(values, np.zeros(len(values)))

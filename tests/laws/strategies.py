@@ -21,7 +21,8 @@ from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels.kernel import GaussianKernel
 from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.modes import Modes, Nodes, Symbols
-from bigtensor.features.normal_scores import NormalScores
+from bigtensor.features.margins.adaptive_kernel import AdaptiveKernel
+from bigtensor.features.margins.normal_scores import NormalScores
 from bigtensor.statistics.base import Statistic, SumStatistic
 from bigtensor.statistics.combinators import Folded, Together
 from bigtensor.statistics.densities.class_densities import ClassDensities
@@ -205,7 +206,9 @@ def train_counts(offset, hold_out=0, structure=chain):
         points = node_tables(train, bumps, modes.first)
         trains.append(TabulatedTrain(nodes, points, branch_tables(train)))
     measured, ones = np.arange(3), np.ones(3)
-    scores = NormalScores.of_sample(rng.normal(size=(50, 3)), 0.3 * ones)
+    scores = NormalScores.of_kernels(
+        [AdaptiveKernel.of_sample(column, 0.3, 0.0) for column in rng.normal(size=(3, 50))]
+    )
     coordinates = Coordinates(measured, offset * ones, 2 * ones, scores, None, 0 * ones)
     rows = RowLocator(coordinates, modes.locator())
     shares = np.array([0.4, 0.6])

@@ -8,7 +8,7 @@ from bigtensor.decomposition.tensor_train.variable_order import MOST_FEATURES
 from bigtensor.features.bumps import MOST_NODES
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import Locator
-from bigtensor.features.normal_scores import NormalScores
+from bigtensor.features.margins.normal_scores import NormalScores
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.models.tensor_train_density.sample_fit import REACH, ROWS_OF_ORDER, STRUCTURES

@@ -13,7 +13,7 @@ from bigtensor.decomposition.tensor_train.kernel_svd import SignedTrain
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.kernels.kernel_basis import KernelBasis
 from bigtensor.features.modes import Locator, Modes, Nodes, Symbols
-from bigtensor.features.normal_scores import NormalScores
+from bigtensor.features.margins.normal_scores import NormalScores
 from bigtensor.models.contract.iteration import Iterations, gain_below, iterate
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.pilot.outliers import ordinary_rows

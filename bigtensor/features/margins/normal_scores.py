@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,26 +10,28 @@ from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
 from bigtensor.array_types import FloatArray
+from bigtensor.features.margins.adaptive_kernel import AdaptiveKernel
 from bigtensor.features.row_loops import row_loop
 
-_KNOT_DISTANCE = 0.25
-"""Distance of the knots in normal scores."""
+CELLS = 128
+"""Cells of a spline. Their bounds are evenly spaced in normal scores, up to the outermost rows."""
 
-_MOST_POINTS = 1000
-"""Order statistics that stand for a sample, so that its distribution function is cheap."""
+_REACH = 6.0
+"""Widths of a kernel within which it has its mass."""
 
-_HALVINGS = 30
-"""Steps of a bisection: knots need no more digits, because any increasing spline will do."""
+_LEAST_SLOPE = 1e-3
+"""Of a knot, in slopes of the steeper one of its cells."""
 
 
 @dataclass(frozen=True, eq=False)
 class NormalScores:
     """Increasing rational quadratic splines of several variables, linear outside their knots.
 
-    At the knots, which are quantiles of a smoothed sample, a spline is the normal score
-    ``ndtri(F(x))`` (Gregory and Delbourgo 1982, equations 2.1 to 2.7, for the splines). A spline
-    has a derivative and an inverse in closed form, so that a density of scores is a density of the
-    variables, however near F is.
+    At the knots, a spline is the normal score ``ndtri(F(x))`` of a smoothed distribution function
+    F, and has its derivative (Gregory and Delbourgo 1982, equations 2.1 to 2.7, for the splines). A
+    spline has a derivative and an inverse in closed form, so that a density of scores is a density
+    of the variables, however near F is. Outside the knots, scores are linear: a variable has
+    Gaussian tails, which begin with the hazard that the outermost rows have.
 
     Attributes
     ----------
@@ -45,30 +48,17 @@ class NormalScores:
     slopes: FloatArray
 
     @classmethod
-    def of_sample(cls, values: FloatArray, widths: FloatArray) -> NormalScores:
-        """Return the normal scores of a sample, smoothed by a Gaussian kernel.
+    def of_kernels(cls, kernels: Sequence[AdaptiveKernel]) -> NormalScores:
+        """Return the normal scores of variables.
 
         Parameters
         ----------
-        values : (n, d) float64 array
-            NaN is missing; every variable has two distinct values at least.
-        widths : (d,) float64 array
-            Standard deviation of the kernel of every variable.
+        kernels : sequence of AdaptiveKernel
+            Smoothed distribution of every variable.
         """
-        columns = [_order_statistics(column) for column in values.T]
-        fewest = min(len(column) for column in columns)
-        most = -float(ndtri(0.5 / max(fewest, 2)))
-        m = 2 * max(1, int(np.ceil(most / _KNOT_DISTANCE))) + 1
-        scores = np.linspace(-most, most, m)
-        levels = ndtr(scores)
-        knots = np.stack(
-            [
-                _quantiles(column, width, levels)
-                for column, width in zip(columns, widths, strict=True)
-            ]
-        )
-        slopes = np.stack([_slopes(row, scores) for row in knots])
-        return cls(knots, np.tile(scores, (len(knots), 1)), slopes)
+        splines = [_spline(kernel) for kernel in kernels]
+        knots, scores, slopes = (np.stack(parts) for parts in zip(*splines, strict=True))
+        return cls(knots, scores, slopes)
 
     def select(self, variables: NDArray[np.integer]) -> NormalScores:
         """Return the splines of some variables."""
@@ -93,32 +83,34 @@ class NormalScores:
         return values
 
 
-def _order_statistics(column: FloatArray) -> FloatArray:
-    """Return evenly chosen order statistics of the entries that are not missing."""
-    ascending = np.sort(column[~np.isnan(column)])
-    if len(ascending) <= _MOST_POINTS:
-        return ascending
-    places = (np.arange(_MOST_POINTS) + 0.5) / _MOST_POINTS * len(ascending)
-    return ascending[places.astype(np.intp)]
-
-
-def _quantiles(column: FloatArray, width: float, levels: FloatArray) -> FloatArray:
-    """Return where the distribution function of a smoothed sample has some levels."""
-    low = np.full(len(levels), column[0] - 10 * width)
-    high = np.full(len(levels), column[-1] + 10 * width)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        is_below = ndtr((middle[:, None] - column) / width).mean(axis=1) < levels
-        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
-    return np.asarray((low + high) / 2)
-
-
-def _slopes(knots: FloatArray, scores: FloatArray) -> FloatArray:
-    """Return the geometric means of the slopes on both sides of every knot."""
+def _spline(kernel: AdaptiveKernel) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return knots, scores and slopes of one variable."""
+    most = -float(ndtri(0.5 / max(kernel.n_rows, 2)))
+    levels = ndtr(np.linspace(-most, most, CELLS + 1))
+    knots = _near_quantiles(kernel, levels)
+    distribution = kernel.distribution(knots)
+    # knots are near the levels; scores are exact
+    scores = ndtri(distribution)
+    heights = np.exp(-0.5 * np.square(scores)) / np.sqrt(2 * np.pi)
+    slopes = kernel.density(knots) / heights
+    for end, share, excess in (
+        (0, distribution[0], kernel.excess_below),
+        (-1, 1 - distribution[-1], kernel.excess_above),
+    ):
+        if excess > 0:
+            slopes[end] = share / (heights[end] * excess)
     secants = np.diff(scores) / np.diff(knots)
-    return np.asarray(
-        np.sqrt(np.concatenate([secants[:1], secants]) * np.concatenate([secants, secants[-1:]]))
-    )
+    steeper = np.maximum(np.append(secants[:1], secants), np.append(secants, secants[-1:]))
+    return knots, scores, np.maximum(slopes, _LEAST_SLOPE * steeper)
+
+
+def _near_quantiles(kernel: AdaptiveKernel, levels: FloatArray) -> FloatArray:
+    """Return where the distribution function has nearly some levels, ascending."""
+    low = kernel.centres[0] - _REACH * kernel.widths[0]
+    high = kernel.centres[-1] + _REACH * kernel.widths[-1]
+    places = np.linspace(0, len(kernel.centres) - 1, CELLS).astype(np.intp)
+    grid = np.unique(np.concatenate([np.linspace(low, high, CELLS), kernel.centres[places]]))
+    return np.interp(levels, kernel.distribution(grid), grid)
 
 
 @row_loop

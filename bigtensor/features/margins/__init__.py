@@ -1,0 +1,1 @@
+"""Margins: smoothed distributions of single variables, and their normal scores."""
