@@ -38,8 +38,8 @@ def nodes_of(values: FloatArray, widths: Sequence[float], reach: float) -> Nodes
 def bumps_on(mode: Mode, widths: Sequence[float]) -> FloatArray:
     """Return densities of one variable at the points of its mode, (p, points + 1).
 
-    Gaussian bumps of every width, at centres that are one width apart, and the two tails. A
-    categorical variable has one density a symbol. The last column, of a missing entry, is one.
+    Gaussian bumps of every width, at centres that are one width apart, the two tails, and one
+    density an atom. A categorical variable has one density a symbol. The last column, of a missing entry, is one.
 
     Parameters
     ----------
@@ -58,6 +58,9 @@ def bumps_on(mode: Mode, widths: Sequence[float]) -> FloatArray:
             rows.append(np.exp(-0.5 * np.square((points - centres[:, None]) / width)))
         ends = np.zeros((2, mode.count))
         ends[0, 0] = ends[1, -1] = 1
-        tables = np.concatenate([*rows, ends])
+        nodes = np.concatenate([*rows, ends])
+        tables = np.zeros((len(nodes) + len(mode.atoms), mode.size))
+        tables[: len(nodes), : mode.count] = nodes
+        tables[len(nodes) :, mode.count :] = np.eye(len(mode.atoms))
         tables /= (tables @ mode.masses)[:, None]
     return np.concatenate([tables, np.ones((len(tables), 1))], axis=1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,12 @@ class Coordinates:
         Standardised variables are ``(x - centre) / scale``.
     scores : NormalScores, optional
         Of standardised variables.
-    axes : (m, m) float64 array, optional
-        Coordinates are ``(s - mean) @ axes``. A rotated row needs all its entries.
-    mean : (m,) float64 array
+    axes : (k, k) float64 array, optional
+        Coordinates are ``(s - mean) @ axes``. A rotated row needs all these entries.
+    mean : (k,) float64 array
         Subtracted from the scores before the rotation.
+    rotated : (k,) int64 array
+        Places of the variables that are rotated, among the measured ones.
     """
 
     measured: IntArray
@@ -39,6 +41,7 @@ class Coordinates:
     scores: NormalScores | None
     axes: FloatArray | None
     mean: FloatArray
+    rotated: IntArray = field(default_factory=lambda: np.empty(0, np.int64))
 
     @property
     def log_volume(self) -> float:
@@ -78,15 +81,13 @@ class Coordinates:
         if missing.any():
             log_slope -= (~missing) @ logs
             if self.axes is not None:
-                log_slope[missing.any(axis=1)] = np.nan
+                log_slope[missing[:, self.rotated].any(axis=1)] = np.nan
         else:
             log_slope -= logs.sum()
         if self.scores is not None:
             self.scores.write(values, log_slope)
         if self.axes is not None:
-            values -= self.mean
-            rotated = work.take("coordinates.rotated", (n, m), "float64")
-            values = np.matmul(values, self.axes, out=rotated)
+            values[:, self.rotated] = (values[:, self.rotated] - self.mean) @ self.axes
             log_slope += self.log_volume
         out[:, self.measured] = values
 
@@ -95,7 +96,8 @@ class Coordinates:
         rows = coordinates.copy()
         values = coordinates[:, self.measured]
         if self.axes is not None:
-            values = np.linalg.solve(self.axes.T, values.T).T + self.mean
+            rotated = values[:, self.rotated]
+            values[:, self.rotated] = np.linalg.solve(self.axes.T, rotated.T).T + self.mean
         if self.scores is not None:
             values = self.scores.inverse(values)
         rows[:, self.measured] = values * self.scale + self.centre
@@ -112,7 +114,7 @@ class Coordinates:
         at = np.flatnonzero(np.isin(self.measured, variables))
         scores = None if self.scores is None else self.scores.select(at)
         columns = np.searchsorted(variables, self.measured[at])
-        return Coordinates(columns, self.centre[at], self.scale[at], scores, None, self.mean[at])
+        return Coordinates(columns, self.centre[at], self.scale[at], scores, None, np.zeros(0))
 
     def buffers(self, rows: int) -> Buffers:
         """Return the buffers of `write`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,7 @@ class Nodes:
 
     Functions are linear between nodes. Outside, at a distance u, they fall with
     ``(1 + u / tail)^-4``: the density of an outlier is small, and not zero. Integrals are exact.
+    Atoms are values with a probability of their own. They are further points after the nodes.
 
     Attributes
     ----------
@@ -38,12 +39,23 @@ class Nodes:
         At least two.
     tail : float
         Length of the tails, positive.
+    atoms : (a,) float64 array
+        Values with a probability of their own, ascending, in the units of the data.
+    places : (a,) float64 array
+        Coordinates of these values, ascending.
     """
 
     start: float
     step: float
     count: int
     tail: float
+    atoms: FloatArray = field(default_factory=lambda: np.empty(0))
+    places: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def size(self) -> int:
+        """Number of nodes and atoms."""
+        return self.count + len(self.atoms)
 
     @property
     def points(self) -> FloatArray:
@@ -52,10 +64,10 @@ class Nodes:
 
     @property
     def masses(self) -> FloatArray:
-        """Integral of the function that is one at a node and zero at all others, (count,)."""
+        """Integral of the function that is one at a point and zero at all others, (size,)."""
         masses = np.full(self.count, self.step)
         masses[[0, -1]] = self.step / 2 + self.tail / TAIL_MOMENTS
-        return masses
+        return np.append(masses, np.ones(len(self.atoms)))
 
     @property
     def tail_moment(self) -> float:
@@ -67,9 +79,46 @@ class Nodes:
         """Integrals of these functions times the variable, (count,)."""
         moments = self.step * self.points
         distance = self.step**2 / 6 - self.tail_moment
-        moments[0] = self.points[0] * self.masses[0] + distance
-        moments[-1] = self.points[-1] * self.masses[-1] - distance
+        mass = self.masses[0]
+        moments[0] = self.points[0] * mass + distance
+        moments[-1] = self.points[-1] * mass - distance
         return moments
+
+    def coordinates(
+        self, point: NDArray[np.integer], left: FloatArray, right: FloatArray
+    ) -> FloatArray:
+        """Return the coordinates of located values, (n,), NaN of atoms and missing ones.
+
+        Parameters
+        ----------
+        point : (n,) integer array
+            Counted from the first of the mode.
+        left, right : (n,) float64 arrays
+            Shares of this point and of the next one.
+        """
+        inside = self.start + self.step * (point + right)
+        beyond = self.tail * (left ** (-1 / (TAIL_MOMENTS + 1)) - 1)
+        is_outside = (right == 0) & (left < 1)
+        inside += np.where(is_outside, np.where(point == 0, -beyond, beyond), 0)
+        return np.asarray(np.where(point < self.count, inside, np.nan))
+
+    def mass_below_place(self, heights: FloatArray, place: float) -> FloatArray:
+        """Return the integrals of densities up to one coordinate, (n,).
+
+        Parameters
+        ----------
+        heights : (n, count) float64 array
+            Densities at the nodes, one a row.
+        place : float
+            Coordinate.
+        """
+        n = len(heights)
+        point, left, right = np.empty((n, 1), np.int32), np.empty((n, 1)), np.empty((n, 1))
+        values = np.full((n, 1), place)
+        Modes((replace(self, atoms=np.empty(0)),)).locator().locate(
+            values, values, point, left, right
+        )
+        return self.mass_below(heights, point[:, 0], left[:, 0], right[:, 0])
 
     def mass_below(
         self,
@@ -123,6 +172,11 @@ class Symbols:
         """Number of symbols, with the one that stands for all other values."""
         return len(self.values) + 1
 
+    @property
+    def size(self) -> int:
+        """Number of points, one a symbol."""
+        return self.count
+
 
 Mode = Nodes | Symbols
 
@@ -144,7 +198,7 @@ class Modes:
     @property
     def first(self) -> IntArray:
         """First point of every variable, and the number of all points: (d + 1,)."""
-        return np.cumsum([0, *(mode.count + 1 for mode in self.modes)])
+        return np.cumsum([0, *(mode.size + 1 for mode in self.modes)])
 
     @property
     def missing(self) -> IntArray:
@@ -156,7 +210,9 @@ class Modes:
         is_nodes = [isinstance(mode, Nodes) for mode in self.modes]
         numbers = np.array(
             [
-                (mode.start, mode.step, mode.tail) if isinstance(mode, Nodes) else (0.0, 0.0, 0.0)
+                (mode.start, mode.step, mode.tail, mode.count)
+                if isinstance(mode, Nodes)
+                else (0.0, 0.0, 0.0, 0.0)
                 for mode in self.modes
             ]
         )
@@ -164,7 +220,7 @@ class Modes:
             [
                 np.concatenate([mode.values, [np.inf, np.inf]])
                 if isinstance(mode, Symbols)
-                else np.zeros(mode.count + 1)
+                else np.concatenate([np.zeros(mode.count), mode.atoms, [0.0]])
                 for mode in self.modes
             ]
         )
@@ -185,10 +241,10 @@ class Locator:
         First point of every variable, and the number of all points.
     is_nodes : (d,) bool array
         True for measured variables.
-    numbers : (d, 3) float64 array
-        First node, step and tail of measured variables.
+    numbers : (d, 4) float64 array
+        First node, step, tail and number of nodes of measured variables.
     values : (points,) float64 array
-        Symbols of categorical variables.
+        Symbols of categorical variables, and atoms of measured ones.
     """
 
     first: IntArray
@@ -196,9 +252,28 @@ class Locator:
     numbers: FloatArray
     values: FloatArray
 
+    @property
+    def has_atoms(self) -> bool:
+        """True if a measured variable has an atom."""
+        sizes = np.diff(self.first) - 1
+        return bool((sizes > self.numbers[:, 3])[self.is_nodes].any())
+
+    def write_continuous(self, rows: NDArray[np.floating], out: FloatArray) -> None:
+        """Copy rows, with NaN for entries on atoms.
+
+        Parameters
+        ----------
+        rows : (n, d) float array
+            In the units of the data.
+        out : (n, d) float64 array
+            Receives the rows.
+        """
+        _write_continuous(rows, self.first, self.is_nodes, self.numbers, self.values, out)
+
     def locate(
         self,
         rows: NDArray[np.floating],
+        values: NDArray[np.floating],
         point: NDArray[np.int32],
         left: NDArray[np.floating],
         right: NDArray[np.floating],
@@ -208,18 +283,25 @@ class Locator:
         Parameters
         ----------
         rows : (n, d) array
-            NaN is missing.
+            Coordinates.
+        values : (n, d) array
+            The same entries in the units of the data, in which atoms and symbols are; NaN is
+            missing.
         point : (n, d) int32 array
             Receives the point at or below every value.
         left, right : (n, d) float array
             Receive the shares of this point and of the next one.
         """
-        _locate(rows, self.first, self.is_nodes, self.numbers, self.values, point, left, right)
+        _locate(
+            *(rows, values, self.first, self.is_nodes, self.numbers, self.values),
+            *(point, left, right),
+        )
 
 
 @row_loop
 def _locate(
     rows: NDArray[np.floating],
+    raw: NDArray[np.floating],
     first: IntArray,
     is_nodes: NDArray[np.bool_],
     numbers: FloatArray,
@@ -231,10 +313,20 @@ def _locate(
     """Write points and shares; see `Locator.locate`."""
     for row in range(rows.shape[0]):
         for j in range(rows.shape[1]):
-            value = np.float64(rows[row, j])
+            value, entry = np.float64(rows[row, j]), np.float64(raw[row, j])
             last = first[j + 1] - 2
             low, share, above = first[j + 1] - 1, 1.0, 0.0
-            if np.isnan(value):
+            atom = np.int64(-1)
+            if is_nodes[j]:
+                last = first[j] + np.int64(numbers[j, 3]) - 1
+                for candidate in range(last + 1, first[j + 1] - 1):
+                    if values[candidate] == entry:
+                        atom = candidate
+            if np.isnan(entry):
+                pass
+            elif atom >= 0:
+                low = atom
+            elif np.isnan(value):
                 pass
             elif is_nodes[j]:
                 place = (value - numbers[j, 0]) / numbers[j, 1]
@@ -255,11 +347,31 @@ def _locate(
                 begin, end = first[j], last
                 while begin < end:
                     middle = (begin + end) // 2
-                    if values[middle] < value:
+                    if values[middle] < entry:
                         begin = middle + 1
                     else:
                         end = middle
-                low = begin if values[begin] == value else last
+                low = begin if values[begin] == entry else last
             point[row, j] = low
             left[row, j] = share
             right[row, j] = above
+
+
+@row_loop
+def _write_continuous(
+    rows: NDArray[np.floating],
+    first: IntArray,
+    is_nodes: NDArray[np.bool_],
+    numbers: FloatArray,
+    values: FloatArray,
+    out: FloatArray,
+) -> None:
+    """Copy entries that lie on no atom; see `Locator.write_continuous`."""
+    for row in range(rows.shape[0]):
+        for j in range(rows.shape[1]):
+            entry = np.float64(rows[row, j])
+            if is_nodes[j]:
+                for atom in range(first[j] + np.int64(numbers[j, 3]), first[j + 1] - 1):
+                    if values[atom] == entry:
+                        entry = np.nan
+            out[row, j] = entry

@@ -16,7 +16,7 @@ def located(modes, values):
     values = np.asarray(values, float)
     point = np.empty(values.shape, np.int32)
     left, right = np.empty(values.shape), np.empty(values.shape)
-    modes.locator().locate(values, point, left, right)
+    modes.locator().locate(values, values, point, left, right)
     return point, left, right
 
 

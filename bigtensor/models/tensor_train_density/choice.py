@@ -12,12 +12,12 @@ import numpy as np
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, Setting
 from bigtensor.models.contract.script import Step
-from bigtensor.models.tensor_train_density.coordinate_systems import (
+from bigtensor.models.tensor_train_density.sample.coordinate_systems import (
     SHRINKAGES,
     coordinates_of,
     is_rotated,
 )
-from bigtensor.models.tensor_train_density.pilot import PilotRows
+from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 from bigtensor.statistics.base import Workspace
@@ -225,7 +225,7 @@ def possible_systems(rows: PilotRows, settings: TrainSettings) -> tuple[str, ...
     DataError
         When rows with missing entries are to be rotated.
     """
-    if len(rows.measured) > 1 and rows.is_complete:
+    if len(rows.rotatable) > 1 and rows.is_complete:
         return settings.systems
     simple = tuple(system for system in settings.systems if not is_rotated(system))
     if not simple and not rows.is_complete:

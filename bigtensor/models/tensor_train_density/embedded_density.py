@@ -119,7 +119,9 @@ class EmbeddedDensity:
         """Return the density of one variable alone at some coordinates, (n,)."""
         n = len(values)
         point, left, right = np.empty((n, 1), np.int32), np.empty((n, 1)), np.empty((n, 1))
-        self.modes.select([j]).locator().locate(values[:, None], point, left, right)
+        self.modes.select([j]).locator().locate(
+            *(values[:, None], values[:, None], point, left, right)
+        )
         heights = np.append(self.background[j], 0)
         return np.asarray((left * heights[point] + right * heights[point + 1])[:, 0])
 

@@ -20,7 +20,7 @@ from bigtensor.models.tensor_train_density.choice import (
     problem_of,
 )
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
-from bigtensor.models.tensor_train_density.pilot import PilotRows
+from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 

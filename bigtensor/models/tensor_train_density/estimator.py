@@ -57,6 +57,9 @@ class TensorTrainDensity(DensityAnswers):
     Coordinates, widths of bumps, rank and the number of steps are chosen by validation in a
     pilot sample; passes of expectation maximisation over all rows follow. Measured variables with
     at most 10 distinct values are categorical: their part of the density is a probability.
+    A value that more than 5 % of the rows have, and at least four times as many as its neighbours,
+    is an atom. The density is then a mixture of point masses and a continuous part: with respect to
+    the counting measure on atoms, and to the Lebesgue measure elsewhere.
     Missing entries are summed over, in the fit and in every answer.
 
     Parameters
@@ -113,6 +116,8 @@ class TensorTrainDensity(DensityAnswers):
         One of the six coordinate systems.
     order_ : list of str
         The variables along the chain.
+    atoms_ : dict of str to (a,) float64 array
+        Values with a probability of their own, ascending, of the variables that have some.
     views_ : Views
         The views as they were found in the data.
     n_iter_ : int
@@ -153,6 +158,7 @@ class TensorTrainDensity(DensityAnswers):
     rank_: int
     coordinates_: str
     order_: list[str]
+    atoms_: dict[str, NDArray[np.float64]]
     solution_: TrainDensity | EmbeddedDensity
 
     def __init__(
@@ -191,7 +197,10 @@ class TensorTrainDensity(DensityAnswers):
     ) -> RowAnswer:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
 
-        Missing entries are summed over.
+        Missing entries are summed over. An entry of a categorical variable or on an atom counts
+        with the logarithm of its probability, any other one with that of its density. To compare
+        with a model that has densities alone, spread an atom over a unit: subtract the logarithm
+        of the unit for every entry on one of `atoms_`.
 
         Parameters
         ----------
@@ -441,6 +450,9 @@ class TensorTrainDensity(DensityAnswers):
         self.n_iter_ = len(self.diagnostics_.get("held_out_log_density", ()))
         self.rank_ = solution.n_components
         self.coordinates_ = self.diagnostics_["system"]
+        self.atoms_ = {}
+        if isinstance(solution, TrainDensity):
+            self.atoms_ = solution.atoms
         self.order_ = [solution.features[j] for j in solution.order]
 
     def _density(self) -> TrainDensity | EmbeddedDensity:

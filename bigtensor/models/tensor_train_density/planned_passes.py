@@ -8,9 +8,10 @@ from bigtensor.decomposition.tensor_train.variable_order import MOST_FEATURES
 from bigtensor.features.bumps import MOST_NODES
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import Locator
-from bigtensor.features.margins.normal_scores import NormalScores
+from bigtensor.features.margins.normal_scores import CELLS, NormalScores
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.pilot.sample import pilot_pass
+from bigtensor.models.tensor_train_density.sample.atoms import MOST_ATOMS
 from bigtensor.models.tensor_train_density.sample_fit import REACH, ROWS_OF_ORDER, STRUCTURES
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 from bigtensor.statistics.base import Pass
@@ -51,12 +52,13 @@ def planned_refinement(settings: TrainSettings) -> list[PlannedPass]:
         return []
     d = len(settings.features)
     points, r = _points(settings), max(settings.ranks)
-    scores = NormalScores(np.zeros((d, 2)), np.zeros((d, 2)), np.ones((d, 2)))
+    splines = np.ones((d, CELLS + 1))
+    scores = NormalScores(splines, splines, splines)
     coordinates = Coordinates(
         *(np.arange(d, dtype=np.int64), np.zeros(d), np.ones(d), scores, np.eye(d), np.zeros(d))
     )
     locator = Locator(
-        *(np.zeros(d + 1, np.int64), np.ones(d, np.bool_), np.zeros((d, 3)), np.zeros(points))
+        *(np.zeros(d + 1, np.int64), np.ones(d, np.bool_), np.zeros((d, 4)), np.zeros(points))
     )
     # a view of one number stands for tables of the right size
     table = np.broadcast_to(np.zeros(()), (points + 1, r, r))
@@ -82,14 +84,14 @@ def _most_bumps(settings: TrainSettings) -> int:
         sum(min(MOST_NODES, int(2 * (REACH + widths[0]) / width) + 2) for width in widths)
         for widths in settings.widths
     )
-    return max(counts) + 2
+    return max(counts) + 2 + MOST_ATOMS
 
 
 def _points(settings: TrainSettings) -> int:
     """Return the largest number of points of all variables."""
     if settings.symbols:
         return sum(count + 2 for count in settings.symbols)
-    return len(settings.features) * (MOST_NODES + 1)
+    return len(settings.features) * (MOST_NODES + MOST_ATOMS + 1)
 
 
 def _table_nbytes(settings: TrainSettings) -> int:

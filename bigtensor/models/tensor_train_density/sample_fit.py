@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 
@@ -27,8 +27,8 @@ from bigtensor.features.bumps import bumps_on, nodes_of
 from bigtensor.features.clustering import kmeans
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import Mode, Modes
-from bigtensor.models.tensor_train_density.coordinate_systems import coordinates_in_memory
-from bigtensor.models.tensor_train_density.pilot import PilotRows, tie_width
+from bigtensor.models.tensor_train_density.sample.coordinate_systems import coordinates_in_memory
+from bigtensor.models.tensor_train_density.sample.pilot import PilotRows, tie_width
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
@@ -99,22 +99,24 @@ class SampleProblem:
         structure : {"chain", "balanced"}
             Arrangement of the latent states.
         """
-        values, log_slope = coordinates_in_memory(coordinates, rows.values)
+        values, _ = coordinates_in_memory(coordinates, rows.values)
+        continuous, log_slope = coordinates_in_memory(coordinates, rows.continuous)
         modes: list[Mode] = []
         bumps: list[FloatArray] = []
-        for column, symbols in zip(values.T, rows.symbols, strict=True):
+        for j, (column, symbols) in enumerate(zip(continuous.T, rows.symbols, strict=True)):
             if symbols is None:
                 present = column[~np.isnan(column)]
                 least = max(rows.least_width or 0.0, tie_width(present))
                 own = tuple(dict.fromkeys(max(width, least) for width in widths))
                 mode = nodes_of(present, own, REACH)
+                mode = replace(mode, atoms=rows.atoms[j], places=_places(coordinates, rows, j))
                 modes.append(mode)
                 bumps.append(bumps_on(mode, own))
             else:
                 modes.append(symbols)
                 bumps.append(bumps_on(symbols, ()))
         all_modes = Modes(tuple(modes))
-        located = located_at(all_modes, values, log_slope)
+        located = located_at(all_modes, continuous, rows.values, log_slope)
         return cls(coordinates, all_modes, tuple(bumps), located, values, rows.weight, structure)
 
     @cached_property
@@ -155,8 +157,8 @@ class SampleProblem:
 
     def locate(self, rows: PilotRows) -> LocatedRows:
         """Return other rows at the points of the modes."""
-        values, log_slope = coordinates_in_memory(self.coordinates, rows.values)
-        return located_at(self.modes, values, log_slope)
+        values, log_slope = coordinates_in_memory(self.coordinates, rows.continuous)
+        return located_at(self.modes, values, rows.values, log_slope)
 
     def start(self, rank: int, random_state: int) -> NonnegativeTrain:
         """Return a train whose states are clusters of the rows."""
@@ -239,12 +241,22 @@ def tabulated(
     return TabulatedTrain(train.nodes, node_tables(train, bumps, first), branch_tables(train))
 
 
-def located_at(modes: Modes, values: FloatArray, log_slope: FloatArray) -> LocatedRows:
-    """Return coordinates at the points of modes."""
+def located_at(
+    modes: Modes, values: FloatArray, entries: FloatArray, log_slope: FloatArray
+) -> LocatedRows:
+    """Return coordinates, and the same entries in the units of the data, at the points of modes."""
     point = np.empty(values.shape, np.int32)
     left, right = np.empty(values.shape), np.empty(values.shape)
-    modes.locator().locate(values, point, left, right)
+    modes.locator().locate(values, entries, point, left, right)
     return LocatedRows(point, left, right, log_slope)
+
+
+def _places(coordinates: Coordinates, rows: PilotRows, variable: int) -> FloatArray:
+    """Return the coordinates of the atoms of one variable, which is not rotated."""
+    atoms = rows.atoms[variable]
+    alone = np.full((len(atoms), len(rows.symbols)), np.nan)
+    alone[:, variable] = atoms
+    return coordinates_in_memory(coordinates, alone)[0][:, variable].copy()
 
 
 def _standardised(values: FloatArray) -> FloatArray:

@@ -21,8 +21,8 @@ from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.models.tensor_train_density.choice import Validated, choose, problem_of
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.embedding import embed, measured_rows
-from bigtensor.models.tensor_train_density.pilot import PilotRows
-from bigtensor.models.tensor_train_density.sample_checks import sample_checks
+from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
+from bigtensor.models.tensor_train_density.sample.sample_checks import sample_checks
 from bigtensor.models.tensor_train_density.sample_fit import PRIOR_WEIGHT, SampleProblem
 from bigtensor.models.tensor_train_density.settings import HOLD_OUT, TrainSettings
 from bigtensor.models.tensor_train_density.solution import TrainDensity
@@ -208,6 +208,11 @@ def _choices(
         "categorical": [
             name for name, symbols in zip(names, rows.symbols, strict=True) if symbols is not None
         ],
+        "atoms": {
+            name: atoms.tolist()
+            for name, atoms in zip(names, rows.atoms, strict=True)
+            if len(atoms)
+        },
         "tried": [
             {**asdict(one.candidate), "steps": one.steps, "log_density": one.score} for one in tried
         ],

@@ -19,7 +19,6 @@ from bigtensor.errors import ParameterError
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import TAIL_MOMENTS, Mode, Modes, Nodes
 from bigtensor.models.contract.data_shape import NamedViews
-from bigtensor.models.tensor_train_density.coordinate_systems import coordinates_in_memory
 from bigtensor.models.tensor_train_density.sample_fit import tabulated
 from bigtensor.statistics.base import RowFunction, Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
@@ -77,6 +76,15 @@ class TrainDensity:
     def order(self) -> NDArray[np.int64]:
         """Variables in the order of the trains, (d,)."""
         return self.trains[0].order
+
+    @property
+    def atoms(self) -> dict[str, FloatArray]:
+        """Values with a probability of their own, of the variables that have some."""
+        return {
+            name: mode.atoms
+            for name, mode in zip(self.features, self.modes.modes, strict=True)
+            if isinstance(mode, Nodes) and len(mode.atoms)
+        }
 
     @cached_property
     def rows(self) -> RowLocator:
@@ -140,13 +148,20 @@ class TrainDensity:
         """Draw rows, features beside each other in the order of the views."""
         which = rng.choice(len(self.trains), n_samples, p=self.shares)
         coordinates = np.empty((n_samples, len(self.modes.modes)))
+        points = np.empty((n_samples, len(self.modes.modes)), np.int64)
         masses = [masses_of(mode) for mode in self.modes.modes]
         for k, (train, tables) in enumerate(zip(self.trains, self.tabulated, strict=True)):
             rows = np.flatnonzero(which == k)
-            points = drawn_points(train, tables.points, self.modes.first, masses, len(rows), rng)
+            drawn = drawn_points(train, tables.points, self.modes.first, masses, len(rows), rng)
+            points[rows] = drawn
             for j, mode in enumerate(self.modes.modes):
-                coordinates[rows, j] = drawn_values(mode, points[:, j], rng)
-        return self.coordinates.inverse(coordinates)
+                coordinates[rows, j] = drawn_values(mode, drawn[:, j], rng)
+        values = self.coordinates.inverse(coordinates)
+        for j, mode in enumerate(self.modes.modes):
+            if isinstance(mode, Nodes):
+                on_atom = points[:, j] >= mode.count
+                values[on_atom, j] = mode.atoms[points[on_atom, j] - mode.count]
+        return values
 
     def without(self, values: Mapping[int, float | None]) -> TrainDensity:
         """Return the density of the other variables.
@@ -160,9 +175,8 @@ class TrainDensity:
         rows = np.full((1, d), np.nan)
         for j, value in values.items():
             rows[0, j] = np.nan if value is None else value
-        coordinates, _ = coordinates_in_memory(self.coordinates, rows)
-        point, left, right = (np.empty((1, d), kind) for kind in ("int32", "float64", "float64"))
-        self.rows.locator.locate(coordinates, point, left, right)
+        located = self.rows.located(Block(rows, {}, 0, 1), Workspace())
+        point, left, right = located.point, located.left, located.right
         trains, logs = [], []
         for train, tables in zip(self.trains, self.tabulated, strict=True):
             at = {
@@ -250,4 +264,6 @@ def drawn_values(mode: Mode, points: NDArray[np.int64], rng: np.random.Generator
     for end, sign in ((0, 1.0), (mode.count - 1, -1.0)):
         at = points == end
         offset[at] = sign * np.where(in_tail[at], -tail[at], np.abs(offset[at]))
-    return mode.points[points] + offset
+    # an atom has no coordinate
+    nodes = np.append(mode.points, np.full(len(mode.atoms), np.nan))
+    return np.asarray(nodes[points] + offset)

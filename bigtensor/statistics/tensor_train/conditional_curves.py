@@ -50,7 +50,7 @@ class ConditionalCurves:
         """Integrals of the variable times the functions that are one at a point alone."""
         if not isinstance(self.mode, Nodes):
             raise TypeError("a categorical variable has no mean")
-        return _moments(self.mode, self.coordinates)
+        return np.append(_moments(self.mode, self.coordinates), self.mode.atoms)
 
     def write(self, messages: Sequence[TrainMessages], work: Workspace) -> FloatArray:
         """Return the density at the points, (n, points), a buffer of the workspace.
@@ -62,7 +62,7 @@ class ConditionalCurves:
         work : Workspace
             Buffers that are reused from block to block.
         """
-        n, size = len(messages[0].logs), self.mode.count + 1
+        n, size = len(messages[0].logs), self.mode.size + 1
         first = int(self.trains.rows.locator.first[self.variable])
         count = len(messages)
         curves = work.take("curves.of_trains", (count, n, size), "float64")
@@ -96,13 +96,32 @@ class ConditionalCurves:
             Between zero and one.
         """
         if isinstance(self.mode, Nodes):
-            mode, coordinate = self.mode, np.empty((len(curves), 1))
-            _write_quantiles(curves, levels, mode.start, mode.step, mode.tail, coordinate)
-            return np.asarray(self.coordinates.inverse(coordinate)[:, 0])
+            return self._measured_quantiles(self.mode, curves, levels)
         cumulative = np.cumsum(curves[:, : len(self.mode.values)], axis=1)
         reached = cumulative < (levels * cumulative[:, -1])[:, None]
         places = np.minimum(reached.sum(axis=1), len(self.mode.values) - 1)
         return np.asarray(self.mode.values[places])
+
+    def _measured_quantiles(
+        self, mode: Nodes, curves: FloatArray, levels: FloatArray
+    ) -> FloatArray:
+        """Return quantiles of a measured variable, which may have atoms."""
+        continuous, atoms = curves[:, : mode.count], curves[:, mode.count :]
+        total = np.maximum(1 - atoms.sum(axis=1), 0)
+        rest, on_atom = levels.copy(), np.full(len(curves), np.nan)
+        for k, (atom, place) in enumerate(zip(mode.atoms, mode.places, strict=True)):
+            # of `rest`, earlier atoms are taken out already
+            reached = rest >= mode.mass_below_place(continuous, place)
+            beyond = reached & (rest > mode.mass_below_place(continuous, place) + atoms[:, k])
+            on_atom[reached & ~beyond & np.isnan(on_atom)] = atom
+            rest[beyond] -= atoms[beyond, k]
+        coordinate = np.empty((len(curves), 1))
+        _write_quantiles(
+            *(np.ascontiguousarray(continuous), rest, total),
+            *(mode.start, mode.step, mode.tail, coordinate),
+        )
+        values = self.coordinates.inverse(coordinate)[:, 0]
+        return np.asarray(np.where(np.isnan(on_atom), values, on_atom))
 
     def most_probable(self, curves: FloatArray) -> FloatArray:
         """Return the most probable symbol of a categorical variable, (n,)."""
@@ -112,7 +131,7 @@ class ConditionalCurves:
 
     def buffers(self, rows: int) -> Buffers:
         """Return the buffers of ``rows`` rows."""
-        size, count = self.mode.count + 1, len(self.trains.trains)
+        size, count = self.mode.size + 1, len(self.trains.trains)
         ranks = [train.points.shape[1] for train in self.trains.trains]
         return {
             **{f"curves.states{k}": ((rows, r, r), "float64") for k, r in enumerate(ranks)},
@@ -145,15 +164,16 @@ def _moments(nodes: Nodes, coordinates: Coordinates) -> FloatArray:
 def _write_quantiles(
     curves: FloatArray,
     levels: FloatArray,
+    totals: FloatArray,
     start: float,
     step: float,
     tail: float,
     quantiles: FloatArray,
 ) -> None:
-    """Write where the integral of a piecewise linear density has a level."""
+    """Write where the integral of a piecewise linear density of some total has a level."""
     last = curves.shape[1] - 1
     for row in range(curves.shape[0]):
-        level = levels[row]
+        level = max(levels[row], 1e-300)
         mass = curves[row, 0] * tail / TAIL_MOMENTS
         if level <= mass:
             quantiles[row, 0] = start - tail * ((mass / level) ** (1 / TAIL_MOMENTS) - 1)
@@ -167,7 +187,7 @@ def _write_quantiles(
             mass += cell
             t += 1
         if t == last:
-            above = max(1 - level, 1e-300)
+            above = max(totals[row] - level, 1e-300)
             rest = max(curves[row, last] * tail / TAIL_MOMENTS, above)
             distance = tail * ((rest / above) ** (1 / TAIL_MOMENTS) - 1)
             quantiles[row, 0] = start + step * last + distance

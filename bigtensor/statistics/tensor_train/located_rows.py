@@ -61,11 +61,16 @@ class RowLocator:
         """Return the rows of a block at their points, in buffers of the workspace."""
         arrays = {name: work.take(name, *spec) for name, spec in self._own(block.rows).items()}
         values, log_slope = arrays["located.coordinates"], arrays["located.log_slope"]
-        self.coordinates.write(_dense(block), values, log_slope, work)
+        rows = entries = _dense(block)
+        if self.locator.has_atoms:
+            # an atom has no derivative, as if it were missing
+            rows = arrays["located.continuous"]
+            self.locator.write_continuous(entries, rows)
+        self.coordinates.write(rows, values, log_slope, work)
         located = LocatedRows(
             arrays["located.point"], arrays["located.left"], arrays["located.right"], log_slope
         )
-        self.locator.locate(values, located.point, located.left, located.right)
+        self.locator.locate(values, entries, located.point, located.left, located.right)
         return located
 
     def buffers(self, rows: int) -> Buffers:
@@ -77,6 +82,7 @@ class RowLocator:
         d = len(self.locator.first) - 1
         return {
             "located.coordinates": ((rows, d), "float64"),
+            "located.continuous": ((rows, d), "float64"),
             "located.point": ((rows, d), "int32"),
             "located.left": ((rows, d), "float64"),
             "located.right": ((rows, d), "float64"),

@@ -75,12 +75,40 @@ class Surprises(RowFunction):
         """Return the probability of an entry at least as far out. NaN if the entry is missing."""
         first = int(self.trains.rows.locator.first[j])
         point = located.point[:, j] - first
-        is_missing = point == mode.count
+        is_missing = point == mode.size
         rows = np.arange(len(point))
         at = np.minimum(point, mode.count - 1)
         if not isinstance(mode, Nodes):
             probability = curves[rows, at]
         else:
-            below = mode.mass_below(curves, at, located.left[:, j], located.right[:, j])
-            probability = np.clip(2 * np.minimum(below, 1 - below), 0, 1)
+            left, right = located.left[:, j], located.right[:, j]
+            below = mode.mass_below(curves[:, : mode.count], at, left, right)
+            from_below = 1 - below
+            if len(mode.atoms):
+                places = mode.coordinates(point, left, right)
+                below, from_below = _with_atoms(mode, curves, point, places, below)
+            probability = np.clip(2 * np.minimum(below, from_below), 0, 1)
         return np.where(is_missing, np.nan, probability)
+
+
+def _with_atoms(
+    mode: Nodes,
+    curves: FloatArray,
+    point: NDArray[np.integer],
+    places: FloatArray,
+    below: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the probabilities of entries up to one's own, and from one's own on, (n,) each.
+
+    ``places`` are coordinates of entries, NaN of those on atoms, and ``below`` are the integrals of
+    the continuous part up to them.
+    """
+    atoms = curves[:, mode.count :]
+    up_to = below + (atoms * (mode.places < places[:, None])).sum(axis=1)
+    onwards = 1 - up_to
+    for k, place in enumerate(mode.places):
+        on_atom = point == mode.count + k
+        before = mode.mass_below_place(curves[:, : mode.count], place) + atoms[:, :k].sum(axis=1)
+        up_to = np.where(on_atom, before + atoms[:, k], up_to)
+        onwards = np.where(on_atom, 1 - before, onwards)
+    return up_to, onwards

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.tensor_train_density.pilot import PilotRows
+from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 
 _REPEATED = 1 / 3
@@ -34,7 +34,7 @@ def sample_checks(rows: PilotRows, settings: TrainSettings) -> dict[str, list[An
         "repeated": [
             name
             for j, (name, repeats) in enumerate(zip(names, counts, strict=True))
-            if j in measured and repeats.max() > _REPEATED * repeats.sum()
+            if j in measured and not len(rows.atoms[j]) and repeats.max() > _REPEATED * repeats.sum()
         ],
         "duplicated": [[names[i], names[j]] for i, j in _duplicates(rows)],
     }

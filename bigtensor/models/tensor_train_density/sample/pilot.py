@@ -14,6 +14,7 @@ from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import FEW_SYMBOLS, Symbols
 from bigtensor.features.margins.adaptive_kernel import AdaptiveKernel, chosen_width
 from bigtensor.features.margins.normal_scores import NormalScores
+from bigtensor.models.tensor_train_density.sample.atoms import atoms_of
 from bigtensor.models.tensor_train_density.settings import TrainSettings, check_rows
 from bigtensor.statistics.row_sample import Sample
 
@@ -48,6 +49,8 @@ class PilotRows:
         Of categorical variables; None for measured ones.
     least_width : float, optional
         Least standard deviation of a bump that the user allows.
+    atoms : tuple of (a,) float64 arrays
+        Values of every variable that have a probability of their own.
     whole : PilotRows, optional
         Sample that these rows are taken from, in which the widths of margins are chosen.
     """
@@ -56,6 +59,7 @@ class PilotRows:
     weight: FloatArray
     symbols: tuple[Symbols | None, ...]
     least_width: float | None
+    atoms: tuple[FloatArray, ...]
     whole: PilotRows | None = None
 
     @classmethod
@@ -79,12 +83,24 @@ class PilotRows:
             symbols = [Symbols(np.arange(count, dtype=np.float64)) for count in settings.symbols]
         else:
             symbols = [_symbols(column) for column in values.T]
-        return cls(values, weight, tuple(symbols), settings.least_width)
+        atoms = [
+            atoms_of(column, weight) if own is None and takes_atoms(settings) else np.empty(0)
+            for column, own in zip(values.T, symbols, strict=True)
+        ]
+        return cls(values, weight, tuple(symbols), settings.least_width, tuple(atoms))
+
+    @cached_property
+    def continuous(self) -> FloatArray:
+        """Values with NaN for entries on atoms, (n, d)."""
+        values = self.values.copy()
+        for column, atoms in zip(values.T, self.atoms, strict=True):
+            column[np.isin(column, atoms)] = np.nan
+        return values
 
     @cached_property
     def standard(self) -> Coordinates:
         """Coordinates that standardise measured variables."""
-        columns = self.values[:, self.measured].T
+        columns = self.continuous[:, self.measured].T
         centre = np.array([np.nanmean(column) for column in columns])
         scale = np.array([spread(column) for column in columns])
         return Coordinates(self.measured, centre, scale, None, None, np.zeros(len(columns)))
@@ -92,7 +108,7 @@ class PilotRows:
     @cached_property
     def standardised(self) -> FloatArray:
         """Standardised measured variables."""
-        centred = self.values[:, self.measured] - self.standard.centre
+        centred = self.continuous[:, self.measured] - self.standard.centre
         return np.asarray(centred / self.standard.scale)
 
     @cached_property
@@ -126,6 +142,11 @@ class PilotRows:
         return np.flatnonzero([symbols is None for symbols in self.symbols]).astype(np.int64)
 
     @cached_property
+    def rotatable(self) -> NDArray[np.int64]:
+        """Places of variables without atoms, among the measured ones."""
+        return np.flatnonzero([not len(self.atoms[j]) for j in self.measured]).astype(np.int64)
+
+    @cached_property
     def is_complete(self) -> bool:
         """True if no entry of a measured variable is missing."""
         return not bool(np.isnan(self.values[:, self.measured]).any())
@@ -134,6 +155,11 @@ class PilotRows:
         """Return some rows, with the variables of all."""
         whole = self.whole or self
         return replace(self, values=self.values[rows], weight=self.weight[rows], whole=whole)
+
+
+def takes_atoms(settings: TrainSettings) -> bool:
+    """Return True if values may have a probability of their own: no kernel embedding has it."""
+    return settings.method != "embedding"
 
 
 def _symbols(column: FloatArray) -> Symbols | None:

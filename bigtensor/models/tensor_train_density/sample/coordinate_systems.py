@@ -8,7 +8,7 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.features.coordinates import Coordinates
-from bigtensor.models.tensor_train_density.pilot import PilotRows
+from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
 from bigtensor.statistics.base import Workspace
 
 SHRINKAGES = (0.0, 0.01, 0.03, 0.08, 0.2)
@@ -47,11 +47,12 @@ def coordinates_of(rows: PilotRows, system: str, shrinkage: float) -> Coordinate
         values = rows.standardised.copy()
         if coordinates.scores is not None:
             coordinates.scores.write(values, np.zeros(len(values)))
+        values = values[:, rows.rotatable]
         mean = np.average(values, axis=0, weights=rows.weight)
         least = max(_LEAST_EIGENVALUE, ((rows.least_width or 0.0) / _WIDTHS_OF_AXIS) ** 2)
         correlation = _correlation(values - mean, rows.weight, shrinkage)
         axes = _axes(correlation, least, symmetric=system.endswith("zca"))
-        coordinates = replace(coordinates, axes=axes, mean=mean)
+        coordinates = replace(coordinates, axes=axes, mean=mean, rotated=rows.rotatable)
     return coordinates
 
 

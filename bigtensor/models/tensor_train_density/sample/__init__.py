@@ -1,0 +1,1 @@
+"""Pilot sample of a density: its variables, atoms and coordinates."""
