@@ -52,12 +52,14 @@ def test_splines__have_the_density_of_their_kernels():
     assert np.abs(error).mean() < 0.01
 
 
-def test_ties__do_not_make_kernels_narrow():
-    rng = np.random.default_rng(0)
-    rounded = np.round(rng.normal(size=2_000), 1)
-    assert chosen_width(rounded, 0.0) > 0.05
-    # all copies of a value are left out together
-    assert chosen_width(np.repeat(rng.normal(size=250), 2), 0.0) > 0.05
+def test_ties__have_a_density_that_the_least_width_bounds():
+    rounded = np.round(np.random.default_rng(0).normal(size=2_000))
+    scores, wide = scores_of(rounded, 0.05), scores_of(rounded, 0.4)
+    at_zero = log_densities(scores, np.zeros(1))[0]
+    share = (rounded == 0).mean()
+    assert at_zero == pytest.approx(np.log(share / (0.05 * np.sqrt(2 * np.pi))), abs=0.1)
+    assert log_densities(wide, np.zeros(1))[0] < at_zero - 1.5
+    assert log_densities(scores, np.full(1, 0.5))[0] < at_zero - 3
 
 
 def test_tails__are_those_of_the_outermost_rows():

@@ -110,10 +110,10 @@ class AdaptiveKernel:
 
 
 def chosen_width(column: FloatArray, least: float) -> float:
-    """Return the best width of twelve by the likelihood of values that are left out.
+    """Return the best width of twelve by the likelihood of rows, each left out in its turn.
 
-    All rows with a value are left out together: copies of a value would explain each other, and the
-    best width of a sample with ties would be zero.
+    Copies of a value explain each other: kernels of a sample with many ties are as narrow as they
+    may be.
 
     Parameters
     ----------
@@ -131,22 +131,23 @@ def chosen_width(column: FloatArray, least: float) -> float:
     centred = (values - present.mean()) / (_SURROUNDINGS * max(float(present.std()), least))
     surroundings = np.exp(-0.5 * np.square(centred)) / len(present)
     squares = np.square(values[:, None] - values)
-    others = np.maximum(len(present) - counts, 1)
+    others = max(len(present) - 1, 1)
     scores = []
     for factor in FACTORS:
         widths = np.maximum(factor * local, least)
         kernels = np.exp(squares * (-0.5 / np.square(widths)))
-        np.fill_diagonal(kernels, 0)
-        scores.append(counts @ np.log(kernels @ (counts / widths) / others + surroundings))
+        heights = np.maximum(kernels @ (counts / widths) - 1 / widths, 0) / others
+        scores.append(counts @ np.log(heights + surroundings))
     rate = (n / len(present)) ** -0.2
     return float(FACTORS[int(np.argmax(scores))] * rate)
 
 
 def _grouped(ascending: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return means and sizes of groups of neighbouring rows, whose outermost ones are single."""
+    """Return values and their rows; of many, means of neighbours but for the outermost rows."""
     inner = len(ascending) - 2 * _OUTERMOST
-    if inner <= _GROUPS:
-        return ascending, np.ones(len(ascending))
+    values, counts = np.unique(ascending, return_counts=True)
+    if len(values) <= _GROUPS + 2 * _OUTERMOST:
+        return values, counts.astype(np.float64)
     bounds = np.concatenate(
         [
             np.arange(_OUTERMOST),

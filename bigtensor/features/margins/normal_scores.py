@@ -19,6 +19,9 @@ CELLS = 128
 _REACH = 6.0
 """Widths of a kernel within which it has its mass."""
 
+_TIED = 1.5
+"""Rows of a kernel from which on it is one of several rows."""
+
 _LEAST_SLOPE = 1e-3
 """Of a knot, in slopes of the steeper one of its cells."""
 
@@ -105,12 +108,19 @@ def _spline(kernel: AdaptiveKernel) -> tuple[FloatArray, FloatArray, FloatArray]
 
 
 def _near_quantiles(kernel: AdaptiveKernel, levels: FloatArray) -> FloatArray:
-    """Return where the distribution function has nearly some levels, ascending."""
+    """Return where a distribution function has nearly some levels, or values of many rows there."""
     low = kernel.centres[0] - _REACH * kernel.widths[0]
     high = kernel.centres[-1] + _REACH * kernel.widths[-1]
     places = np.linspace(0, len(kernel.centres) - 1, CELLS).astype(np.intp)
     grid = np.unique(np.concatenate([np.linspace(low, high, CELLS), kernel.centres[places]]))
-    return np.interp(levels, kernel.distribution(grid), grid)
+    knots = np.interp(levels, kernel.distribution(grid), grid)
+    # at values of many rows a density is that of their kernels, however narrow they are
+    by_share = np.argsort(kernel.shares, kind="stable")
+    tied = kernel.centres[by_share[kernel.shares[by_share] * kernel.n_rows > _TIED]]
+    nearest = np.searchsorted((knots[1:] + knots[:-1]) / 2, tied)
+    inside = (nearest > 0) & (nearest < len(knots) - 1)
+    knots[nearest[inside]] = tied[inside]
+    return knots
 
 
 @row_loop

@@ -18,7 +18,7 @@ from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.log_densities import TrainTables
 from bigtensor.statistics.tensor_train.messages import TrainMessages
 
-_CELL_POINTS = 8
+_CELL_POINTS = 64
 """Points of a Gauss-Legendre rule between two nodes."""
 
 

@@ -12,7 +12,7 @@ LEAST_SHARE = 0.05
 MOST_ATOMS = 19
 """Number of atoms that a variable has at most."""
 
-_STANDS_OUT = 4.0
+_STANDS_OUT = 6.0
 """Weight of an atom, in the median weight of the values beside it.
 
 Every value of a rounded variable may have many rows. Its neighbours then have as many.

@@ -28,11 +28,8 @@ _TRIMMED = 0.005
 """Share of the sample at either end that is outermost."""
 
 
-_OF_TIES = 0.4
-"""Least standard deviation of the kernel of a margin, in distances of neighbouring values.
-
-At this width, the density of a grid of values has ripples of 9 %.
-"""
+_LEAST_MARGIN = 0.02
+"""Least standard deviation of the kernels of margins, unless told: it bounds densities of ties."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,10 +112,8 @@ class PilotRows:
     def normal_scores(self) -> NormalScores:
         """Normal scores of standardised variables."""
         kernels = [
-            AdaptiveKernel.of_sample(column, width, least)
-            for column, width, least in zip(
-                self.standardised.T, self.margin_widths, self._least_margin_widths, strict=True
-            )
+            AdaptiveKernel.of_sample(column, width, self._least_margin_width)
+            for column, width in zip(self.standardised.T, self.margin_widths, strict=True)
         ]
         return NormalScores.of_kernels(kernels)
 
@@ -127,14 +122,13 @@ class PilotRows:
         """Widths of the kernels of margins by their held-out likelihood, of measured variables."""
         if self.whole is not None:
             return self.whole.margin_widths
-        columns = zip(self.standardised.T, self._least_margin_widths, strict=True)
-        return np.array([chosen_width(column, least) for column, least in columns])
+        least = self._least_margin_width
+        return np.array([chosen_width(column, least) for column in self.standardised.T])
 
-    @cached_property
-    def _least_margin_widths(self) -> FloatArray:
-        """Smallest widths of the kernels of margins."""
-        least = self.least_width or 0.0
-        return np.array([max(least, _OF_TIES * tie_width(x)) for x in self.standardised.T])
+    @property
+    def _least_margin_width(self) -> float:
+        """Smallest width of the kernels of margins."""
+        return _LEAST_MARGIN if self.least_width is None else self.least_width
 
     @cached_property
     def measured(self) -> NDArray[np.int64]:
