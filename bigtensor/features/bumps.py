@@ -39,7 +39,8 @@ def bumps_on(mode: Mode, widths: Sequence[float]) -> FloatArray:
     """Return densities of one variable at the points of its mode, (p, points + 1).
 
     Gaussian bumps of every width, at centres that are one width apart, the two tails, and one
-    density an atom. A categorical variable has one density a symbol. The last column, of a missing entry, is one.
+    density an atom. A categorical variable has one density a symbol. The last column, of a missing
+    entry, is one.
 
     Parameters
     ----------

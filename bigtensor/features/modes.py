@@ -84,37 +84,20 @@ class Nodes:
         moments[-1] = self.points[-1] * mass - distance
         return moments
 
-    def coordinates(
-        self, point: NDArray[np.integer], left: FloatArray, right: FloatArray
-    ) -> FloatArray:
-        """Return the coordinates of located values, (n,), NaN of atoms and missing ones.
-
-        Parameters
-        ----------
-        point : (n,) integer array
-            Counted from the first of the mode.
-        left, right : (n,) float64 arrays
-            Shares of this point and of the next one.
-        """
-        inside = self.start + self.step * (point + right)
-        beyond = self.tail * (left ** (-1 / (TAIL_MOMENTS + 1)) - 1)
-        is_outside = (right == 0) & (left < 1)
-        inside += np.where(is_outside, np.where(point == 0, -beyond, beyond), 0)
-        return np.asarray(np.where(point < self.count, inside, np.nan))
-
-    def mass_below_place(self, heights: FloatArray, place: float) -> FloatArray:
-        """Return the integrals of densities up to one coordinate, (n,).
+    def mass_below_place(self, heights: FloatArray, places: FloatArray | float) -> FloatArray:
+        """Return the integrals of densities up to coordinates, (n,).
 
         Parameters
         ----------
         heights : (n, count) float64 array
             Densities at the nodes, one a row.
-        place : float
-            Coordinate.
+        places : float or (n,) float64 array
+            Coordinates.
         """
         n = len(heights)
         point, left, right = np.empty((n, 1), np.int32), np.empty((n, 1)), np.empty((n, 1))
-        values = np.full((n, 1), place)
+        values = np.empty((n, 1))
+        values[:, 0] = places
         Modes((replace(self, atoms=np.empty(0)),)).locator().locate(
             values, values, point, left, right
         )

@@ -29,7 +29,13 @@ def coordinates(rows, axes):
     scores = scores_of(standard)
     mixing = np.random.default_rng(1).normal(size=(3, 3)) if axes else None
     return Coordinates(
-        np.array([0, 2, 3]), rows.mean(axis=0), rows.std(axis=0), scores, mixing, np.full(3, 0.3), np.arange(3)
+        np.array([0, 2, 3]),
+        rows.mean(axis=0),
+        rows.std(axis=0),
+        scores,
+        mixing,
+        np.full(3, 0.3),
+        np.arange(3),
     )
 
 

@@ -20,9 +20,9 @@ from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels.kernel import GaussianKernel
 from bigtensor.features.kernels.nystroem import Nystroem
-from bigtensor.features.modes import Modes, Nodes, Symbols
 from bigtensor.features.margins.adaptive_kernel import AdaptiveKernel
 from bigtensor.features.margins.normal_scores import NormalScores
+from bigtensor.features.modes import Modes, Nodes, Symbols
 from bigtensor.statistics.base import Statistic, SumStatistic
 from bigtensor.statistics.combinators import Folded, Together
 from bigtensor.statistics.densities.class_densities import ClassDensities

@@ -37,8 +37,8 @@ class AdaptiveKernel:
 
     The width of a kernel is inversely proportional to the square root of a first estimate of the
     density (Abramson 1982, Annals of Statistics 10, 1217-1223). Neighbouring rows of large samples
-    share a kernel. One more kernel about all rows, with the share of one row, keeps gaps between rows
-    from having no density.
+    share a kernel. One more kernel about all rows, with the share of one row, keeps gaps between
+    rows from having no density.
 
     Attributes
     ----------

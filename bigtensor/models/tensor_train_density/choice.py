@@ -18,8 +18,9 @@ from bigtensor.models.tensor_train_density.sample.coordinate_systems import (
     is_rotated,
 )
 from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
+from bigtensor.models.tensor_train_density.sample.stack import HeldOut, Stack, stacked
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
-from bigtensor.models.tensor_train_density.settings import TrainSettings
+from bigtensor.models.tensor_train_density.settings import ROTATION, SYSTEMS, TrainSettings
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 
@@ -141,6 +142,18 @@ class Validation:
             self._validated[candidate] = _best_step(candidate, curves)
         return self._validated[candidate]
 
+    def held_out(self, validated: Validated) -> list[HeldOut]:
+        """Return every fold with the log-densities that a candidate gives held-out rows."""
+        folds = []
+        for fold in range(len(self._folds)):
+            problem, located, weight = self._problem(replace(validated.candidate, rank=0), fold)
+            start = problem.start(validated.candidate.rank, self._random_state)
+            _, tables = next(islice(problem.steps(start), validated.steps, None))
+            log_density = np.empty(len(weight))
+            tables.write_log_densities(located, log_density, Workspace())
+            folds.append(HeldOut(problem, located, weight, log_density))
+        return folds
+
     def _curve(self, candidate: Candidate, fold: int) -> Generator[FloatArray]:
         """Yield sum of weighted log-densities and weight of the held-out rows after every step."""
         problem, located, weight = self._problem(replace(candidate, rank=0), fold)
@@ -166,8 +179,8 @@ def problem_of(rows: PilotRows, candidate: Candidate, structure: str) -> SampleP
 
 def choose(
     rows: PilotRows, settings: TrainSettings
-) -> Generator[Step, None, tuple[Validated, list[Validated]]]:
-    """Choose coordinates, then widths, then the rank.
+) -> Generator[Step, None, tuple[Validated, list[Validated], Stack]]:
+    """Choose coordinates, then widths, then the rank, then Gaussian components beside trains.
 
     Returns
     -------
@@ -175,6 +188,8 @@ def choose(
         The candidate with the largest score.
     tried : list of Validated
         All candidates that were scored.
+    stack : Stack
+        Gaussian components and their share.
     """
     validation = Validation(rows, settings)
     ranks = settings.ranks if len(settings.ranks) == 1 else _FIRST_RANKS
@@ -202,7 +217,19 @@ def choose(
     yield Step("choosing the rank")
     best = sorted(best, key=_score)[-_FINALISTS:]
     by_rank = [validation.best_rank(validated.candidate, settings.ranks) for validated in best]
-    return max(by_rank, key=_score), validation.tried
+    chosen = max(by_rank, key=_score)
+    yield Step("choosing Gaussian components")
+    stack = stacked(validation.held_out(chosen), settings.random_state)
+    if settings.systems == SYSTEMS["queries"] and _can_be_rotated(rows):
+        # for a warning: the loss is told where it is large
+        for rank in ranks:
+            validation.validated(Candidate(*ROTATION, widths, rank))
+    return chosen, validation.tried, stack
+
+
+def _can_be_rotated(rows: PilotRows) -> bool:
+    """Return True if there are complete rows of variables to rotate."""
+    return len(rows.rotatable) > 1 and rows.is_complete
 
 
 def _score(validated: Validated) -> float:
@@ -225,7 +252,7 @@ def possible_systems(rows: PilotRows, settings: TrainSettings) -> tuple[str, ...
     DataError
         When rows with missing entries are to be rotated.
     """
-    if len(rows.rotatable) > 1 and rows.is_complete:
+    if _can_be_rotated(rows):
         return settings.systems
     simple = tuple(system for system in settings.systems if not is_rotated(system))
     if not simple and not rows.is_complete:

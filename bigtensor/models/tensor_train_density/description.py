@@ -85,6 +85,14 @@ def _method_in_words(diagnostics: Mapping[str, Any]) -> Iterator[str]:
             f"out had a mean log-density of {scores[0]:.4f} nats before and {scores[-1]:.4f} "
             "before the last."
         )
+    if diagnostics.get("gaussian_components"):
+        count = diagnostics["gaussian_components"]
+        yield (
+            f"{count} Gaussian component{'s' * (count > 1)} in the same coordinates have a share of "
+            f"{diagnostics['gaussian_share']:.0%} beside the trains, by validation."
+        )
+    if diagnostics.get("atoms"):
+        yield f"Variables with atoms: {', '.join(diagnostics['atoms'])}."
     if diagnostics["categorical"]:
         yield f"Categorical variables: {', '.join(diagnostics['categorical'])}."
 

@@ -55,7 +55,8 @@ class TensorTrainDensity(DensityAnswers):
     to one.
 
     Coordinates, widths of bumps, rank and the number of steps are chosen by validation in a
-    pilot sample; passes of expectation maximisation over all rows follow. Measured variables with
+    pilot sample. Gaussian components in the same coordinates stand beside the trains, with a share
+    that validation chooses: they follow strong correlation, and answer every query as well. Passes of expectation maximisation over all rows follow. Measured variables with
     at most 10 distinct values are categorical: their part of the density is a probability.
     A value that more than 5 % of the rows have, and at least six times as many as its neighbours,
     is an atom. The density is then a mixture of point masses and a continuous part: with respect to

@@ -7,11 +7,12 @@ import numpy as np
 from bigtensor.decomposition.tensor_train.variable_order import MOST_FEATURES
 from bigtensor.features.bumps import MOST_NODES
 from bigtensor.features.coordinates import Coordinates
-from bigtensor.features.modes import Locator
 from bigtensor.features.margins.normal_scores import CELLS, NormalScores
+from bigtensor.features.modes import Locator
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.models.tensor_train_density.sample.atoms import MOST_ATOMS
+from bigtensor.models.tensor_train_density.sample.stack import COMPONENTS
 from bigtensor.models.tensor_train_density.sample_fit import REACH, ROWS_OF_ORDER, STRUCTURES
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 from bigtensor.statistics.base import Pass
@@ -43,7 +44,11 @@ def planned_preparation(settings: TrainSettings) -> list[PlannedPass]:
     rows = min(settings.pilot_rows, ROWS_OF_ORDER)
     order = 8 * _FEATURE_COPIES * rows * (bumps + d * MOST_FEATURES)
     tables = _TABLES * (settings.n_trains * _table_nbytes(settings) + 8 * bumps * _points(settings))
-    return [PlannedPass(pilot_pass(settings), driver_nbytes=sample + order + tables)]
+    # responsibilities and whitened rows of Gaussian components, and their covariances
+    k = max(COMPONENTS)
+    gaussian = 8 * settings.pilot_rows * (4 * k + 6 * d) + 8 * 6 * k * (d**2 + _points(settings))
+    needed = sample + tables + max(order, gaussian)
+    return [PlannedPass(pilot_pass(settings), driver_nbytes=needed)]
 
 
 def planned_refinement(settings: TrainSettings) -> list[PlannedPass]:

@@ -248,7 +248,7 @@ def located_at(
     point = np.empty(values.shape, np.int32)
     left, right = np.empty(values.shape), np.empty(values.shape)
     modes.locator().locate(values, entries, point, left, right)
-    return LocatedRows(point, left, right, log_slope)
+    return LocatedRows(point, left, right, log_slope, values)
 
 
 def _places(coordinates: Coordinates, rows: PilotRows, variable: int) -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,8 +12,8 @@ from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain
 from bigtensor.decomposition.tensor_train.kernel_svd import SignedTrain
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.kernels.kernel_basis import KernelBasis
-from bigtensor.features.modes import Locator, Modes, Nodes, Symbols
 from bigtensor.features.margins.normal_scores import NormalScores
+from bigtensor.features.modes import Locator, Modes, Nodes, Symbols
 from bigtensor.models.contract.iteration import Iterations, gain_below, iterate
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.pilot.outliers import ordinary_rows
@@ -21,6 +21,7 @@ from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.models.tensor_train_density.choice import Validated, choose, problem_of
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.embedding import embed, measured_rows
+from bigtensor.models.tensor_train_density.sample.gaussian_fit import fitted_gaussian
 from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
 from bigtensor.models.tensor_train_density.sample.sample_checks import sample_checks
 from bigtensor.models.tensor_train_density.sample_fit import PRIOR_WEIGHT, SampleProblem
@@ -29,6 +30,7 @@ from bigtensor.models.tensor_train_density.solution import TrainDensity
 from bigtensor.models.tensor_train_density.verdict import judged
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.row_sample import Sample
+from bigtensor.statistics.tensor_train.gaussian_part import GaussianPart
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts, TrainCountsResult
@@ -65,7 +67,7 @@ class TrainPreparation:
 STORED_CLASSES = (
     *(TrainDensity, TrainPreparation, TrainSettings, NonnegativeTrain, Coordinates, NormalScores),
     *(Modes, Nodes, Symbols, Locator, RowLocator, TrainCounts, TabulatedTrain),
-    *(EmbeddedDensity, SignedTrain, KernelBasis),
+    *(EmbeddedDensity, SignedTrain, KernelBasis, GaussianPart),
 )
 """Dataclasses that a saved model, prepared or fitted, is made of."""
 
@@ -90,7 +92,7 @@ def prepare(settings: TrainSettings) -> Script:
         }
         diagnostics |= outliers
         return TrainPreparation(settings, embedded, diagnostics, diagnostics)
-    best, tried = yield from choose(rows, settings)
+    best, tried, stack = yield from choose(rows, settings)
     yield Step("fitting the sample")
     problem = problem_of(rows, best.candidate, settings.structure)
     # the last step is a pass over all rows
@@ -103,8 +105,16 @@ def prepare(settings: TrainSettings) -> Script:
         **_choices(rows, problem, best, tried, settings),
         **sample_checks(rows, settings),
     }
-    diagnostics |= outliers
-    return TrainPreparation(settings, _density(problem, trains, settings), diagnostics, diagnostics)
+    diagnostics |= outliers | {
+        "validation_log_density": stack.score,
+        "gaussian_components": 0 if stack.candidate is None else stack.candidate.n_components,
+        "gaussian_share": stack.share,
+    }
+    density = _density(problem, trains, settings)
+    if stack.candidate is not None:
+        gaussian = fitted_gaussian(problem, stack.candidate, settings.random_state)
+        density = replace(density, gaussian=gaussian, gaussian_share=stack.share)
+    return TrainPreparation(settings, density, diagnostics, diagnostics)
 
 
 def refine(preparation: TrainPreparation) -> Script:

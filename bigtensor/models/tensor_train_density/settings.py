@@ -32,6 +32,9 @@ SYSTEMS = {
 }
 """Coordinates that validation chooses from."""
 
+ROTATION = ("ns-zca", 0.03)
+"""Rotated coordinates and their shrinkage that coordinates with queries are compared with."""
+
 FEW_ROWS = 20_000
 """Rows below which several trains are averaged."""
 

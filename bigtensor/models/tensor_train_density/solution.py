@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
+from scipy.special import expit, logsumexp, softmax
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
@@ -23,6 +23,7 @@ from bigtensor.models.tensor_train_density.sample_fit import tabulated
 from bigtensor.statistics.base import RowFunction, Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
 from bigtensor.statistics.tensor_train.contributions import Contributions
+from bigtensor.statistics.tensor_train.gaussian_part import GaussianPart
 from bigtensor.statistics.tensor_train.imputation import ImputedRows
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.log_densities import LogDensities, TrainTables
@@ -52,6 +53,10 @@ class TrainDensity:
         Of the trains in the mixture.
     views : tuple of (name, features)
         Names of the views and of their features.
+    gaussian : GaussianPart, optional
+        Gaussian components beside the trains.
+    gaussian_share : float
+        Weight of the Gaussian components, beside the one of the trains.
     """
 
     coordinates: Coordinates
@@ -61,6 +66,8 @@ class TrainDensity:
     trains: tuple[NonnegativeTrain, ...]
     shares: FloatArray
     views: NamedViews
+    gaussian: GaussianPart | None = None
+    gaussian_share: float = 0.0
 
     @property
     def n_components(self) -> int:
@@ -100,7 +107,9 @@ class TrainDensity:
     @cached_property
     def tables_of_rows(self) -> TrainTables:
         """The mixture of trains, for functions of rows."""
-        return TrainTables(self.rows, self.tabulated, self.shares)
+        return TrainTables(
+            self.rows, self.tabulated, self.shares, self.gaussian, self.gaussian_share
+        )
 
     @property
     def answers_queries(self) -> bool:
@@ -146,7 +155,8 @@ class TrainDensity:
 
     def draw(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
         """Draw rows, features beside each other in the order of the views."""
-        which = rng.choice(len(self.trains), n_samples, p=self.shares)
+        shares = np.append(self.shares * (1 - self.gaussian_share), self.gaussian_share)
+        which = rng.choice(len(shares), n_samples, p=shares / shares.sum())
         coordinates = np.empty((n_samples, len(self.modes.modes)))
         points = np.empty((n_samples, len(self.modes.modes)), np.int64)
         masses = [masses_of(mode) for mode in self.modes.modes]
@@ -156,12 +166,32 @@ class TrainDensity:
             points[rows] = drawn
             for j, mode in enumerate(self.modes.modes):
                 coordinates[rows, j] = drawn_values(mode, drawn[:, j], rng)
+        self._draw_gaussian(np.flatnonzero(which == len(self.trains)), coordinates, points, rng)
         values = self.coordinates.inverse(coordinates)
         for j, mode in enumerate(self.modes.modes):
             if isinstance(mode, Nodes):
                 on_atom = points[:, j] >= mode.count
                 values[on_atom, j] = mode.atoms[points[on_atom, j] - mode.count]
         return values
+
+    def _draw_gaussian(
+        self,
+        rows: NDArray[np.intp],
+        coordinates: FloatArray,
+        points: NDArray[np.int64],
+        rng: np.random.Generator,
+    ) -> None:
+        """Write coordinates and points of some rows, drawn from the Gaussian components."""
+        if self.gaussian is None or not len(rows):
+            return
+        modes = self.modes.modes
+        counts = np.array([mode.count if isinstance(mode, Nodes) else 0 for mode in modes])
+        coordinates[rows], points[rows] = self.gaussian.draw(
+            self.modes.first, counts, len(rows), rng
+        )
+        for j, mode in enumerate(modes):
+            if not isinstance(mode, Nodes):
+                coordinates[rows, j] = drawn_values(mode, points[rows, j], rng)
 
     def without(self, values: Mapping[int, float | None]) -> TrainDensity:
         """Return the density of the other variables.
@@ -189,14 +219,27 @@ class TrainDensity:
             logs.append(log_mass)
         kept = np.array([j for j in range(d) if j not in values], np.int64)
         names = [self.features[j] for j in kept]
+        log_shares = np.log(self.shares) + np.array(logs)
+        gaussian, gaussian_share = None, 0.0
+        if self.gaussian is not None:
+            first = self.modes.first
+            points = [np.arange(first[j], first[j + 1]) for j in kept]
+            removed = np.array(sorted(values), np.int64)
+            gaussian = self.gaussian.given(located, removed, np.concatenate([*points, first[-1:]]))
+            evidence = float(self.gaussian.log_densities(located)[0])
+            odds = evidence - float(logsumexp(log_shares))
+            share = self.gaussian_share
+            gaussian_share = float(expit(odds + np.log(share) - np.log1p(-share)))
         return TrainDensity(
             coordinates=self.coordinates.select(kept),
             modes=self.modes.select(kept.tolist()),
             bumps=tuple(self.bumps[j] for j in kept),
             background=tuple(self.background[j] for j in kept),
             trains=tuple(trains),
-            shares=softmax(np.log(self.shares) + np.array(logs)),
+            shares=softmax(log_shares),
             views=tuple((name, (name,)) for name in names),
+            gaussian=gaussian,
+            gaussian_share=gaussian_share,
         )
 
     @property

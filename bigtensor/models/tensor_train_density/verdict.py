@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from bigtensor.errors import ConditioningWarning, ConstantFeatureWarning, Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.pilot.outliers import sample_outliers
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.options import TensorTrainOptions
+from bigtensor.models.tensor_train_density.sample.coordinate_systems import is_rotated
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 from bigtensor.models.tensor_train_density.solution import TrainDensity
 from bigtensor.models.words.faults import Fault
+
+_LARGE_LOSS = 1.0
+"""Nats by which rotated coordinates fit better, above which a warning tells it."""
 
 
 def judged(
@@ -33,6 +39,7 @@ def judged(
         *_all_missing(diagnostics["all_missing"]),
         *_repeated(diagnostics["repeated"]),
         *_duplicated(diagnostics["duplicated"]),
+        *_rotated(diagnostics),
         *sample_outliers(diagnostics),
     ]
     d = len(settings.features)
@@ -43,6 +50,25 @@ def judged(
     )
     diagnostics = {"n_components": density.n_components, **diagnostics}
     return with_verdict(density, faults, praise, diagnostics)
+
+
+def _rotated(diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a sentence on rotated coordinates that were left out, and fit better."""
+    if is_rotated(diagnostics["system"]):
+        return []
+    rotated = [one["log_density"] for one in diagnostics["tried"] if is_rotated(one["system"])]
+    gain = max(rotated, default=-np.inf) - diagnostics["validation_log_density"]
+    if gain <= _LARGE_LOSS:
+        return []
+    return [
+        (
+            ConditioningWarning,
+            f"Rotated coordinates give held-out rows a log-density that is {gain:.1f} nats larger: "
+            "the variables are strongly correlated. For log-densities and draws, fit with "
+            + Setting("coordinates", "density")
+            + ". Marginals, conditionals and missing entries need the coordinates of this fit.",
+        )
+    ]
 
 
 def _constant(names: list[str]) -> list[Fault]:

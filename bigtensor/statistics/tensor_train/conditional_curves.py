@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.special import softmax
+from scipy.special import expit, logsumexp, softmax
 
 from bigtensor.array_types import FloatArray
 from bigtensor.features.buffers import Buffers
@@ -15,11 +15,73 @@ from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import TAIL_MOMENTS, Mode, Nodes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.tensor_train.gaussian_part import ConditionalNormals
+from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 from bigtensor.statistics.tensor_train.log_densities import TrainTables
 from bigtensor.statistics.tensor_train.messages import TrainMessages
 
 _CELL_POINTS = 64
 """Points of a Gauss-Legendre rule between two nodes."""
+
+
+_NORMAL_POINTS, _NORMAL_WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
+_NORMAL_WEIGHTS = _NORMAL_WEIGHTS / _NORMAL_WEIGHTS.sum()
+"""Points and weights of the mean over a normal distribution."""
+
+_FARTHEST = 1e4
+"""Lengths of a tail within which quantiles are looked for."""
+
+_HALVINGS = 60
+"""Steps of a bisection."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConditionalDensity:
+    """Density of one variable given the others, row by row.
+
+    Attributes
+    ----------
+    curves : (n, points) float64 array
+        Density at the nodes, and probabilities of atoms or symbols. With Gaussian components,
+        the density at nodes is the part that the trains have.
+    normals : ConditionalNormals, optional
+        Part that the Gaussian components have beside atoms.
+    """
+
+    curves: FloatArray
+    normals: ConditionalNormals | None
+
+    def mass_below(self, mode: Nodes, places: FloatArray | float) -> FloatArray:
+        """Return the probability of coordinates below a place that are on no atom, (n,).
+
+        Parameters
+        ----------
+        mode : Nodes
+            Mode of the variable.
+        places : float or (n,) float64 array
+            Coordinates.
+        """
+        mass = mode.mass_below_place(self.curves[:, : mode.count], places)
+        return mass if self.normals is None else mass + self.normals.mass_below(places)
+
+    def place_of(self, mode: Nodes, levels: FloatArray, totals: FloatArray) -> FloatArray:
+        """Return where the probability of coordinates on no atom has a level, (n,).
+
+        Parameters
+        ----------
+        mode : Nodes
+            Mode of the variable.
+        levels, totals : (n,) float64 arrays
+            Levels, and probabilities of all coordinates on no atom.
+        """
+        low = np.full(len(levels), mode.start - _FARTHEST * mode.tail)
+        high = np.full(len(levels), mode.points[-1] + _FARTHEST * mode.tail)
+        levels = np.minimum(levels, totals)
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            is_below = self.mass_below(mode, middle) < levels
+            low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+        return np.asarray((low + high) / 2)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,16 +114,42 @@ class ConditionalCurves:
             raise TypeError("a categorical variable has no mean")
         return np.append(_moments(self.mode, self.coordinates), self.mode.atoms)
 
-    def write(self, messages: Sequence[TrainMessages], work: Workspace) -> FloatArray:
-        """Return the density at the points, (n, points), a buffer of the workspace.
+    def write(
+        self, messages: Sequence[TrainMessages], located: LocatedRows, work: Workspace
+    ) -> ConditionalDensity:
+        """Return the density of the variable, in a buffer of the workspace.
 
         Parameters
         ----------
         messages : sequence of TrainMessages
             Of every train; entries of the variable are not looked at.
+        located : LocatedRows
+            The rows that the messages are of.
         work : Workspace
             Buffers that are reused from block to block.
         """
+        curves, log_evidence = self._of_trains(messages, work)
+        gaussian = self.trains.gaussian
+        if gaussian is None:
+            return ConditionalDensity(curves, None)
+        first = int(self.trains.rows.locator.first[self.variable])
+        normals = gaussian.conditional(located, self.variable, first + self.mode.size)
+        share = self.trains.gaussian_share
+        odds = normals.log_evidence - log_evidence + np.log(share) - np.log1p(-share)
+        of_gaussian = expit(odds)[:, None]
+        curves *= 1 - of_gaussian
+        tables = np.exp(gaussian.log_tables[first : first + self.mode.size])
+        weights = normals.weights * of_gaussian
+        if not isinstance(self.mode, Nodes):
+            curves += weights @ tables.T
+            return ConditionalDensity(curves, None)
+        curves[:, self.mode.count :] += weights @ tables[self.mode.count :].T
+        return ConditionalDensity(curves, normals.scaled(of_gaussian * tables[0]))
+
+    def _of_trains(
+        self, messages: Sequence[TrainMessages], work: Workspace
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the density under the trains, and the log-density of the other entries."""
         n, size = len(messages[0].logs), self.mode.size + 1
         first = int(self.trains.rows.locator.first[self.variable])
         count = len(messages)
@@ -79,54 +167,66 @@ class ConditionalCurves:
         weights += np.log(rest[:, :, 0])
         density = work.take("curves.curves", (n, size), "float64")
         np.einsum("kn,knt->nt", softmax(weights, axis=0), curves, out=density)
-        return density[:, :-1]
+        return density[:, :-1], logsumexp(weights, axis=0)
 
-    def means(self, curves: FloatArray) -> FloatArray:
+    def means(self, density: ConditionalDensity) -> FloatArray:
         """Return the mean of a measured variable, (n,)."""
-        return np.asarray(curves @ self.moments)
+        means = density.curves @ self.moments
+        normals = density.normals
+        if normals is not None:
+            places = normals.means[:, :, None] + normals.deviations[:, :, None] * _NORMAL_POINTS
+            values = self.coordinates.inverse(places.reshape(-1, 1)).reshape(places.shape)
+            means = means + (normals.weights * (values @ _NORMAL_WEIGHTS)).sum(axis=1)
+        return np.asarray(means)
 
-    def quantiles(self, curves: FloatArray, levels: FloatArray) -> FloatArray:
+    def quantiles(self, density: ConditionalDensity, levels: FloatArray) -> FloatArray:
         """Return quantiles of the variable, (n,).
 
         Parameters
         ----------
-        curves : (n, points) float64 array
-            Density at the points, as `write` returns it.
+        density : ConditionalDensity
+            Of the variable, as `write` returns it.
         levels : (n,) float64 array
             Between zero and one.
         """
         if isinstance(self.mode, Nodes):
-            return self._measured_quantiles(self.mode, curves, levels)
+            return self._measured_quantiles(self.mode, density, levels)
+        curves = density.curves
         cumulative = np.cumsum(curves[:, : len(self.mode.values)], axis=1)
         reached = cumulative < (levels * cumulative[:, -1])[:, None]
         places = np.minimum(reached.sum(axis=1), len(self.mode.values) - 1)
         return np.asarray(self.mode.values[places])
 
     def _measured_quantiles(
-        self, mode: Nodes, curves: FloatArray, levels: FloatArray
+        self, mode: Nodes, density: ConditionalDensity, levels: FloatArray
     ) -> FloatArray:
         """Return quantiles of a measured variable, which may have atoms."""
+        curves = density.curves
         continuous, atoms = curves[:, : mode.count], curves[:, mode.count :]
         total = np.maximum(1 - atoms.sum(axis=1), 0)
         rest, on_atom = levels.copy(), np.full(len(curves), np.nan)
         for k, (atom, place) in enumerate(zip(mode.atoms, mode.places, strict=True)):
             # of `rest`, earlier atoms are taken out already
-            reached = rest >= mode.mass_below_place(continuous, place)
-            beyond = reached & (rest > mode.mass_below_place(continuous, place) + atoms[:, k])
+            below = density.mass_below(mode, place)
+            reached = rest >= below
+            beyond = reached & (rest > below + atoms[:, k])
             on_atom[reached & ~beyond & np.isnan(on_atom)] = atom
             rest[beyond] -= atoms[beyond, k]
         coordinate = np.empty((len(curves), 1))
-        _write_quantiles(
-            *(np.ascontiguousarray(continuous), rest, total),
-            *(mode.start, mode.step, mode.tail, coordinate),
-        )
+        if density.normals is None:
+            _write_quantiles(
+                *(np.ascontiguousarray(continuous), rest, total),
+                *(mode.start, mode.step, mode.tail, coordinate),
+            )
+        else:
+            coordinate[:, 0] = density.place_of(mode, rest, total)
         values = self.coordinates.inverse(coordinate)[:, 0]
         return np.asarray(np.where(np.isnan(on_atom), values, on_atom))
 
-    def most_probable(self, curves: FloatArray) -> FloatArray:
+    def most_probable(self, density: ConditionalDensity) -> FloatArray:
         """Return the most probable symbol of a categorical variable, (n,)."""
         assert not isinstance(self.mode, Nodes)
-        places = np.argmax(curves[:, : len(self.mode.values)], axis=1)
+        places = np.argmax(density.curves[:, : len(self.mode.values)], axis=1)
         return np.asarray(self.mode.values[places])
 
     def buffers(self, rows: int) -> Buffers:

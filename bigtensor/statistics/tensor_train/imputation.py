@@ -15,7 +15,10 @@ from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.features.modes import Mode, Nodes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.row_keys import block_keys
-from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
+from bigtensor.statistics.tensor_train.conditional_curves import (
+    ConditionalCurves,
+    ConditionalDensity,
+)
 from bigtensor.statistics.tensor_train.log_densities import TrainTables
 from bigtensor.statistics.tensor_train.messages import message_buffers, messages_of
 
@@ -81,8 +84,9 @@ class ImputedRows(RowFunction):
             )
             of_variable = ConditionalCurves(self.trains, j, mode)
             located = self.trains.rows.located(shown, work)
-            curves = of_variable.write(messages_of(self.trains, located, work), work)
-            imputed[rows, j] = self._values(of_variable, curves, shown)
+            messages = messages_of(self.trains, located, work)
+            density = of_variable.write(messages, located, work)
+            imputed[rows, j] = self._values(of_variable, density, shown)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
@@ -95,17 +99,17 @@ class ImputedRows(RowFunction):
         return curves + messages + copies + buffers_nbytes(self.trains.buffers(rows))
 
     def _values(
-        self, of_variable: ConditionalCurves, curves: FloatArray, rows: Block
+        self, of_variable: ConditionalCurves, density: ConditionalDensity, rows: Block
     ) -> FloatArray:
         """Return the entries that stand for missing ones of one variable."""
         if self.method == "sample":
             keys = block_keys(self.random_state, f"impute{of_variable.variable}", rows)
-            return of_variable.quantiles(curves, (keys.astype(np.float64) + 0.5) * _UNIFORM)
+            return of_variable.quantiles(density, (keys.astype(np.float64) + 0.5) * _UNIFORM)
         if not isinstance(of_variable.mode, Nodes):
-            return of_variable.most_probable(curves)
+            return of_variable.most_probable(density)
         if self.method == "mean":
-            return of_variable.means(curves)
-        return of_variable.quantiles(curves, np.full(len(curves), 0.5))
+            return of_variable.means(density)
+        return of_variable.quantiles(density, np.full(rows.rows, 0.5))
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,15 +138,15 @@ class PredictedVariable(RowFunction):
         """Write the answers for the rows of ``block``."""
         trains = self.curves.trains
         located = trains.rows.located(block, work)
-        curves = self.curves.write(messages_of(trains, located, work), work)
+        density = self.curves.write(messages_of(trains, located, work), located, work)
         is_measured = isinstance(self.curves.mode, Nodes)
         numbers = out[PREDICTION]
         numbers[:, 0] = (
-            self.curves.means(curves) if is_measured else self.curves.most_probable(curves)
+            self.curves.means(density) if is_measured else self.curves.most_probable(density)
         )
         below = (1 - self.interval) / 2
         for place, level in enumerate((0.5, below, 1 - below), 1):
-            numbers[:, place] = self.curves.quantiles(curves, np.full(block.rows, level))
+            numbers[:, place] = self.curves.quantiles(density, np.full(block.rows, level))
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""

@@ -28,18 +28,36 @@ class LocatedRows:
         Shares of the point and of the next one.
     log_slope : (n,) float64 array
         Logarithm of the derivative of the coordinates.
+    values : (n, d) float64 array
+        Coordinates, NaN of missing entries and of those on atoms.
     """
 
     point: NDArray[np.int32]
     left: FloatArray
     right: FloatArray
     log_slope: FloatArray
+    values: FloatArray
 
     def take(self, rows: NDArray[np.integer] | NDArray[np.bool_] | slice) -> LocatedRows:
         """Return some rows."""
         return LocatedRows(
-            self.point[rows], self.left[rows], self.right[rows], self.log_slope[rows]
+            *(self.point[rows], self.left[rows], self.right[rows]),
+            *(self.log_slope[rows], self.values[rows]),
         )
+
+    def without(self, variable: int, missing: int) -> LocatedRows:
+        """Return the rows with one variable missing.
+
+        Parameters
+        ----------
+        variable : int
+            Position of the variable.
+        missing : int
+            Point of its missing entries.
+        """
+        point, values = self.point.copy(), self.values.copy()
+        point[:, variable], values[:, variable] = missing, np.nan
+        return LocatedRows(point, self.left, self.right, self.log_slope, values)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +86,8 @@ class RowLocator:
             self.locator.write_continuous(entries, rows)
         self.coordinates.write(rows, values, log_slope, work)
         located = LocatedRows(
-            arrays["located.point"], arrays["located.left"], arrays["located.right"], log_slope
+            *(arrays["located.point"], arrays["located.left"], arrays["located.right"]),
+            *(log_slope, values),
         )
         self.locator.locate(values, entries, located.point, located.left, located.right)
         return located

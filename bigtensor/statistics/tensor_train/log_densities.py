@@ -13,6 +13,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
+from bigtensor.statistics.tensor_train.gaussian_part import GaussianPart
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows, RowLocator
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 
@@ -32,11 +33,17 @@ class TrainTables:
         Matrices of every train.
     shares : (trains,) float64 array
         Weights of the trains in their mixture.
+    gaussian : GaussianPart, optional
+        Gaussian components beside the trains.
+    gaussian_share : float
+        Weight of the Gaussian components, beside the one of the trains.
     """
 
     rows: RowLocator
     trains: tuple[TabulatedTrain, ...]
     shares: FloatArray
+    gaussian: GaussianPart | None = None
+    gaussian_share: float = 0.0
 
     def write_log_densities(self, located: LocatedRows, out: FloatArray, work: Workspace) -> None:
         """Write the log-density of located rows, in the units of the data."""
@@ -47,6 +54,10 @@ class TrainTables:
             train.write_log_densities(located, of_train, work)
             of_train += np.log(share)
             np.logaddexp(out, of_train, out=out)
+        if self.gaussian is not None:
+            out += np.log1p(-self.gaussian_share)
+            of_gaussian = self.gaussian.log_densities(located)
+            np.logaddexp(out, of_gaussian + np.log(self.gaussian_share), out=out)
         out += located.log_slope
 
     def write_log_densities_of(
@@ -81,6 +92,10 @@ class TrainTables:
     def buffers(self, rows: int) -> Buffers:
         """Return the buffers of blocks of ``rows`` rows."""
         own: Buffers = {"densities.of_train": ((rows,), "float64")}
+        if self.gaussian is not None:
+            # arrays of the Gaussian components, by component and by variable
+            k, m = self.gaussian.means.shape
+            own["densities.gaussian"] = ((rows, 8 * (k + m)), "float64")
         return {**own, **self.train_buffers, **self.rows.buffers(rows)}
 
     @property

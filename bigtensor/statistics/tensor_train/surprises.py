@@ -14,7 +14,10 @@ from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.features.modes import Mode, Nodes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
-from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
+from bigtensor.statistics.tensor_train.conditional_curves import (
+    ConditionalCurves,
+    ConditionalDensity,
+)
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 from bigtensor.statistics.tensor_train.log_densities import TrainTables
 from bigtensor.statistics.tensor_train.messages import message_buffers, messages_of
@@ -56,8 +59,8 @@ class Surprises(RowFunction):
         located = self.trains.rows.located(block, work)
         messages = messages_of(self.trains, located, work)
         for j, mode in enumerate(self.modes):
-            curves = ConditionalCurves(self.trains, j, mode).write(messages, work)
-            probability = self._probability(j, mode, located, curves)
+            density = ConditionalCurves(self.trains, j, mode).write(messages, located, work)
+            probability = self._probability(j, mode, located, density)
             out[SURPRISE][:, j] = -np.log(np.maximum(probability, _LEAST))
 
     def work_nbytes(self, rows: int) -> int:
@@ -70,7 +73,7 @@ class Surprises(RowFunction):
         return 3 * curves + messages + buffers_nbytes(self.trains.buffers(rows)) + 16 * 8 * rows
 
     def _probability(
-        self, j: int, mode: Mode, located: LocatedRows, curves: FloatArray
+        self, j: int, mode: Mode, located: LocatedRows, density: ConditionalDensity
     ) -> FloatArray:
         """Return the probability of an entry at least as far out. NaN if the entry is missing."""
         first = int(self.trains.rows.locator.first[j])
@@ -79,21 +82,23 @@ class Surprises(RowFunction):
         rows = np.arange(len(point))
         at = np.minimum(point, mode.count - 1)
         if not isinstance(mode, Nodes):
-            probability = curves[rows, at]
+            probability = density.curves[rows, at]
         else:
             left, right = located.left[:, j], located.right[:, j]
-            below = mode.mass_below(curves[:, : mode.count], at, left, right)
+            below = mode.mass_below(density.curves[:, : mode.count], at, left, right)
+            places = located.values[:, j]
+            if density.normals is not None:
+                below += density.normals.mass_below(places)
             from_below = 1 - below
             if len(mode.atoms):
-                places = mode.coordinates(point, left, right)
-                below, from_below = _with_atoms(mode, curves, point, places, below)
+                below, from_below = _with_atoms(mode, density, point, places, below)
             probability = np.clip(2 * np.minimum(below, from_below), 0, 1)
         return np.where(is_missing, np.nan, probability)
 
 
 def _with_atoms(
     mode: Nodes,
-    curves: FloatArray,
+    density: ConditionalDensity,
     point: NDArray[np.integer],
     places: FloatArray,
     below: FloatArray,
@@ -103,12 +108,12 @@ def _with_atoms(
     ``places`` are coordinates of entries, NaN of those on atoms, and ``below`` are the integrals of
     the continuous part up to them.
     """
-    atoms = curves[:, mode.count :]
+    atoms = density.curves[:, mode.count :]
     up_to = below + (atoms * (mode.places < places[:, None])).sum(axis=1)
     onwards = 1 - up_to
     for k, place in enumerate(mode.places):
         on_atom = point == mode.count + k
-        before = mode.mass_below_place(curves[:, : mode.count], place) + atoms[:, :k].sum(axis=1)
+        before = density.mass_below(mode, place) + atoms[:, :k].sum(axis=1)
         up_to = np.where(on_atom, before + atoms[:, k], up_to)
         onwards = np.where(on_atom, 1 - before, onwards)
     return up_to, onwards

@@ -249,9 +249,13 @@ def test_scales_shifts_and_order__change_nothing():
     X = load_wine().data[:, :6]
     scale, shift = np.array([1e-3, 10, 1, 5, 1e4, 2]), np.arange(6.0)
     settings = {"trains": TensorTrainOptions(n_trains=1), "rank": 3, "widths": (0.3, 0.9)}
-    own = TensorTrainDensity(**settings).fit(X).score_samples(X)
+    model = TensorTrainDensity(**settings).fit(X)
+    own = model.score_samples(X)
     moved = TensorTrainDensity(**settings).fit(X * scale + shift).score_samples(X * scale + shift)
-    assert moved + np.log(scale).sum() == pytest.approx(own, abs=1e-9)
+    # a probability has no unit
+    on_atom = np.stack([np.isin(X[:, j], model.atoms_.get(f"x{j}", ())) for j in range(6)], axis=1)
+    assert on_atom.any()
+    assert moved + ~on_atom @ np.log(scale) == pytest.approx(own, abs=1e-9)
 
 
 def test_answers__come_in_the_container_of_the_rows(chain, model, tmp_path):

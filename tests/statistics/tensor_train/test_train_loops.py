@@ -13,7 +13,10 @@ from bigtensor.features.modes import Nodes, Symbols
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.combinators import AnswersTogether
 from bigtensor.statistics.in_memory import sum_in_memory
-from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
+from bigtensor.statistics.tensor_train.conditional_curves import (
+    ConditionalCurves,
+    ConditionalDensity,
+)
 from bigtensor.statistics.tensor_train.contributions import Contributions
 from bigtensor.statistics.tensor_train.imputation import ImputedRows, PredictedVariable
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
@@ -169,7 +172,7 @@ def test_single_precision__gives_the_same_counts():
         shares = at.left.astype(dtype), at.right.astype(dtype)
         sums.append(np.zeros_like(train.points))
         logs.append(np.empty(n))
-        of_rows = LocatedRows(at.point, *shares, at.log_slope)
+        of_rows = LocatedRows(at.point, *shares, at.log_slope, at.values)
         branchings = np.zeros((0, K, K, K))
         single.add_counts(of_rows, weight, (sums[-1], branchings), logs[-1], Workspace())
     assert np.abs(sums[1] - sums[0]).max() < 1e-5 * sums[0].max()
@@ -196,7 +199,7 @@ def test_curves__are_ratios_of_densities(statistic, variable):
     curves = ConditionalCurves(tables_of(statistic), variable, mode)
     at = located(statistic, values)
     messages = messages_of(tables_of(statistic), at, Workspace())
-    found = curves.write(messages, Workspace()).copy()
+    found = curves.write(messages, at, Workspace()).curves.copy()
     masses = getattr(mode, "masses", np.ones(mode.count))
     assert found @ masses == pytest.approx(np.ones(10), rel=1e-12)
     known = np.arange(N_FEATURES) == variable
@@ -223,16 +226,18 @@ def small_modes():
 def test_quantiles__invert_the_integral():
     statistic, values = train_counts(0.0), rows(8, missing=0.0)
     curves = ConditionalCurves(tables_of(statistic), 1, small_modes()[1])
-    messages = messages_of(tables_of(statistic), located(statistic, values), Workspace())
-    found = curves.write(messages, Workspace()).copy()
+    at = located(statistic, values)
+    messages = messages_of(tables_of(statistic), at, Workspace())
+    found = curves.write(messages, at, Workspace()).curves.copy()
     # many levels in the tails, where quantiles grow with the third root
     parts = np.linspace(1e-4, 1 - 1e-4, 400_001)
     levels = parts**3 / (parts**3 + (1 - parts) ** 3)
     for row in range(8):
-        drawn = curves.quantiles(np.repeat(found[[row]], len(levels), axis=0), levels)
+        one = ConditionalDensity(np.repeat(found[[row]], len(levels), axis=0), None)
+        drawn = curves.quantiles(one, levels)
         assert (np.diff(drawn) >= 0).all()
         # the mean is the integral of the quantiles
-        assert np.trapezoid(drawn, levels) == pytest.approx(curves.means(found)[row], abs=1e-5)
+        assert np.trapezoid(drawn, levels) == pytest.approx(curves.means(one)[0], abs=1e-5)
 
 
 FUNCTIONS = {

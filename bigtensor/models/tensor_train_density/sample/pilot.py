@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError
 from bigtensor.features.coordinates import Coordinates
-from bigtensor.features.modes import FEW_SYMBOLS, Symbols
 from bigtensor.features.margins.adaptive_kernel import AdaptiveKernel, chosen_width
 from bigtensor.features.margins.normal_scores import NormalScores
+from bigtensor.features.modes import FEW_SYMBOLS, Symbols
 from bigtensor.models.tensor_train_density.sample.atoms import atoms_of
 from bigtensor.models.tensor_train_density.settings import TrainSettings, check_rows
 from bigtensor.statistics.row_sample import Sample

@@ -23,7 +23,8 @@ def sample_checks(rows: PilotRows, settings: TrainSettings) -> dict[str, list[An
     names = settings.features
     present = [column[~np.isnan(column)] for column in rows.values.T]
     counts = [np.unique(column, return_counts=True)[1] for column in present]
-    measured = set(rows.measured.tolist())
+    # an atom is no spike of a density
+    measured = {int(j) for j in rows.measured if not len(rows.atoms[j])}
     return {
         "constant": [
             name for name, repeats in zip(names, counts, strict=True) if len(repeats) == 1
@@ -34,7 +35,7 @@ def sample_checks(rows: PilotRows, settings: TrainSettings) -> dict[str, list[An
         "repeated": [
             name
             for j, (name, repeats) in enumerate(zip(names, counts, strict=True))
-            if j in measured and not len(rows.atoms[j]) and repeats.max() > _REPEATED * repeats.sum()
+            if j in measured and repeats.max() > _REPEATED * repeats.sum()
         ],
         "duplicated": [[names[i], names[j]] for i, j in _duplicates(rows)],
     }

@@ -1,0 +1,136 @@
+"""Share of Gaussian components beside tensor trains, by validation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import expit
+
+from bigtensor.array_types import FloatArray
+from bigtensor.models.tensor_train_density.sample.gaussian_fit import (
+    GaussianCandidate,
+    fitted_gaussian,
+)
+from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
+from bigtensor.statistics.tensor_train.located_rows import LocatedRows
+
+COMPONENTS = (1, 2, 4, 8, 16)
+"""Numbers of components that validation chooses from, ascending."""
+
+SHRINKAGES = (0.003, 0.03, 0.15)
+"""Shares of the variances alone in the covariances that validation chooses from."""
+
+_LEAST_SHARE = 0.02
+_LEAST_GAIN = 0.01
+"""Share and gain in nats below which there are no Gaussian components."""
+
+_ROWS_OF_COMPONENT = 10
+"""Rows that a component has at least on average."""
+
+_ITERATIONS = 50
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """A fold: rows that were fitted, and the log-densities of the others under trains.
+
+    Attributes
+    ----------
+    problem : SampleProblem
+        Rows outside the fold.
+    located : LocatedRows
+        Rows inside the fold.
+    weight : (n,) float64 array
+        Weights of the rows inside.
+    log_trains : (n,) float64 array
+        Their log-densities under the trains, by their coordinates.
+    """
+
+    problem: SampleProblem
+    located: LocatedRows
+    weight: FloatArray
+    log_trains: FloatArray
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Gaussian components beside trains.
+
+    Attributes
+    ----------
+    candidate : GaussianCandidate, optional
+        Settings of the components, or None for trains alone.
+    share : float
+        Share of the Gaussian components.
+    score : float
+        Mean log-density of held-out rows, in nats.
+    """
+
+    candidate: GaussianCandidate | None
+    share: float
+    score: float
+
+
+def stacked(folds: list[HeldOut], random_state: int) -> Stack:
+    """Return the best Gaussian components beside trains, or none where they gain nothing.
+
+    The shrinkage is chosen with one component, then their number as long as more of them gain.
+
+    Parameters
+    ----------
+    folds : list of HeldOut
+        Log-densities of trains.
+    random_state : int
+        Seed of the initialisations.
+    """
+    alone = _score(folds, [fold.log_trains for fold in folds])
+    least = min(len(fold.problem.weight) for fold in folds)
+    if not len(folds[0].problem.coordinates.measured):
+        return Stack(None, 0.0, alone)
+    best = max(
+        (_stack(folds, GaussianCandidate(1, share), random_state) for share in SHRINKAGES),
+        key=lambda stack: stack.score,
+    )
+    assert best.candidate is not None
+    for count in COMPONENTS[1:]:
+        if count * _ROWS_OF_COMPONENT > least:
+            break
+        candidate = GaussianCandidate(count, best.candidate.shrinkage)
+        stack = _stack(folds, candidate, random_state)
+        if stack.score < best.score:
+            break
+        best = stack
+    if best.share < _LEAST_SHARE or best.score - alone < _LEAST_GAIN:
+        return Stack(None, 0.0, alone)
+    return best
+
+
+def _stack(folds: list[HeldOut], candidate: GaussianCandidate, random_state: int) -> Stack:
+    """Return the best share of Gaussian components, by expectation maximisation."""
+    log_gaussian = [
+        fitted_gaussian(fold.problem, candidate, random_state).log_densities(fold.located)
+        for fold in folds
+    ]
+    difference = np.concatenate(
+        [own - fold.log_trains for own, fold in zip(log_gaussian, folds, strict=True)]
+    )
+    weight = np.concatenate([fold.weight for fold in folds])
+    share = 0.5
+    for _ in range(_ITERATIONS):
+        posterior = expit(difference + np.log(share) - np.log1p(-share))
+        share = float(np.clip(weight @ posterior / weight.sum(), 1e-6, 1 - 1e-6))
+    mixed = [
+        np.logaddexp(own + np.log(share), fold.log_trains + np.log1p(-share))
+        for own, fold in zip(log_gaussian, folds, strict=True)
+    ]
+    return Stack(candidate, share, _score(folds, mixed))
+
+
+def _score(folds: list[HeldOut], log_densities: list[FloatArray]) -> float:
+    """Return the mean log-density of held-out rows in the units of the data."""
+    totals = [
+        fold.weight @ (own + fold.located.log_slope)
+        for fold, own in zip(folds, log_densities, strict=True)
+    ]
+    return float(sum(totals) / sum(fold.weight.sum() for fold in folds))
