@@ -30,7 +30,7 @@ from bigtensor.data.stores.stored_kinds import stored_kind
 from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.errors import ModelFileError, ParameterError, StoreReadError
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 """Version of the layout of a group; others are refused."""
 
 _MARK = "bigtensor_format"

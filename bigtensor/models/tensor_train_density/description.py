@@ -88,7 +88,7 @@ def _method_in_words(diagnostics: Mapping[str, Any]) -> Iterator[str]:
     if diagnostics.get("gaussian_components"):
         count = diagnostics["gaussian_components"]
         yield (
-            f"{count} Gaussian component{'s' * (count > 1)} in the same coordinates have a share of "
+            f"Gaussian components in the same coordinates ({count}) have a share of "
             f"{diagnostics['gaussian_share']:.0%} beside the trains, by validation."
         )
     if diagnostics.get("atoms"):

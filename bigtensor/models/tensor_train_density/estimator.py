@@ -56,12 +56,14 @@ class TensorTrainDensity(DensityAnswers):
 
     Coordinates, widths of bumps, rank and the number of steps are chosen by validation in a
     pilot sample. Gaussian components in the same coordinates stand beside the trains, with a share
-    that validation chooses: they follow strong correlation, and answer every query as well. Passes of expectation maximisation over all rows follow. Measured variables with
-    at most 10 distinct values are categorical: their part of the density is a probability.
-    A value that more than 5 % of the rows have, and at least six times as many as its neighbours,
-    is an atom. The density is then a mixture of point masses and a continuous part: with respect to
-    the counting measure on atoms, and to the Lebesgue measure elsewhere.
-    Missing entries are summed over, in the fit and in every answer.
+    that validation chooses: they follow strong correlation, and answer every query as well. Passes
+    of expectation maximisation over all rows follow for the trains.
+
+    Measured variables with at most 10 distinct values are categorical: their part of the density is
+    a probability. A value that more than 5 % of the rows have, and at least six times as many as
+    its neighbours, is an atom. The density is then a mixture of point masses and a continuous part:
+    with respect to the counting measure on atoms, and to the Lebesgue measure elsewhere. Missing
+    entries are summed over, in the fit and in every answer.
 
     Parameters
     ----------

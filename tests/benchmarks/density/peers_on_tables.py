@@ -50,10 +50,10 @@ MISSING = 0.2
 OURS = "tensor train"
 
 
-def rows_of(values: Floats, kind: str, seed: int) -> tuple[Floats, Floats]:
+def rows_of(values: Floats, kind: str, count: int) -> tuple[Floats, Floats]:
     """Return training and test rows in the units of the training rows."""
-    rng = np.random.default_rng(seed)
-    rows = values[rng.permutation(len(values))[:MOST_ROWS]]
+    rng = np.random.default_rng(0)
+    rows = values[rng.permutation(len(values))[:count]]
     rows = rows[:, [len(np.unique(column)) > FEW_SYMBOLS for column in rows.T]]
     if kind == "blurred":
         units = np.array([_distance(column) for column in rows.T])
@@ -77,9 +77,9 @@ def spread_log_densities(model: TensorTrainDensity, X: Floats) -> Floats:
     return np.asarray(model.score_samples(X) - np.log(UNIT) * np.sum(on_atom, axis=0))
 
 
-def densities(name: str, values: Floats, kind: str, peers: Sequence[str]) -> Iterator[Row]:
+def densities(name: str, split: tuple[Floats, Floats], peers: Sequence[str]) -> Iterator[Row]:
     """Yield the mean log-density of test rows of every estimate."""
-    training, test = rows_of(values, kind, 0)
+    training, test = split
     for method in (OURS, *peers):
         begin = time.process_time()
         if method == OURS:
@@ -98,9 +98,9 @@ def densities(name: str, values: Floats, kind: str, peers: Sequence[str]) -> Ite
         }
 
 
-def imputations(name: str, values: Floats) -> Iterator[Row]:
+def imputations(name: str, split: tuple[Floats, Floats]) -> Iterator[Row]:
     """Yield root mean squared errors of removed test entries in standard deviations."""
-    training, test = rows_of(values, "given", 0)
+    training, test = split
     removed = np.random.default_rng(1).random(test.shape) < MISSING
     holes = np.where(removed, np.nan, test)
     trees = ExtraTreesRegressor(50, min_samples_leaf=3, random_state=0)
@@ -148,11 +148,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--purpose", choices=("choose", "judge"), default="choose")
     parser.add_argument("--kind", choices=("given", "blurred"), default="given")
     parser.add_argument("--sets", nargs="*", help="names of tables, by default those that fit")
+    parser.add_argument("--rows", type=int, default=MOST_ROWS, help="at most, of a table")
     parser.add_argument("--peers", nargs="*", choices=TUNED_PEERS, default=list(TUNED_PEERS))
     parser.add_argument("--imputation", action="store_true", help="impute instead")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args(arguments)
-    report = Report("peers_on_tables", {"purpose": given.purpose, "kind": given.kind}, given.out)
+    report = Report(
+        "peers_on_tables",
+        {"purpose": given.purpose, "kind": given.kind, "rows": given.rows},
+        given.out,
+    )
     every: list[Row] = []
     warnings.simplefilter("ignore")
     with single_blas_thread():
@@ -161,10 +166,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             wanted = given.sets if given.sets else [table.name] * (5 <= measured <= 60)
             if table.name not in wanted:
                 continue
+            split = rows_of(table.values, given.kind, given.rows)
             if given.imputation:
-                rows = list(imputations(table.name, table.values))
+                rows = list(imputations(table.name, split))
             else:
-                rows = list(densities(table.name, table.values, given.kind, given.peers))
+                rows = list(densities(table.name, split, given.peers))
             report.add(table.name, rows)
             every += rows
     if not given.imputation and given.peers:

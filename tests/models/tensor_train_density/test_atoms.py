@@ -39,6 +39,12 @@ def test_atoms__are_found(model):
     }
 
 
+def test_gaussian_components__stand_beside_the_trains(model):
+    # the queries below are of both
+    assert 0.02 < model.solution_.gaussian_share < 0.98
+    assert model.conditional({"x0": 0.5}).solution_.gaussian is not None
+
+
 def test_rounded_values__are_no_atoms():
     rng = np.random.default_rng(0)
     rounded = np.round(2 * rng.normal(size=1_000))
