@@ -304,7 +304,7 @@ def _locate(
                 last = first[j] + np.int64(numbers[j, 3]) - 1
                 for candidate in range(last + 1, first[j + 1] - 1):
                     if values[candidate] == entry:
-                        atom = candidate
+                        atom = np.int64(candidate)
             if np.isnan(entry):
                 pass
             elif atom >= 0:
@@ -356,5 +356,5 @@ def _write_continuous(
             if is_nodes[j]:
                 for atom in range(first[j] + np.int64(numbers[j, 3]), first[j + 1] - 1):
                     if values[atom] == entry:
-                        entry = np.nan
+                        entry = np.float64(np.nan)
             out[row, j] = entry

@@ -24,9 +24,8 @@ _CELL_POINTS = 64
 """Points of a Gauss-Legendre rule between two nodes."""
 
 
-_NORMAL_POINTS, _NORMAL_WEIGHTS = np.polynomial.hermite_e.hermegauss(32)
-_NORMAL_WEIGHTS = _NORMAL_WEIGHTS / _NORMAL_WEIGHTS.sum()
-"""Points and weights of the mean over a normal distribution."""
+_TABLE_POINTS = 1025
+"""Points of the table between which a variable is linear, for means over normal distributions."""
 
 _FARTHEST = 1e4
 """Lengths of a tail within which quantiles are looked for."""
@@ -114,6 +113,16 @@ class ConditionalCurves:
             raise TypeError("a categorical variable has no mean")
         return np.append(_moments(self.mode, self.coordinates), self.mode.atoms)
 
+    @cached_property
+    def table(self) -> tuple[FloatArray, FloatArray]:
+        """Coordinates, and values of the variable there, which is linear outside them."""
+        scores = self.coordinates.scores
+        low, high = (-1.0, 1.0) if scores is None else scores.scores[0, [0, -1]]
+        # a hundredth beyond the knots the variable is linear
+        margin = 0.01 * (high - low)
+        places = np.linspace(low - margin, high + margin, _TABLE_POINTS)
+        return places, self.coordinates.inverse(places[:, None])[:, 0]
+
     def write(
         self, messages: Sequence[TrainMessages], located: LocatedRows, work: Workspace
     ) -> ConditionalDensity:
@@ -174,9 +183,7 @@ class ConditionalCurves:
         means = density.curves @ self.moments
         normals = density.normals
         if normals is not None:
-            places = normals.means[:, :, None] + normals.deviations[:, :, None] * _NORMAL_POINTS
-            values = self.coordinates.inverse(places.reshape(-1, 1)).reshape(places.shape)
-            means = means + (normals.weights * (values @ _NORMAL_WEIGHTS)).sum(axis=1)
+            means = means + normals.means_of(*self.table)
         return np.asarray(means)
 
     def quantiles(self, density: ConditionalDensity, levels: FloatArray) -> FloatArray:
@@ -214,10 +221,9 @@ class ConditionalCurves:
             rest[beyond] -= atoms[beyond, k]
         coordinate = np.empty((len(curves), 1))
         if density.normals is None:
-            _write_quantiles(
-                *(np.ascontiguousarray(continuous), rest, total),
-                *(mode.start, mode.step, mode.tail, coordinate),
-            )
+            heights = np.ascontiguousarray(continuous)
+            start, step, tail = mode.start, mode.step, mode.tail
+            _write_quantiles(heights, rest, total, start, step, tail, coordinate)
         else:
             coordinate[:, 0] = density.place_of(mode, rest, total)
         values = self.coordinates.inverse(coordinate)[:, 0]

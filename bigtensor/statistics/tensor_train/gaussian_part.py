@@ -231,6 +231,28 @@ class ConditionalNormals:
         standard = (places[:, None] - self.means) / self.deviations
         return np.asarray((self.weights * ndtr(standard)).sum(axis=1))
 
+    def means_of(self, places: FloatArray, values: FloatArray) -> FloatArray:
+        """Return weights times means of a function of the coordinate, summed, (n,).
+
+        Parameters
+        ----------
+        places : (t,) float64 array
+            Coordinates, ascending, between which the function is linear, and outside them.
+        values : (t,) float64 array
+            Values of the function.
+        """
+        slopes = np.diff(values) / np.diff(places)
+        means = self.weights @ np.full(self.means.shape[1], values[0])
+        for weight, mean, deviation in zip(
+            self.weights.T, self.means.T, self.deviations.T, strict=True
+        ):
+            standard = (places[1:-1] - mean[:, None]) / deviation[:, None]
+            heights = np.exp(-0.5 * np.square(standard)) / np.sqrt(2 * np.pi)
+            # mean excess of a coordinate over every place where the slope changes
+            excess = deviation[:, None] * (heights - standard * ndtr(-standard))
+            means += weight * (slopes[0] * (mean - places[0]) + excess @ np.diff(slopes))
+        return np.asarray(means)
+
     def scaled(self, factors: FloatArray) -> ConditionalNormals:
         """Return the mixture with weights times factors, (n, k) or (n, 1)."""
         return ConditionalNormals(

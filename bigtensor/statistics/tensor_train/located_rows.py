@@ -82,8 +82,9 @@ class RowLocator:
         rows = entries = _dense(block)
         if self.locator.has_atoms:
             # an atom has no derivative, as if it were missing
-            rows = arrays["located.continuous"]
-            self.locator.write_continuous(entries, rows)
+            continuous = arrays["located.continuous"]
+            self.locator.write_continuous(entries, continuous)
+            rows = continuous
         self.coordinates.write(rows, values, log_slope, work)
         located = LocatedRows(
             *(arrays["located.point"], arrays["located.left"], arrays["located.right"]),

@@ -91,11 +91,12 @@ class TrainTables:
 
     def buffers(self, rows: int) -> Buffers:
         """Return the buffers of blocks of ``rows`` rows."""
-        own: Buffers = {"densities.of_train": ((rows,), "float64")}
-        if self.gaussian is not None:
-            # arrays of the Gaussian components, by component and by variable
-            k, m = self.gaussian.means.shape
-            own["densities.gaussian"] = ((rows, 8 * (k + m)), "float64")
+        # arrays of the Gaussian components, by component and by variable
+        k, m = (0, 0) if self.gaussian is None else self.gaussian.means.shape
+        own: Buffers = {
+            "densities.of_train": ((rows,), "float64"),
+            "densities.gaussian": ((rows, 8 * (k + m)), "float64"),
+        }
         return {**own, **self.train_buffers, **self.rows.buffers(rows)}
 
     @property

@@ -104,7 +104,7 @@ def test_quantiles_and_means__are_those_of_the_mixture(model):
             quantile = float(answers[name][row])
             assert (drawn < quantile).mean() - 0.02 < level < (drawn <= quantile).mean() + 0.02
         assert float(answers["mean"][row]) == pytest.approx(drawn.mean(), rel=0.05)
-    assert (answers["lower"] == 0).all()
+    assert (answers["lower"][1:] == 0).all()
     sampled = model.impute(np.repeat(rows[1:2], 4_000, axis=0), "sample")[:, 1]
     one = model.conditional({"x0": 0.5, "x2": 2.5})
     probability = np.exp(one.score_samples([[0.0]]))[0]

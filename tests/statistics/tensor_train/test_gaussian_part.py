@@ -115,3 +115,20 @@ def test_draws__have_the_moments_and_probabilities(part):
     assert (points[:, 1] == 13).mean() == pytest.approx(WEIGHTS @ OF_ATOM, abs=0.01)
     shares = np.bincount(points[:, 2], minlength=3) / 40_000
     assert shares == pytest.approx(OF_SYMBOLS @ WEIGHTS, abs=0.01)
+
+
+def test_means_of_functions__are_integrals(part):
+    first = MODES.first
+    found = part.conditional(located(ROWS[:2]), 0, int(first[1]) - 1)
+    places = np.linspace(-2, 2, 9)
+    values = np.cumsum(np.random.default_rng(0).random(9))
+    grid = np.linspace(-60, 60, 400_001)
+    outside = np.array([-70.0, *places[1:-1], 70.0])
+    slopes = np.diff(values)[[0, -1]] / 0.5
+    ends = values[[1, -2]] + slopes * (outside[[0, -1]] - places[[1, -2]])
+    function = np.interp(grid, outside, [ends[0], *values[1:-1], ends[1]])
+    for row in range(2):
+        standard = (grid[:, None] - found.means[row]) / found.deviations[row]
+        heights = np.exp(-0.5 * standard**2) / (found.deviations[row] * np.sqrt(2 * np.pi))
+        expected = np.trapezoid(function * (heights @ found.weights[row]), grid)
+        assert found.means_of(places, values)[row] == pytest.approx(expected, abs=1e-6)

@@ -146,7 +146,7 @@ def _log_tables(
             ]
         )
         background = counts.sum(axis=0) + 0.5 / size
-        counts += _PRIOR_ROWS * background / background.sum()
+        counts = counts + _PRIOR_ROWS * background / background.sum()
         logs = np.log(counts / counts.sum(axis=1, keepdims=True)).T
         begin = problem.first[j]
         tables[begin : begin + nodes] = logs[0]
