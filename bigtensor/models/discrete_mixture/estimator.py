@@ -134,7 +134,7 @@ class DiscreteMixture(MixtureAnswers):
         method: str = "ex",
         ridge: float | str | None = "cross-validation",
         max_iter: int | None = None,
-        n_starts: int = 10,
+        n_starts: int = 40,
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",

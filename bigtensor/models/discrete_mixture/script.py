@@ -18,12 +18,12 @@ from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.script import Script, Solved, Step, in_memory
 from bigtensor.models.discrete_mixture.choice import Choice, choose
 from bigtensor.models.discrete_mixture.core import EXACT_SYMBOLS
-from bigtensor.models.discrete_mixture.estimation import (
+from bigtensor.models.discrete_mixture.estimation import estimate
+from bigtensor.models.discrete_mixture.expectation_maximisation import (
     SMOOTHING,
     Estimated,
     Problem,
     em_iterations,
-    estimate,
 )
 from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
