@@ -24,8 +24,8 @@ LOWEST = 1e-12
 SMOOTHING = 0.5
 """Pseudo-count of every category in the EM iterations, where there is a ridge."""
 
-EM_ITERATIONS = {"ex": 20, "em": 1000}
-"""Most EM iterations over rows in memory, by method; other methods have none."""
+EM_ITERATIONS = {"em": 1000}
+"""Most EM iterations over rows in memory, where initialisations compete or none is spectral."""
 
 EM_PASSES = {"ex": 5, "em": 30}
 """Most EM iterations that read all rows."""

@@ -16,6 +16,7 @@ from bigtensor.errors import DataError, IdentifiabilityError, ParameterError
 from bigtensor.features.column_order import content_order
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.script import Script, Solved, Step, in_memory
+from bigtensor.models.discrete_mixture.alike_components import with_alike_merged
 from bigtensor.models.discrete_mixture.choice import Choice, choose
 from bigtensor.models.discrete_mixture.core import EXACT_SYMBOLS
 from bigtensor.models.discrete_mixture.estimation import estimate
@@ -321,7 +322,10 @@ def _problem(groups: Groups, settings: Settings, weight: float, *, passes: bool)
 
 def _concluded(settings: Settings, choice: Choice, estimated: Estimated) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
-    solution = estimated.solution
+    chosen, solution = settings.n_components == "auto", estimated.solution
+    if chosen:
+        solution = with_alike_merged(solution)
+    merged = estimated.solution.n_components - solution.n_components
     diagnostics = {
         "method": settings.method,
         "n_components": solution.n_components,
@@ -330,9 +334,11 @@ def _concluded(settings: Settings, choice: Choice, estimated: Estimated) -> Solv
         "mean_log_likelihood": estimated.likelihoods,
         **choice.diagnostics,
         **estimated.diagnostics,
+        **({"merged_components": merged} if merged else {}),
     }
     return judged(
         DiscreteFit(solution, settings.shape.views, settings.shape.categories),
         estimated.weight,
         diagnostics,
+        chosen=chosen,
     )
