@@ -25,9 +25,6 @@ from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
 TAIL = 5e-4
 """Part of the sample beyond each end of the range of the cells."""
 
-MOST_CELLS, FEWEST_CELLS = 64, 8
-"""Numbers of cells for many rows and for few."""
-
 
 @dataclass(frozen=True, eq=False)
 class KernelPreparation:
@@ -91,28 +88,29 @@ class KernelPreparation:
         return KernelEmissions.of_sums(mixed, self.kernel)
 
 
-def blank_cells(settings: Settings) -> Cells:
+def blank_cells(settings: Settings, count: int) -> Cells:
     """Return cells of the right number and no meaning.
 
     Parameters
     ----------
     settings : Settings
         Of the densities.
+    count : int
+        Number of cells.
     """
     features = len(settings.shape.features)
-    count = cells_for(settings.shape.all_rows, settings.n_components)
     return Cells(np.zeros((count, features)), np.zeros(features), np.ones(features))
 
 
-def prepare_densities(settings: Settings) -> Script:
+def prepare_densities(settings: Settings, count: int) -> Script:
     """Ask for the pilot sample, and lay grids, landmarks and cells over it.
 
     Parameters
     ----------
     settings : Settings
         Of the densities.
-    shape : DataShape
-        Number of rows and other facts on the data.
+    count : int
+        Largest number of cells.
     """
     kernel: Preparation = yield from kernel_script.prepare_from_sample(settings)
     yield Step("choosing the cells")
@@ -123,7 +121,6 @@ def prepare_densities(settings: Settings) -> Script:
     # nearly all rows may share one value
     same = low == high
     low, high = np.where(same, values.min(axis=0), low), np.where(same, values.max(axis=0), high)
-    count = cells_for(settings.shape.all_rows, settings.n_components)
     seed = purpose_seed(settings.random_state, "cells")
     cells = Cells.of_sample(values, low, high, count, seed)
     shares = np.zeros((len(values), cells.count))
@@ -132,9 +129,3 @@ def prepare_densities(settings: Settings) -> Script:
     )
     sums = sums_of_sample(sample, shares, kernel)
     return KernelPreparation(replace(kernel, pilot=None), cells, sums)
-
-
-def cells_for(rows: float, n_states: int) -> int:
-    """Return the number of cells: three a state at least, and more for more rows."""
-    count = int(np.clip(round(2 * rows**0.25), FEWEST_CELLS, MOST_CELLS))
-    return max(count, 3 * n_states)

@@ -80,7 +80,7 @@ def prepare(settings: MarkovSettings) -> Script:
     if settings.densities is None:
         yield from ()
         return MarkovPreparation(settings, Categories(settings.shape.views, settings.categories))
-    densities: KernelPreparation = yield from prepare_densities(settings.densities)
+    densities: KernelPreparation = yield from prepare_densities(settings.densities, settings.cells)
     diagnostics = {**densities.kernel.diagnostics, "cells": densities.cells.count}
     return MarkovPreparation(settings, densities, diagnostics)
 
@@ -177,7 +177,7 @@ def _blank_parts(
 ) -> tuple[Statistic[Any], MixtureDensities, Mapping[str, FeatureMap]]:
     """Return a count of triples, emissions and features of the right sizes and no meaning."""
     if settings.densities is not None:
-        cells = blank_cells(settings.densities)
+        cells = blank_cells(settings.densities, settings.cells)
         mixture = kernel_passes.blank_mixture(settings.densities)
         maps = kernel_passes.blank_embedded_maps(settings.densities)
         return CodedRows(_blank_counts(settings, cells.count), cells), mixture, maps

@@ -19,6 +19,12 @@ from bigtensor.statistics.sequences.expectation import (
 )
 from bigtensor.statistics.sequences.transfer import TransferOperators
 
+SETTLED_GAIN = 0.01
+"""Gain of an iteration, in nats of all rows together, which other sequences do not show.
+
+A parameter that is fitted to noise gains half a nat.
+"""
+
 
 def sequence_iterations(
     fit: MarkovFit, family: Family, *, smoothing: float, most: int, rows: int
@@ -63,8 +69,9 @@ def sequence_iterations(
         )
         return updated, sums.emissions.log_likelihood / sums.emissions.weight
 
+    settled = max(family.settled, SETTLED_GAIN / max(1, rows))
     iterations = yield from iterate(
-        fit, ask, update, max_iter=most, stopping_rule=change_below(family.settled)
+        fit, ask, update, max_iter=most, stopping_rule=change_below(settled)
     )
     return iterations.state, iterations.measures
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bigtensor.errors import DataError, IdentifiabilityError, ParameterError, Setting, ViewError
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues
@@ -16,18 +18,26 @@ from bigtensor.statistics.codes.triple_counts import WINDOW
 MOST_CELLS = 2**22
 """Largest table of triples: 32 MiB of counts in every task, 160 categories."""
 
+FEWEST_CELLS, MOST_CELLS_OF_ROWS = 8, 64
+"""Numbers of cells of measured rows, for few rows and for many."""
+
 MOST_STEPS = 2**21
 """Rows up to which the iterations along whole sequences take seconds."""
 
-SEQUENCE_ITERATIONS = 20
-"""Most EM iterations along whole sequences; each reads the rows twice."""
+SEQUENCE_ITERATIONS, MOST_SEQUENCE_ITERATIONS = 20, 200
+"""Most EM iterations along sequences of `MOST_STEPS` rows and more, and of few rows.
+
+Each reads the rows twice. Between the two, the iterations read as many rows as 20 of `MOST_STEPS`.
+"""
 
 LONG_ITERATIONS_OF_DENSITIES = 3
 """The same of measured rows beyond `MOST_STEPS`: their triples show cells and no densities."""
 
+MOST_CHOSEN = 40
+"""Largest number of states of categories that is looked at; triples support one a category."""
 
-MOST_CHOSEN = 12
-"""Largest number of states that is chosen; triples support at most one a category."""
+MOST_CHOSEN_OF_CELLS, CELLS_OF_CHOICE = 24, 36
+"""The same of measured rows, and the fewest cells whose triples choose their number."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +69,13 @@ class MarkovSettings:
     max_iter: int
     random_state: int
     densities: KernelSettings | None = None
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of measured rows: three a state at least, and more for more rows."""
+        fewest = CELLS_OF_CHOICE if self.chooses_states else 3 * self.n_components
+        usual = round(2 * self.shape.all_rows**0.25)
+        return max(int(np.clip(usual, FEWEST_CELLS, MOST_CELLS_OF_ROWS)), fewest)
 
     @property
     def categories(self) -> tuple[str, ...]:
@@ -156,8 +173,9 @@ def most_states(parameters: ParameterValues, shape: DataShape) -> int:
     """Return the number of states, or the largest that may be chosen."""
     if parameters.n_components != "auto":
         return int(parameters.n_components)
-    supported = len(shape.categories[0]) if shape.categories else shape.rows // WINDOW
-    return max(1, min(MOST_CHOSEN, supported))
+    if shape.categories:
+        return max(1, min(MOST_CHOSEN, len(shape.categories[0])))
+    return max(1, min(MOST_CHOSEN_OF_CELLS, shape.rows // WINDOW))
 
 
 def check_parameters(parameters: ParameterValues) -> None:
@@ -174,7 +192,9 @@ def check_parameters(parameters: ParameterValues) -> None:
 
 def _iterations(parameters: ParameterValues, shape: DataShape) -> int:
     """Return the largest number of EM iterations along whole sequences."""
-    most = SEQUENCE_ITERATIONS if parameters.max_iter is None else int(parameters.max_iter)
+    of_rows = MOST_STEPS * SEQUENCE_ITERATIONS // max(1, shape.most_rows)
+    usual = min(max(SEQUENCE_ITERATIONS, of_rows), MOST_SEQUENCE_ITERATIONS)
+    most = usual if parameters.max_iter is None else int(parameters.max_iter)
     if shape.in_rounds:
         # messages cross the rows of all sites
         return 0
