@@ -21,15 +21,15 @@ from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.contract.script import FitSteps, PlannedPass, SizedScript
 from bigtensor.models.hidden_markov import criteria
 from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions
-from bigtensor.models.hidden_markov.declared_parameters import KERNEL, PARAMETERS
+from bigtensor.models.hidden_markov.declared_parameters import MEASURED, PARAMETERS
 from bigtensor.models.hidden_markov.description import HiddenMarkovDescription
+from bigtensor.models.hidden_markov.feature_moments import feature_moments
 from bigtensor.models.hidden_markov.hmmlearn_models import (
     FEATURE,
     categorical_hmm,
     diagnostics_of,
     fit_of_categorical_hmm,
 )
-from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.hidden_markov.occupancy_by import (
     check_variable,
     occupancy_passes,
@@ -84,8 +84,12 @@ class HiddenMarkovModel(SequenceModel):
     views : mapping of str to feature names or columns, optional
         Of categories one view of one feature, by default the only one. Of measured rows any views,
         which are independent of each other given the state; by default every feature is one.
-    emissions : {"categorical", "kernel"}, default "categorical"
+    emissions : {"categorical", "kernel", "gaussian", "poisson"}, default "categorical"
         Emissions of a state: categories, or measured values with a density in every state.
+        ``"kernel"`` estimates densities of any form, ``"gaussian"`` means and covariances of all
+        features, and ``"poisson"`` rates of counts, independent of each other given the state.
+    covariance_type : {"full", "diag"}, default "full"
+        Covariances of Gaussian emissions: full matrices, or variances of the features alone.
     refine : {"auto", "triples", "sequences"}, default "auto"
         Data of the last EM iterations: ``"triples"`` of consecutive rows, which are counted once,
         or whole ``"sequences"``, which ``"auto"`` takes up to 2,097,152 rows. Every iteration along
@@ -122,7 +126,9 @@ class HiddenMarkovModel(SequenceModel):
     emission_ : DataArray, (state, category)
         Probabilities of the categories; rows sum to one. Of categorical emissions only.
     means_ : DataArray, (state, feature)
-        Means of the features. Of kernel emissions only.
+        Means of the features. Of measured rows only.
+    covariances_ : DataArray, (state, feature, other_feature) or (state, feature)
+        Covariances or variances of the features. Of Gaussian emissions only.
     window_start_ : (k,) float64 array
         Probabilities of the state of the first of three consecutive rows, anywhere in a sequence.
     occupancy_ : (k,) float64 array
@@ -171,6 +177,7 @@ class HiddenMarkovModel(SequenceModel):
     transition_: xr.DataArray
     emission_: xr.DataArray
     means_: xr.DataArray
+    covariances_: xr.DataArray
     window_start_: NDArray[np.float64]
     occupancy_: NDArray[np.float64]
     solution_: MarkovFit
@@ -181,6 +188,7 @@ class HiddenMarkovModel(SequenceModel):
         *,
         views: ViewsLike | None = None,
         emissions: str = "categorical",
+        covariance_type: str = "full",
         refine: str = "auto",
         ridge: float | None = 2.0,
         max_iter: int | None = None,
@@ -192,6 +200,7 @@ class HiddenMarkovModel(SequenceModel):
         self.n_components = n_components
         self.views = views
         self.emissions = emissions
+        self.covariance_type = covariance_type
         self.refine = refine
         self.ridge = ridge
         self.max_iter = max_iter
@@ -207,7 +216,7 @@ class HiddenMarkovModel(SequenceModel):
     @property
     def preferred_kind(self) -> Literal["measured", "codes"]:
         """Kind that whole numbers are converted to."""
-        return "measured" if self.emissions == KERNEL else "codes"
+        return "measured" if self.emissions in MEASURED else "codes"
 
     def predict(
         self,
@@ -346,11 +355,11 @@ class HiddenMarkovModel(SequenceModel):
         Returns
         -------
         (sequences, categories) or (sequences, features) float64 array or DataArray
-            Of kernel emissions the mean of every feature.
+            Of measured rows the mean of every feature.
         """
         ends, ids = self._ends(X, sequence, lengths)
         fitted = self._solution()
-        of_states = self.means_ if self.emissions == KERNEL else self.emission_
+        of_states = self.means_ if self.emissions in MEASURED else self.emission_
         dim, name = str(of_states.dims[1]), str(of_states.name)
         following = ends.last @ fitted.transition @ of_states.to_numpy()
         coords = {dim: of_states[dim].to_numpy()}
@@ -564,11 +573,10 @@ class HiddenMarkovModel(SequenceModel):
             self.emission_ = xr.DataArray(
                 emissions.table, coords, ("state", "category"), name="probability"
             )
-        if isinstance(emissions, KernelEmissions):
-            features = {"feature": [name for _, members in emissions.views for name in members]}
-            self.means_ = xr.DataArray(
-                emissions.means(), features, ("state", "feature"), name="mean"
-            )
+        else:
+            self.means_, covariances = feature_moments(emissions)
+            if covariances is not None:
+                self.covariances_ = covariances
         self.occupancy_ = solution.occupancy()
 
 

@@ -65,7 +65,7 @@ def sequence_iterations(
             initial / initial.sum(),
             fit.window_start,
             distributions((sums.transition + smoothing).T, 0.0).T,
-            family.reestimated(sums.emissions, smoothing),
+            family.reestimated(sums, smoothing),
         )
         return updated, sums.emissions.log_likelihood / sums.emissions.weight
 

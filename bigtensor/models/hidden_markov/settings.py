@@ -9,7 +9,7 @@ import numpy as np
 from bigtensor.errors import DataError, IdentifiabilityError, ParameterError, Setting, ViewError
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues
-from bigtensor.models.hidden_markov.declared_parameters import KERNEL
+from bigtensor.models.hidden_markov.declared_parameters import KERNEL, MEASURED
 from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS as MIXTURE_PARAMETERS
 from bigtensor.models.kernel_mixture.settings import Settings as KernelSettings
 from bigtensor.models.kernel_mixture.settings import settings_of as settings_of_mixture
@@ -17,6 +17,9 @@ from bigtensor.statistics.codes.triple_counts import WINDOW
 
 MOST_CELLS = 2**22
 """Largest table of triples: 32 MiB of counts in every task, 160 categories."""
+
+PILOT_ROWS = 20_000
+"""Rows from which cells of Gaussian and Poisson emissions are made."""
 
 FEWEST_CELLS, MOST_CELLS_OF_ROWS = 8, 64
 """Numbers of cells of measured rows, for few rows and for many."""
@@ -59,7 +62,11 @@ class MarkovSettings:
     random_state : int
         Seed of the model.
     densities : kernel_mixture.settings.Settings, optional
-        Settings of the densities of measured rows.
+        Settings of kernel emissions.
+    emissions : str
+        Kind of emissions.
+    covariance_type : {"full", "diag"}
+        Covariances of Gaussian emissions.
     """
 
     shape: DataShape
@@ -69,6 +76,13 @@ class MarkovSettings:
     max_iter: int
     random_state: int
     densities: KernelSettings | None = None
+    emissions: str = "categorical"
+    covariance_type: str = "full"
+
+    @property
+    def pilot_rows(self) -> int:
+        """Rows of the pilot sample of Gaussian and Poisson emissions."""
+        return PILOT_ROWS
 
     @property
     def cells(self) -> int:
@@ -80,7 +94,7 @@ class MarkovSettings:
     @property
     def categories(self) -> tuple[str, ...]:
         """Names of the codes; empty for measured rows."""
-        return () if self.densities is not None else self.shape.categories[0]
+        return self.shape.categories[0] if self.shape.categories else ()
 
     @property
     def n_categories(self) -> int:
@@ -101,8 +115,10 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> MarkovSettings
         When there are too many categories, or fewer than states.
     """
     densities = None
-    if parameters.emissions == KERNEL:
-        densities = _density_settings(parameters, shape)
+    if parameters.emissions in MEASURED:
+        _check_measured(parameters, shape)
+        if parameters.emissions == KERNEL:
+            densities = _density_settings(parameters, shape)
     else:
         _check_categories(parameters, shape)
     return MarkovSettings(
@@ -113,6 +129,8 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> MarkovSettings
         max_iter=_iterations(parameters, shape),
         random_state=parameters.random_state,
         densities=densities,
+        emissions=parameters.emissions,
+        covariance_type=parameters.covariance_type,
     )
 
 
@@ -147,12 +165,12 @@ def _check_categories(parameters: ParameterValues, shape: DataShape) -> None:
         )
 
 
-def _density_settings(parameters: ParameterValues, shape: DataShape) -> KernelSettings:
-    """Return the settings of the densities of measured rows."""
+def _check_measured(parameters: ParameterValues, shape: DataShape) -> None:
+    """Raise unless the data are measured rows, and enough of them."""
     if shape.categories:
         raise DataError(
             f"the values are {shape.dtype}, codes of categories, and "
-            + Setting("emissions", KERNEL)
+            + Setting("emissions", parameters.emissions)
             + " is for measured values: leave it out, or convert measurements with "
             ".astype('float32')"
         )
@@ -162,6 +180,10 @@ def _density_settings(parameters: ParameterValues, shape: DataShape) -> KernelSe
             + " needs more rows; got "
             + Setting("n_samples", shape.rows)
         )
+
+
+def _density_settings(parameters: ParameterValues, shape: DataShape) -> KernelSettings:
+    """Return the settings of the densities of kernel emissions."""
     defaults = {parameter.name: parameter.default for parameter in MIXTURE_PARAMETERS}
     of_mixture = ParameterValues(
         **defaults, views=None, random_state=parameters.random_state
@@ -180,11 +202,11 @@ def most_states(parameters: ParameterValues, shape: DataShape) -> int:
 
 def check_parameters(parameters: ParameterValues) -> None:
     """Raise a ParameterError for a parameter of a `HiddenMarkovModel` that is out of range."""
-    if parameters.emissions == KERNEL and parameters.missing == "marginalise":
+    if parameters.emissions in MEASURED and parameters.missing == "marginalise":
         raise ParameterError(
             Setting("missing", "marginalise")
             + " leaves missing categories out of a row, and "
-            + Setting("emissions", KERNEL)
+            + Setting("emissions", parameters.emissions)
             + " has none: use "
             + Setting("missing", "omit")
         )
@@ -199,7 +221,7 @@ def _iterations(parameters: ParameterValues, shape: DataShape) -> int:
         # messages cross the rows of all sites
         return 0
     if parameters.refine == "auto" and shape.most_rows > MOST_STEPS:
-        return min(most, LONG_ITERATIONS_OF_DENSITIES) if parameters.emissions == KERNEL else 0
+        return min(most, LONG_ITERATIONS_OF_DENSITIES) if parameters.emissions in MEASURED else 0
     if parameters.refine == "auto":
         return most
     return most if parameters.refine == "sequences" else 0
