@@ -65,7 +65,7 @@ def estimate(
         estimated = yield from best_of_initialisations(problem, k, smoothing)
         return replace(estimated, diagnostics={"no_spectral": str(error), **estimated.diagnostics})
     start = _solution_of(factors, problem).floored(FLOOR)
-    if not problem.compares_initialisations:
+    if not problem.competes:
         stopping = problem.stopping(problem.method)
         return (yield from em_iterations(start, problem, smoothing, stopping, diagnostics))
     best = yield from best_of_initialisations(problem, k, smoothing, start)

@@ -24,8 +24,11 @@ LOWEST = 1e-12
 SMOOTHING = 0.5
 """Pseudo-count of every category in the EM iterations, where there is a ridge."""
 
-EM_ITERATIONS = {"em": 1000}
-"""Most EM iterations over rows in memory, where initialisations compete or none is spectral."""
+EM_ITERATIONS = {"ex": 20, "em": 1000}
+"""Most EM iterations over rows in memory, by method; other methods have none."""
+
+MOST_COMPETING_ROWS = 20_000
+"""Distinct rows that random initialisations compete on."""
 
 EM_PASSES = {"ex": 5, "em": 30}
 """Most EM iterations that read all rows."""
@@ -96,6 +99,8 @@ class Problem:
         Most random initialisations of method "em", and beside the spectral one.
     seed : int
         Seed of the model.
+    unregularised : bool, default False
+        True if the user wants no ridge, and the driver holds few rows.
     thorough : bool, default True
         False for a fit that only chooses a ridge or a number of components.
     conclude : callable, optional
@@ -110,6 +115,7 @@ class Problem:
     passes: bool
     n_starts: int
     seed: int
+    unregularised: bool = False
     thorough: bool = True
     conclude: Conclude | None = field(default=None, repr=False)
 
@@ -137,12 +143,33 @@ class Problem:
         return Stopping(most, TOLERANCE.get(method, TOLERANCE["ex"]))
 
     @property
+    def joins_views(self) -> bool:
+        """True if a group has several views, or a view is in no group.
+
+        Joint codes of several views leave out that these are independent given the component, and
+        there are more of them than a few rows determine.
+        """
+        return len(self.sizes) > len(self.groups)
+
+    @property
     def compares_initialisations(self) -> bool:
-        """True if random initialisations compete with the spectral one.
+        """True if random initialisations compete with the spectral one, whatever the ridge.
 
         Passes over all rows are too few to compare in.
         """
-        return self.method == "ex" and not self.passes and self.max_iter != 0
+        return self.joins_views and self.method == "ex" and not self.passes and self.max_iter != 0
+
+    @property
+    def competes(self) -> bool:
+        """True if random initialisations compete with the spectral one.
+
+        They do so for three views as well, if the likelihood alone is asked for. With a ridge that
+        is chosen, iterations that settle are no better: at 500 rows of five components the error of
+        the joint table was .38 after them, and .37 after twenty iterations.
+        """
+        return self.compares_initialisations or (
+            self.unregularised and self.method == "ex" and self.max_iter != 0
+        )
 
     def rng(self, purpose: int) -> np.random.Generator:
         """Return the random numbers of a purpose."""

@@ -21,6 +21,7 @@ from bigtensor.models.discrete_mixture.choice import Choice, choose
 from bigtensor.models.discrete_mixture.core import EXACT_SYMBOLS
 from bigtensor.models.discrete_mixture.estimation import estimate
 from bigtensor.models.discrete_mixture.expectation_maximisation import (
+    MOST_COMPETING_ROWS,
     SMOOTHING,
     Estimated,
     Problem,
@@ -42,9 +43,6 @@ from bigtensor.statistics.codes.code_tables import CodeTables
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.row_sample import Sample
-
-START_ROWS = 20_000
-"""Distinct rows that random initialisations of more than three views compete on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +113,7 @@ def refine(preparation: Preparation) -> Script:
     choice, groups = preparation.choice, preparation.groups
     assert choice is not None
     assert groups is not None
-    problem = _problem(groups, settings, preparation.weight, passes=True)
+    problem = _problem(groups, settings, preparation.weight, distinct_rows=0)
     conclude = partial(_concluded, settings, choice)
     problem = replace(problem, conclude=conclude)
     if preparation.start is None:
@@ -139,7 +137,7 @@ def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, No
     rows, weight = ordered.rows, ordered.rows.total_weight()
     problem = ordered.problem()
     choice, estimated = yield from _initialised(rows, problem, ordered.settings)
-    if problem.compares_initialisations and rows.rows > START_ROWS:
+    if problem.compares_initialisations and rows.rows > MOST_COMPETING_ROWS:
         smoothing = SMOOTHING if choice.ridge else 0.0
         script = em_iterations(
             estimated.solution, problem, smoothing, problem.stopping("em"), estimated.diagnostics
@@ -198,7 +196,9 @@ class _OrderedRows:
     def problem(self) -> Problem:
         """Return the problem of these rows."""
         groups = _groups_of(self.rows, self.settings)
-        return _problem(groups, self.settings, self.rows.total_weight(), passes=False)
+        return _problem(
+            groups, self.settings, self.rows.total_weight(), distinct_rows=self.rows.rows
+        )
 
     def groups_in_data(self) -> Groups:
         """Return the groups of views by their positions in the data."""
@@ -238,11 +238,14 @@ def _initialised(
     rows: Block, problem: Problem, settings: Settings
 ) -> Generator[Step, None, tuple[Choice, Estimated]]:
     """Return the choice and the estimate of rows, or of a part of many rows of grouped views."""
-    if problem.compares_initialisations and rows.rows > START_ROWS:
-        step = math.ceil(rows.rows / START_ROWS)
+    if problem.compares_initialisations and rows.rows > MOST_COMPETING_ROWS:
+        step = math.ceil(rows.rows / MOST_COMPETING_ROWS)
         part = replace(rows.keep(np.arange(rows.rows) % step == 0), index=None)
         weight = part.total_weight()
-        rows, problem = part, _problem(_groups_of(part, settings), settings, weight, passes=False)
+        rows, problem = (
+            part,
+            _problem(_groups_of(part, settings), settings, weight, distinct_rows=part.rows),
+        )
     choice = yield from _chosen(rows, problem, settings)
     return choice, (yield from _estimated(rows, problem, choice))
 
@@ -286,8 +289,8 @@ def _groups_of(rows: Block, settings: Settings) -> Groups:
     return three_groups(settings.sizes, tuple(used), rows.total_weight())
 
 
-def _problem(groups: Groups, settings: Settings, weight: float, *, passes: bool) -> Problem:
-    """Return the problem of some rows, in memory or read in passes.
+def _problem(groups: Groups, settings: Settings, weight: float, *, distinct_rows: int) -> Problem:
+    """Return the problem of rows that the driver holds, or of passes over data if it holds none.
 
     Raises
     ------
@@ -314,9 +317,10 @@ def _problem(groups: Groups, settings: Settings, weight: float, *, passes: bool)
         weight,
         method,
         settings.max_iter,
-        passes,
+        not distinct_rows,
         settings.n_starts,
         settings.random_state,
+        settings.ridge == 0 and 0 < distinct_rows <= MOST_COMPETING_ROWS,
     )
 
 

@@ -18,6 +18,10 @@ from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmis
 from bigtensor.models.hidden_markov.declared_parameters import GAUSSIAN, POISSON
 from bigtensor.models.hidden_markov.emissions import Family
 from bigtensor.models.hidden_markov.gaussian_emissions import GaussianEmissions, GaussianLaw
+from bigtensor.models.hidden_markov.initialisations import (
+    best_of_initialisations,
+    other_initialisations,
+)
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.hidden_markov.kernel_preparation import (
     KernelPreparation,
@@ -26,11 +30,11 @@ from bigtensor.models.hidden_markov.kernel_preparation import (
 )
 from bigtensor.models.hidden_markov.law_preparation import LawPreparation, blank_law, prepare_law
 from bigtensor.models.hidden_markov.poisson_emissions import PoissonEmissions, PoissonLaw
-from bigtensor.models.hidden_markov.sequence_iterations import (
-    operators_of,
-    sequence_iterations,
+from bigtensor.models.hidden_markov.sequence_iterations import operators_of
+from bigtensor.models.hidden_markov.settings import (
+    ROUNDS,
+    MarkovSettings,
 )
-from bigtensor.models.hidden_markov.settings import MarkovSettings
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.hidden_markov.state_choice import choose_states, folded_triples
 from bigtensor.models.hidden_markov.triple_estimate import TripleSettings, estimate_from_triples
@@ -118,20 +122,15 @@ def refine(preparation: MarkovPreparation) -> Script:
             "sequences have to be runs of rows, one behind the other"
         )
     estimate, of_estimate = estimate_from_triples(counts, of_triples)
-    parameters = estimate.parameters
-    start = MarkovFit(
-        initial_states(counts.first_pairs, parameters),
-        parameters.window_start,
-        parameters.transition,
-        family.emissions(parameters.emission),
+    found = [estimate.parameters]
+    if settings.competes:
+        found += other_initialisations(counts, of_triples, family)
+    starts = [_fit_of(parameters, counts, family) for parameters in found]
+    end, likelihoods, ends = yield from best_of_initialisations(
+        starts, family, settings, of_triples.smoothing
     )
-    end, likelihoods = yield from sequence_iterations(
-        start,
-        family,
-        smoothing=of_triples.smoothing,
-        most=settings.max_iter,
-        rows=settings.shape.most_rows,
-    )
+    if ends:
+        diagnostics["initialisations"] = ends
     fit = end.finished()
     return judged(
         fit,
@@ -151,6 +150,16 @@ def refine(preparation: MarkovPreparation) -> Script:
             **diagnostics,
             **of_estimate,
         },
+    )
+
+
+def _fit_of(parameters: MarkovParameters, counts: TripleCountsResult, family: Family) -> MarkovFit:
+    """Return the model of parameters of codes."""
+    return MarkovFit(
+        initial_states(counts.first_pairs, parameters),
+        parameters.window_start,
+        parameters.transition,
+        family.emissions(parameters.emission),
     )
 
 
@@ -178,6 +187,8 @@ def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
         nothing = np.zeros((blocks, k))
         blank = Boundaries(np.arange(blocks), np.zeros(blocks, bool), nothing, nothing, 0)
         times, held = settings.max_iter, operators.state_nbytes()
+        if settings.competes:
+            times += sum(kept * most for kept, most in ROUNDS)
         expected = Pass("expectation", SequencePosteriorSums(chain, blank, out_maps))
         planned.append(PlannedPass(Pass("messages", operators), times, driver_nbytes=2 * held))
         planned.append(PlannedPass(expected, times, driver_nbytes=2 * nothing.nbytes))

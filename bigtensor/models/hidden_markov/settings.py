@@ -36,6 +36,15 @@ Each reads the rows twice. Between the two, the iterations read as many rows as 
 LONG_ITERATIONS_OF_DENSITIES = 3
 """The same of measured rows beyond `MOST_STEPS`: their triples show cells and no densities."""
 
+OTHER_INITIALISATIONS = 11
+"""Random initialisations that compete along sequences with the one of triples."""
+
+ROUNDS = ((12, 10), (4, 30), (2, 80))
+"""Largest numbers of initialisations that go on, and their iterations so far after a round."""
+
+MOST_COMPETING_STEPS = 2**17
+"""Rows up to which initialisations compete along sequences."""
+
 MOST_CHOSEN = 40
 """Largest number of states of categories that is looked at; triples support one a category."""
 
@@ -83,6 +92,12 @@ class MarkovSettings:
     def pilot_rows(self) -> int:
         """Rows of the pilot sample of Gaussian and Poisson emissions."""
         return PILOT_ROWS
+
+    @property
+    def competes(self) -> bool:
+        """True if random initialisations compete along sequences."""
+        kind = self.emissions != KERNEL
+        return kind and self.max_iter > 0 and self.shape.most_rows <= MOST_COMPETING_STEPS
 
     @property
     def cells(self) -> int:
