@@ -33,8 +33,14 @@ ITERATIONS_OF_PARTITION, ITERATIONS_OF_RANDOM = 2, 50
 More iterations would lead groups of cells to where the decomposition of the triples has led.
 """
 
+ALIKE = 2e-3
+"""Difference of mean log-likelihoods, in nats a row, up to which one of two fits goes on."""
+
 CELL_FLOOR = 1e-3
 """Smallest probability of a cell before the EM iterations on triples."""
+
+_Fit = tuple[MarkovFit, list[float]]
+"""A model, and the likelihoods before its iterations."""
 
 
 def other_initialisations(
@@ -108,7 +114,7 @@ def best_of_initialisations(
     competing = [(start, list[float]()) for start in starts]
     ends = list[float]()
     for kept, most in ROUNDS:
-        competing = sorted(competing, key=lambda fit: fit[1][-1:] or [0.0], reverse=True)[:kept]
+        competing = _kept(competing, kept)
         for place, (start, before) in enumerate(competing):
             fit, likelihoods = yield from sequence_iterations(
                 start,
@@ -124,6 +130,18 @@ def best_of_initialisations(
         fit, family, smoothing=smoothing, most=settings.max_iter - len(before), rows=rows
     )
     return fit, [*before, *likelihoods], ends
+
+
+def _kept(competing: list[_Fit], count: int) -> list[_Fit]:
+    """Return the initialisation of triples and the most likely others, no two of them alike."""
+    first, *others = competing
+    if not first[1]:
+        return competing[:count]
+    kept = [first]
+    for fit in sorted(others, key=lambda fit: fit[1][-1], reverse=True):
+        if len(kept) < count and all(abs(fit[1][-1] - one[1][-1]) > ALIKE for one in kept):
+            kept.append(fit)
+    return kept
 
 
 def _groups_of_cells(

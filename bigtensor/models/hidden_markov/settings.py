@@ -39,7 +39,7 @@ LONG_ITERATIONS_OF_DENSITIES = 3
 OTHER_INITIALISATIONS = 11
 """Random initialisations that compete along sequences with the one of triples."""
 
-ROUNDS = ((12, 10), (4, 30), (2, 80))
+ROUNDS = ((12, 10), (5, 30), (3, 80))
 """Largest numbers of initialisations that go on, and their iterations so far after a round."""
 
 MOST_COMPETING_STEPS = 2**17
