@@ -65,9 +65,9 @@ def estimate(
         estimated = yield from best_of_initialisations(problem, k, smoothing)
         return replace(estimated, diagnostics={"no_spectral": str(error), **estimated.diagnostics})
     start = _solution_of(factors, problem).floored(FLOOR)
-    if not problem.competes:
-        stopping = problem.stopping(problem.method)
-        return (yield from em_iterations(start, problem, smoothing, stopping, diagnostics))
+    if not problem.compares_initialisations:
+        last = problem.last_iterations
+        return (yield from em_iterations(start, problem, smoothing, last, diagnostics))
     best = yield from best_of_initialisations(problem, k, smoothing, start)
     return replace(best, diagnostics={**diagnostics, **best.diagnostics})
 

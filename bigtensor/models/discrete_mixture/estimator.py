@@ -58,9 +58,10 @@ class DiscreteMixture(MixtureAnswers):
         of 0, 1/2 and 2 with the best likelihood of held-out rows. If it is positive, EM iterations
         add half a count to every category.
     max_iter : int, optional
-        Largest number of EM iterations after the initialisation, by default 1,000. The default is 5
-        after ``"ex"`` and 30 after ``"em"`` if each iteration reads all rows, and 0 after other
-        methods. Iterations end when the likelihood settles.
+        Largest number of EM iterations after the initialisation, by default 1,000. The default is
+        20 after the exterior point method of three views with a ridge. If each iteration reads all
+        rows, it is 5 after ``"ex"`` and 30 after ``"em"``, and it is 0 after other methods.
+        Iterations end when the likelihood settles.
     n_starts : int, default 40
         Largest number of random initialisations of ``"ex"`` and ``"em"``. They end when three of at
         least ten have reached the best likelihood. After ten of them, every second one is the best

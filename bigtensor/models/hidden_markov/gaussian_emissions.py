@@ -48,7 +48,7 @@ class GaussianEmissions:
     def parameters(self) -> int:
         """Number of free parameters."""
         k, d = self.means.shape
-        return k * (d + (d * (d + 1) // 2 if self.covariances.ndim == 3 else d))
+        return int(k * (d + (d * (d + 1) // 2 if self.covariances.ndim == 3 else d)))
 
     def densities(self) -> OwnCovarianceDensities:
         """Return the log densities of rows, with weights of one."""

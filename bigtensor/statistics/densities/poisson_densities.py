@@ -74,7 +74,7 @@ class PoissonDensities:
     @property
     def feature_width(self) -> int:
         """Number of features: the counts and a one."""
-        return self.rates.shape[1] + 1
+        return int(self.rates.shape[1]) + 1
 
     def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
         """Write ``log pi_h + log p(x | h)`` for every component and row.
