@@ -13,7 +13,8 @@ from scipy.special import logsumexp
 from bigtensor.data.rows.block import Block
 from bigtensor.models.contract.script import Step, in_memory
 from bigtensor.models.discrete_mixture.core import Moments, moments_of
-from bigtensor.models.discrete_mixture.estimation import SMOOTHING, Problem, estimate
+from bigtensor.models.discrete_mixture.estimation import estimate
+from bigtensor.models.discrete_mixture.expectation_maximisation import SMOOTHING, Problem
 from bigtensor.statistics.base import Workspace
 
 RIDGES = {"ex": (0.0, 0.5, 2.0), "em": (0.0, 0.5)}

@@ -24,6 +24,6 @@ PARAMETERS = (
         optional=True,
     ),
     Parameter("max_iter", None, Whole(0, MOST_ITERATIONS), Option(("--max-iter",))),
-    Parameter("n_starts", 10, Whole(1, MOST_ITERATIONS), Option(("--starts",))),
+    Parameter("n_starts", 40, Whole(1, MOST_ITERATIONS), Option(("--starts",))),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""

@@ -93,6 +93,11 @@ def choices_in_words(diagnostics: Mapping[str, Any]) -> Iterator[str]:
             f"{diagnostics['n_components']} components are the fewest that explain held-out rows "
             "as well as any number."
         )
+    if "merged_components" in diagnostics:
+        yield (
+            f"{diagnostics['merged_components']} more had the same probabilities as others and "
+            "were merged with them."
+        )
     if "ridge_choice" in diagnostics:
         yield f"The ridge {diagnostics['ridge']:g} explains held-out rows best."
     if "no_spectral" in diagnostics:

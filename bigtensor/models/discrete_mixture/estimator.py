@@ -39,15 +39,15 @@ class DiscreteMixture(MixtureAnswers):
     ----------
     n_components : int or "auto", default "auto"
         Number of components k: ``"auto"`` is the number with the best likelihood of held-out rows,
-        of at most 20.
+        of at most 20. Components that have the same probabilities are merged.
     views : mapping of str to feature names or columns, optional
         At least three, of one categorical feature each. By default every feature.
     method : {"ex", "ex_literal", "svd", "svd_joint", "std", "em"}, default "ex"
         Initialisation of the EM iterations: ``"ex"`` is the exterior point method, ``"em"`` the
         best of random initialisations, and the others are references without EM iterations.
         Residuals of ``"ex"`` are weighted by independence, from several spectral solutions. More
-        than three views are put into three groups, whose joint codes are decomposed, and random
-        initialisations compete with the result where the driver holds the rows. Where the smallest
+        than three views are put into three groups, whose joint codes are decomposed. Where the
+        driver holds the rows, random initialisations compete with the result. Where the smallest
         group has fewer joint codes than there are components, ``"ex"`` is ``"em"``. The references
         are the spectral solution of one random combination of slices (``"svd"``), of their joint
         diagonalisation (``"svd_joint"``), or of the tensor power method (``"std"``), each clipped
@@ -58,12 +58,14 @@ class DiscreteMixture(MixtureAnswers):
         of 0, 1/2 and 2 with the best likelihood of held-out rows. If it is positive, EM iterations
         add half a count to every category.
     max_iter : int, optional
-        Largest number of EM iterations after the initialisation, by default 20 after ``"ex"`` and
-        1,000 after ``"em"``. The default is 5 and 30 if each iteration reads all rows, 1,000 if
-        random initialisations compete with ``"ex"``, and 0 after other methods. Iterations end when
-        the likelihood settles.
-    n_starts : int, default 10
-        Number of random initialisations of ``"em"``, and of ``"ex"`` with more than three views.
+        Largest number of EM iterations after the initialisation, by default 1,000. The default is
+        20 after the exterior point method of three views with a ridge. If each iteration reads all
+        rows, it is 5 after ``"ex"`` and 30 after ``"em"``, and it is 0 after other methods.
+        Iterations end when the likelihood settles.
+    n_starts : int, default 40
+        Largest number of random initialisations of ``"ex"`` and ``"em"``. They end when three of at
+        least ten have reached the best likelihood. After ten of them, every second one is the best
+        mixture with one component dropped and another one split.
     missing : {"raise", "omit", "marginalise"}, default "raise"
         Rule for rows with missing entries: ``"raise"`` is an error, ``"omit"`` leaves the rows out
         and counts them, and ``"marginalise"`` uses their other entries. Whatever the rule, an entry
@@ -134,7 +136,7 @@ class DiscreteMixture(MixtureAnswers):
         method: str = "ex",
         ridge: float | str | None = "cross-validation",
         max_iter: int | None = None,
-        n_starts: int = 10,
+        n_starts: int = 40,
         missing: str = "raise",
         weights: str = "counts",
         sample_dim: str = "sample",

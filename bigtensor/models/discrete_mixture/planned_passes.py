@@ -6,7 +6,7 @@ import numpy as np
 
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.discrete_mixture.core import EXACT_SYMBOLS, POWER_PASSES
-from bigtensor.models.discrete_mixture.estimation import EM_PASSES
+from bigtensor.models.discrete_mixture.expectation_maximisation import EM_PASSES
 from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
 from bigtensor.models.pilot.sample import pilot_pass

@@ -16,14 +16,16 @@ from bigtensor.errors import DataError, IdentifiabilityError, ParameterError
 from bigtensor.features.column_order import content_order
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.script import Script, Solved, Step, in_memory
+from bigtensor.models.discrete_mixture.alike_components import with_alike_merged
 from bigtensor.models.discrete_mixture.choice import Choice, choose
 from bigtensor.models.discrete_mixture.core import EXACT_SYMBOLS
-from bigtensor.models.discrete_mixture.estimation import (
+from bigtensor.models.discrete_mixture.estimation import estimate
+from bigtensor.models.discrete_mixture.expectation_maximisation import (
+    MOST_COMPETING_ROWS,
     SMOOTHING,
     Estimated,
     Problem,
     em_iterations,
-    estimate,
 )
 from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
@@ -41,9 +43,6 @@ from bigtensor.statistics.codes.code_tables import CodeTables
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.row_sample import Sample
-
-START_ROWS = 20_000
-"""Distinct rows that random initialisations of more than three views compete on."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +113,7 @@ def refine(preparation: Preparation) -> Script:
     choice, groups = preparation.choice, preparation.groups
     assert choice is not None
     assert groups is not None
-    problem = _problem(groups, settings, preparation.weight, passes=True)
+    problem = _problem(groups, settings, preparation.weight, distinct_rows=0)
     conclude = partial(_concluded, settings, choice)
     problem = replace(problem, conclude=conclude)
     if preparation.start is None:
@@ -138,7 +137,7 @@ def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, No
     rows, weight = ordered.rows, ordered.rows.total_weight()
     problem = ordered.problem()
     choice, estimated = yield from _initialised(rows, problem, ordered.settings)
-    if problem.compares_initialisations and rows.rows > START_ROWS:
+    if problem.compares_initialisations and rows.rows > MOST_COMPETING_ROWS:
         smoothing = SMOOTHING if choice.ridge else 0.0
         script = em_iterations(
             estimated.solution, problem, smoothing, problem.stopping("em"), estimated.diagnostics
@@ -197,7 +196,9 @@ class _OrderedRows:
     def problem(self) -> Problem:
         """Return the problem of these rows."""
         groups = _groups_of(self.rows, self.settings)
-        return _problem(groups, self.settings, self.rows.total_weight(), passes=False)
+        return _problem(
+            groups, self.settings, self.rows.total_weight(), distinct_rows=self.rows.rows
+        )
 
     def groups_in_data(self) -> Groups:
         """Return the groups of views by their positions in the data."""
@@ -237,11 +238,14 @@ def _initialised(
     rows: Block, problem: Problem, settings: Settings
 ) -> Generator[Step, None, tuple[Choice, Estimated]]:
     """Return the choice and the estimate of rows, or of a part of many rows of grouped views."""
-    if problem.compares_initialisations and rows.rows > START_ROWS:
-        step = math.ceil(rows.rows / START_ROWS)
+    if problem.compares_initialisations and rows.rows > MOST_COMPETING_ROWS:
+        step = math.ceil(rows.rows / MOST_COMPETING_ROWS)
         part = replace(rows.keep(np.arange(rows.rows) % step == 0), index=None)
         weight = part.total_weight()
-        rows, problem = part, _problem(_groups_of(part, settings), settings, weight, passes=False)
+        rows, problem = (
+            part,
+            _problem(_groups_of(part, settings), settings, weight, distinct_rows=part.rows),
+        )
     choice = yield from _chosen(rows, problem, settings)
     return choice, (yield from _estimated(rows, problem, choice))
 
@@ -285,8 +289,8 @@ def _groups_of(rows: Block, settings: Settings) -> Groups:
     return three_groups(settings.sizes, tuple(used), rows.total_weight())
 
 
-def _problem(groups: Groups, settings: Settings, weight: float, *, passes: bool) -> Problem:
-    """Return the problem of some rows, in memory or read in passes.
+def _problem(groups: Groups, settings: Settings, weight: float, *, distinct_rows: int) -> Problem:
+    """Return the problem of rows that the driver holds, or of passes over data if it holds none.
 
     Raises
     ------
@@ -313,15 +317,19 @@ def _problem(groups: Groups, settings: Settings, weight: float, *, passes: bool)
         weight,
         method,
         settings.max_iter,
-        passes,
+        not distinct_rows,
         settings.n_starts,
         settings.random_state,
+        settings.ridge == 0 and 0 < distinct_rows <= MOST_COMPETING_ROWS,
     )
 
 
 def _concluded(settings: Settings, choice: Choice, estimated: Estimated) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
-    solution = estimated.solution
+    chosen, solution = settings.n_components == "auto", estimated.solution
+    if chosen:
+        solution = with_alike_merged(solution)
+    merged = estimated.solution.n_components - solution.n_components
     diagnostics = {
         "method": settings.method,
         "n_components": solution.n_components,
@@ -330,9 +338,11 @@ def _concluded(settings: Settings, choice: Choice, estimated: Estimated) -> Solv
         "mean_log_likelihood": estimated.likelihoods,
         **choice.diagnostics,
         **estimated.diagnostics,
+        **({"merged_components": merged} if merged else {}),
     }
     return judged(
         DiscreteFit(solution, settings.shape.views, settings.shape.categories),
         estimated.weight,
         diagnostics,
+        chosen=chosen,
     )

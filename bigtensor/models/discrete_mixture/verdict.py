@@ -7,19 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.errors import Setting
+from bigtensor.errors import Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
+from bigtensor.models.discrete_mixture.alike_components import ALIKE, component_distances
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
 from bigtensor.models.words.faults import as_warnings
 
 FEW_ROWS = 5.0
 """A component of fewer rows is not told from chance."""
 
-ALIKE = 0.02
-"""Mean total variation distance over the views below which two components are one."""
 
-
-def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any]) -> Solved:
+def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any], *, chosen: bool) -> Solved:
     """Return a solution with the verdict on it, and warn of a fault.
 
     Parameters
@@ -30,8 +28,19 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any]) -> Solv
         Of the rows that the mixture was estimated from.
     diagnostics : dict
         Decisions and numbers of the fit, as JSON holds them.
+    chosen : bool
+        True if held-out rows chose the number of components.
     """
-    sentences = [*_undetermined(fit.solution), *_small(fit.solution, weight), *_alike(fit.solution)]
+    remedy = (
+        " Give a smaller " + Setting("n_components") + "."
+        if chosen
+        else (" Use fewer components, or " + Setting("n_components", "auto") + ".")
+    )
+    sentences = [
+        *_undetermined(fit.solution),
+        *_small(fit.solution, weight, remedy),
+        *_alike(fit.solution, remedy),
+    ]
     k = fit.solution.n_components
     praise = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
     return with_verdict(fit, as_warnings(*sentences), praise, diagnostics)
@@ -49,30 +58,25 @@ def _undetermined(solution: DiscreteSolution) -> list[str]:
     ]
 
 
-def _small(solution: DiscreteSolution, weight: float) -> list[str]:
+def _small(solution: DiscreteSolution, weight: float, remedy: Message) -> list[Message]:
     """Return a sentence on components of hardly any row."""
     few = np.flatnonzero(solution.weights * weight < FEW_ROWS)
     if not few.size or solution.n_components == 1:
         return []
     return [
-        f"{few.size} of {solution.n_components} components have fewer than {FEW_ROWS:g} rows. Use "
-        "fewer components, or " + Setting("n_components", "auto") + "."
+        f"{few.size} of {solution.n_components} components have fewer than {FEW_ROWS:g} rows."
+        + remedy
     ]
 
 
-def _alike(solution: DiscreteSolution) -> list[str]:
+def _alike(solution: DiscreteSolution, remedy: Message) -> list[Message]:
     """Return a sentence on the first two components that have the same probabilities."""
-    k = solution.n_components
-    distance = np.zeros((k, k))
-    for table in solution.probabilities:
-        for h in range(k):
-            distance[h] += 0.5 * np.abs(table - table[:, [h]]).sum(axis=0)
-    distance /= len(solution.probabilities)
+    distance = component_distances(solution)
     pairs = np.argwhere(np.triu(distance < ALIKE, 1))
     if not len(pairs):
         return []
     a, b = pairs[0]
     return [
-        f"Components {a} and {b} have the same probabilities (mean distance {distance[a, b]:.3f}). "
-        "Use fewer components, or " + Setting("n_components", "auto") + "."
+        f"Components {a} and {b} have the same probabilities (mean distance {distance[a, b]:.3f})."
+        + remedy
     ]

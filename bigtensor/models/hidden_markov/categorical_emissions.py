@@ -15,8 +15,8 @@ from bigtensor.features.row_loops import row_loop
 from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.base import Result, Statistic
 from bigtensor.statistics.codes.code_tables import CodeTables
-from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
 from bigtensor.statistics.densities.view_densities import MixtureDensities
+from bigtensor.statistics.sequences.expectation import SequencePosteriorSumsResult
 
 LOWEST = 1e-12
 """Smallest probability of a fitted model: no sequence of known categories is impossible."""
@@ -110,10 +110,12 @@ class Categories:
         """Return the emissions of probabilities ``(k, categories)`` of any sums."""
         return CategoricalEmissions.normalised(probabilities, self.views, self.names)
 
-    def reestimated(self, sums: PosteriorSumsResult, smoothing: float) -> CategoricalEmissions:
+    def reestimated(
+        self, sums: SequencePosteriorSumsResult, smoothing: float
+    ) -> CategoricalEmissions:
         """Return the emissions of expected counts, with a pseudo-count of every category."""
-        assert sums.histograms is not None
-        return self.emissions(sums.histograms[: self.n_codes].T + smoothing)
+        assert sums.emissions.histograms is not None
+        return self.emissions(sums.emissions.histograms[: self.n_codes].T + smoothing)
 
 
 @row_loop

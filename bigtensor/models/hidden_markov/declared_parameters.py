@@ -5,7 +5,15 @@ from bigtensor.models.contract.declarations import Choice, Option, Parameter, Po
 KERNEL = "kernel"
 """Emissions that are densities of measured rows."""
 
-EMISSIONS = ("categorical", KERNEL)
+GAUSSIAN, POISSON = "gaussian", "poisson"
+"""Emissions that are Gaussian densities of measured rows, and Poisson probabilities of counts."""
+
+EMISSIONS = ("categorical", KERNEL, GAUSSIAN, POISSON)
+
+MEASURED = (KERNEL, GAUSSIAN, POISSON)
+"""Emissions of measured rows."""
+
+COVARIANCE_TYPES = ("full", "diag")
 
 REFINEMENTS = ("auto", "triples", "sequences")
 
@@ -21,6 +29,7 @@ PARAMETERS = (
         memory=("states", "workspaces"),
     ),
     Parameter("emissions", "categorical", Choice(EMISSIONS), Option(("--emissions",))),
+    Parameter("covariance_type", "full", Choice(COVARIANCE_TYPES), Option(("--covariance-type",))),
     Parameter("refine", "auto", Choice(REFINEMENTS), Option(("--refine",))),
     Parameter("ridge", 2.0, Positive(), Option(("--ridge",), none="none"), optional=True),
     Parameter("max_iter", None, Whole(0, MOST_ITERATIONS), Option(("--max-iter",))),

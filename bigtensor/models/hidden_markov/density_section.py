@@ -58,6 +58,11 @@ def density_section(model: HasStateMeans, emissions: KernelEmissions) -> Section
     return Section("emissions", "Values in every state", tuple(blocks), "Values")
 
 
+def means_section(model: HasStateMeans) -> Section:
+    """Return the means of Gaussian and Poisson emissions."""
+    return Section("emissions", "Values in every state", (_means(model),), "Values")
+
+
 def _means(model: HasStateMeans) -> Table:
     """Return the means of all features, a line a feature and a column a state."""
     means = model.means_

@@ -9,13 +9,18 @@ import numpy as np
 import xarray as xr
 
 from bigtensor.descending_order import largest_in_place
+from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions
 from bigtensor.models.hidden_markov.decoded_paths import (
     DecodesRows,
     decoded_summary,
     dwell_section,
     strip_section,
 )
-from bigtensor.models.hidden_markov.density_section import HasStateMeans, density_section
+from bigtensor.models.hidden_markov.density_section import (
+    HasStateMeans,
+    density_section,
+    means_section,
+)
 from bigtensor.models.hidden_markov.hmmlearn_models import SOURCE
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.words.described_model import DescribedModel
@@ -207,6 +212,8 @@ def emissions_section(model: DescribedChain) -> Section:
     emissions = model._solution().emissions
     if isinstance(emissions, KernelEmissions):
         return density_section(model, emissions)
+    if not isinstance(emissions, CategoricalEmissions):
+        return means_section(model)
     table = model.emission_.to_numpy()
     categories = model.emission_["category"].to_numpy()
     chosen = largest_in_place(table.max(axis=0), MOST_COLUMNS)

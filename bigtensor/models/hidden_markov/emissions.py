@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.base import Result, Statistic
-from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
-from bigtensor.statistics.densities.view_densities import MixtureDensities
+from bigtensor.statistics.densities.joint_densities import JointDensities
+from bigtensor.statistics.sequences.expectation import SequencePosteriorSumsResult
 
 
 class Emissions(Protocol):
@@ -33,7 +33,7 @@ class Emissions(Protocol):
         """Views with their features."""
         ...
 
-    def densities(self) -> MixtureDensities:
+    def densities(self) -> JointDensities:
         """Return the log densities of rows, with weights of one."""
         ...
 
@@ -76,6 +76,6 @@ class Family(Protocol):
         """Return the emissions of probabilities of codes ``(k, codes)``."""
         ...
 
-    def reestimated(self, sums: PosteriorSumsResult, smoothing: float) -> Emissions:
+    def reestimated(self, sums: SequencePosteriorSumsResult, smoothing: float) -> Emissions:
         """Return the emissions of sums over rows, with a pseudo-count of every category."""
         ...

@@ -19,16 +19,17 @@ from bigtensor.models.contract.opening_for_answers import open_with_groups
 from bigtensor.models.contract.parameters import RandomState, ViewsLike, check_integer
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.contract.script import FitSteps, PlannedPass, SizedScript
+from bigtensor.models.hidden_markov import criteria
 from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions
-from bigtensor.models.hidden_markov.declared_parameters import KERNEL, PARAMETERS
+from bigtensor.models.hidden_markov.declared_parameters import MEASURED, PARAMETERS
 from bigtensor.models.hidden_markov.description import HiddenMarkovDescription
+from bigtensor.models.hidden_markov.feature_moments import feature_moments
 from bigtensor.models.hidden_markov.hmmlearn_models import (
     FEATURE,
     categorical_hmm,
     diagnostics_of,
     fit_of_categorical_hmm,
 )
-from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.hidden_markov.occupancy_by import (
     check_variable,
     occupancy_passes,
@@ -74,15 +75,21 @@ class HiddenMarkovModel(SequenceModel):
     ----------
     n_components : int or "auto", default 2
         Number of hidden states k: ``"auto"`` chooses it by the likelihood of held-out triples of
-        rows. There are at most as many states as categories. ``"auto"`` is the fewest states, of at
-        most 12, whose likelihood is within 1.5 standard errors of the best. A fifth of the
+        rows. There are at most as many states as categories. ``"auto"`` is the fewest states whose
+        likelihood is within 1.5 standard errors of the best. The search ends after two numbers
+        without a better likelihood, at the number of categories, or with a warning at 40 states
+        (24 of measured rows). A fifth of the
         sequences is held out at a time, and of long sequences stretches of a fiftieth of the rows.
         Triples are counted once for all numbers.
     views : mapping of str to feature names or columns, optional
         Of categories one view of one feature, by default the only one. Of measured rows any views,
         which are independent of each other given the state; by default every feature is one.
-    emissions : {"categorical", "kernel"}, default "categorical"
+    emissions : {"categorical", "kernel", "gaussian", "poisson"}, default "categorical"
         Emissions of a state: categories, or measured values with a density in every state.
+        ``"kernel"`` estimates densities of any form, ``"gaussian"`` means and covariances of all
+        features, and ``"poisson"`` rates of counts, independent of each other given the state.
+    covariance_type : {"full", "diag"}, default "full"
+        Covariances of Gaussian emissions: full matrices, or variances of the features alone.
     refine : {"auto", "triples", "sequences"}, default "auto"
         Data of the last EM iterations: ``"triples"`` of consecutive rows, which are counted once,
         or whole ``"sequences"``, which ``"auto"`` takes up to 2,097,152 rows. Every iteration along
@@ -93,8 +100,9 @@ class HiddenMarkovModel(SequenceModel):
         Pseudo-count that draws states towards independence in the initialisation. With a
         pseudo-count, EM iterations add one count to every transition and emission.
     max_iter : int, optional
-        Largest number of EM iterations along whole sequences, by default 20. They end when the
-        likelihood settles.
+        Largest number of EM iterations along whole sequences, by default 200 up to 209,715 rows and
+        fewer for more, down to 20. They end when all rows together gain less than .01 nats, or a
+        row less than 2e-7 (1e-5 with kernel emissions).
     missing : {"raise", "omit", "marginalise"}, default "raise"
         Rule for rows with a missing category: ``"raise"`` is an error, ``"omit"`` leaves the rows
         out, which cuts the sequence there, and ``"marginalise"`` keeps them as steps without an
@@ -118,7 +126,9 @@ class HiddenMarkovModel(SequenceModel):
     emission_ : DataArray, (state, category)
         Probabilities of the categories; rows sum to one. Of categorical emissions only.
     means_ : DataArray, (state, feature)
-        Means of the features. Of kernel emissions only.
+        Means of the features. Of measured rows only.
+    covariances_ : DataArray, (state, feature, other_feature) or (state, feature)
+        Covariances or variances of the features. Of Gaussian emissions only.
     window_start_ : (k,) float64 array
         Probabilities of the state of the first of three consecutive rows, anywhere in a sequence.
     occupancy_ : (k,) float64 array
@@ -167,6 +177,7 @@ class HiddenMarkovModel(SequenceModel):
     transition_: xr.DataArray
     emission_: xr.DataArray
     means_: xr.DataArray
+    covariances_: xr.DataArray
     window_start_: NDArray[np.float64]
     occupancy_: NDArray[np.float64]
     solution_: MarkovFit
@@ -177,6 +188,7 @@ class HiddenMarkovModel(SequenceModel):
         *,
         views: ViewsLike | None = None,
         emissions: str = "categorical",
+        covariance_type: str = "full",
         refine: str = "auto",
         ridge: float | None = 2.0,
         max_iter: int | None = None,
@@ -188,6 +200,7 @@ class HiddenMarkovModel(SequenceModel):
         self.n_components = n_components
         self.views = views
         self.emissions = emissions
+        self.covariance_type = covariance_type
         self.refine = refine
         self.ridge = ridge
         self.max_iter = max_iter
@@ -196,10 +209,14 @@ class HiddenMarkovModel(SequenceModel):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
+    aic = criteria.aic
+    bic = criteria.bic
+    decode = criteria.decode
+
     @property
     def preferred_kind(self) -> Literal["measured", "codes"]:
         """Kind that whole numbers are converted to."""
-        return "measured" if self.emissions == KERNEL else "codes"
+        return "measured" if self.emissions in MEASURED else "codes"
 
     def predict(
         self,
@@ -338,11 +355,11 @@ class HiddenMarkovModel(SequenceModel):
         Returns
         -------
         (sequences, categories) or (sequences, features) float64 array or DataArray
-            Of kernel emissions the mean of every feature.
+            Of measured rows the mean of every feature.
         """
         ends, ids = self._ends(X, sequence, lengths)
         fitted = self._solution()
-        of_states = self.means_ if self.emissions == KERNEL else self.emission_
+        of_states = self.means_ if self.emissions in MEASURED else self.emission_
         dim, name = str(of_states.dims[1]), str(of_states.name)
         following = ends.last @ fitted.transition @ of_states.to_numpy()
         coords = {dim: of_states[dim].to_numpy()}
@@ -556,11 +573,10 @@ class HiddenMarkovModel(SequenceModel):
             self.emission_ = xr.DataArray(
                 emissions.table, coords, ("state", "category"), name="probability"
             )
-        if isinstance(emissions, KernelEmissions):
-            features = {"feature": [name for _, members in emissions.views for name in members]}
-            self.means_ = xr.DataArray(
-                emissions.means(), features, ("state", "feature"), name="mean"
-            )
+        else:
+            self.means_, covariances = feature_moments(emissions)
+            if covariances is not None:
+                self.covariances_ = covariances
         self.occupancy_ = solution.occupancy()
 
 

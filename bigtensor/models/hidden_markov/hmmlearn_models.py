@@ -48,7 +48,7 @@ def categorical_hmm(model: ConvertedModel) -> Any:
     if model.emissions != "categorical":
         raise ParameterError(
             "a CategoricalHMM has probabilities of categories, and this model has densities of "
-            "measured rows; hmmlearn has no model of them"
+            "measured rows, which are not converted"
         )
     try:
         hmm = import_module("hmmlearn.hmm")

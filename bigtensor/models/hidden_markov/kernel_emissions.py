@@ -59,7 +59,7 @@ class KernelEmissions:
         """Draw a row in every state: ``(rows, features)``."""
         return self.solution.draw_rows(states, rng)
 
-    def means(self) -> NDArray[np.float64]:
+    def feature_means(self) -> NDArray[np.float64]:
         """Return the mean of every feature in every state: ``(k, features)``."""
         parts = [
             self.solution.expectation(name, _itself).reshape(self.n_states, -1)

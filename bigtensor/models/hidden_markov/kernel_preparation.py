@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.features.cells import Cells
 from bigtensor.features.maps import FeatureMap
+from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import Script, Step
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.kernel_mixture import script as kernel_script
@@ -21,12 +22,10 @@ from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.base import Result, Statistic
 from bigtensor.statistics.codes.coded_rows import CodedRows
 from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.sequences.expectation import SequencePosteriorSumsResult
 
 TAIL = 5e-4
 """Part of the sample beyond each end of the range of the cells."""
-
-MOST_CELLS, FEWEST_CELLS = 64, 8
-"""Numbers of cells for many rows and for few."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,10 +63,10 @@ class KernelPreparation:
         """Return the statistic of the cells of rows."""
         return CodedRows(statistic, self.cells)
 
-    def reestimated(self, sums: PosteriorSumsResult, smoothing: float) -> KernelEmissions:
+    def reestimated(self, sums: SequencePosteriorSumsResult, smoothing: float) -> KernelEmissions:
         """Return the densities of posterior sums; they need no pseudo-count."""
         del smoothing
-        return KernelEmissions.of_sums(sums, self.kernel)
+        return KernelEmissions.of_sums(sums.emissions, self.kernel)
 
     def emissions(self, probabilities: NDArray[np.float64]) -> KernelEmissions:
         """Return the densities of states that are mixtures of cells.
@@ -91,41 +90,44 @@ class KernelPreparation:
         return KernelEmissions.of_sums(mixed, self.kernel)
 
 
-def blank_cells(settings: Settings) -> Cells:
+class MeasuredSettings(Protocol):
+    """Settings of a fit to measured rows."""
+
+    @property
+    def shape(self) -> DataShape:
+        """Size, names and types of the data."""
+
+
+def blank_cells(settings: MeasuredSettings, count: int) -> Cells:
     """Return cells of the right number and no meaning.
 
     Parameters
     ----------
-    settings : Settings
-        Of the densities.
+    settings : MeasuredSettings
+        Settings with the features.
+    count : int
+        Number of cells.
     """
     features = len(settings.shape.features)
-    count = cells_for(settings.shape.all_rows, settings.n_components)
     return Cells(np.zeros((count, features)), np.zeros(features), np.ones(features))
 
 
-def prepare_densities(settings: Settings) -> Script:
+def prepare_densities(settings: Settings, count: int) -> Script:
     """Ask for the pilot sample, and lay grids, landmarks and cells over it.
 
     Parameters
     ----------
     settings : Settings
         Of the densities.
-    shape : DataShape
-        Number of rows and other facts on the data.
+    count : int
+        Largest number of cells.
     """
     kernel: Preparation = yield from kernel_script.prepare_from_sample(settings)
     yield Step("choosing the cells")
     sample = kernel.pilot
     assert sample is not None
     values = np.asarray(sample.values, np.float64)
-    low, high = np.quantile(values, [TAIL, 1 - TAIL], axis=0)
-    # nearly all rows may share one value
-    same = low == high
-    low, high = np.where(same, values.min(axis=0), low), np.where(same, values.max(axis=0), high)
-    count = cells_for(settings.shape.all_rows, settings.n_components)
-    seed = purpose_seed(settings.random_state, "cells")
-    cells = Cells.of_sample(values, low, high, count, seed)
+    cells = cells_of_sample(values, count, settings.random_state)
     shares = np.zeros((len(values), cells.count))
     shares[np.arange(len(values)), cells.codes(values)] = (
         1.0 if sample.weight is None else sample.weight
@@ -134,7 +136,21 @@ def prepare_densities(settings: Settings) -> Script:
     return KernelPreparation(replace(kernel, pilot=None), cells, sums)
 
 
-def cells_for(rows: float, n_states: int) -> int:
-    """Return the number of cells: three a state at least, and more for more rows."""
-    count = int(np.clip(round(2 * rows**0.25), FEWEST_CELLS, MOST_CELLS))
-    return max(count, 3 * n_states)
+def cells_of_sample(values: NDArray[np.float64], count: int, random_state: int) -> Cells:
+    """Return cells of k-means clusters in the range of nearly all rows.
+
+    Parameters
+    ----------
+    values : (n, features) float64 array
+        Sample of rows.
+    count : int
+        Largest number of cells.
+    random_state : int
+        Seed of the model.
+    """
+    low, high = np.quantile(values, [TAIL, 1 - TAIL], axis=0)
+    # nearly all rows may share one value
+    same = low == high
+    low, high = np.where(same, values.min(axis=0), low), np.where(same, values.max(axis=0), high)
+    seed = purpose_seed(random_state, "cells")
+    return Cells.of_sample(values, low, high, count, seed)

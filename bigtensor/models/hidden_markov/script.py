@@ -15,30 +15,40 @@ from bigtensor.features.cells import Cells
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.contract.script import PlannedPass, Script
 from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions, Categories
+from bigtensor.models.hidden_markov.declared_parameters import GAUSSIAN, POISSON
 from bigtensor.models.hidden_markov.emissions import Family
+from bigtensor.models.hidden_markov.gaussian_emissions import GaussianEmissions, GaussianLaw
+from bigtensor.models.hidden_markov.initialisations import (
+    best_of_initialisations,
+    other_initialisations,
+)
 from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.hidden_markov.kernel_preparation import (
     KernelPreparation,
     blank_cells,
     prepare_densities,
 )
-from bigtensor.models.hidden_markov.sequence_iterations import (
-    operators_of,
-    sequence_iterations,
+from bigtensor.models.hidden_markov.law_preparation import LawPreparation, blank_law, prepare_law
+from bigtensor.models.hidden_markov.poisson_emissions import PoissonEmissions, PoissonLaw
+from bigtensor.models.hidden_markov.sequence_iterations import operators_of
+from bigtensor.models.hidden_markov.settings import (
+    ROUNDS,
+    MarkovSettings,
 )
-from bigtensor.models.hidden_markov.settings import MarkovSettings
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.hidden_markov.state_choice import choose_states, folded_triples
 from bigtensor.models.hidden_markov.triple_estimate import TripleSettings, estimate_from_triples
 from bigtensor.models.hidden_markov.verdict import judged
 from bigtensor.models.kernel_mixture import planned_passes as kernel_passes
 from bigtensor.models.kernel_mixture import script as kernel_script
+from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass, Statistic
 from bigtensor.statistics.codes.coded_rows import CodedRows
 from bigtensor.statistics.codes.folded_triples import FoldedTriples, FoldedTriplesResult
 from bigtensor.statistics.codes.triple_counts import TripleCounts, TripleCountsResult
+from bigtensor.statistics.densities.joint_densities import JointDensities
 from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
-from bigtensor.statistics.densities.view_densities import MixtureDensities
+from bigtensor.statistics.gaussian.own_covariance_densities import Frame
 from bigtensor.statistics.sequences.chain import HiddenChain
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
 from bigtensor.statistics.sequences.transfer import Boundaries
@@ -55,7 +65,7 @@ class MarkovPreparation:
     ----------
     settings : MarkovSettings
         Resolved parameters of the fit.
-    family : Categories or KernelPreparation
+    family : Categories, KernelPreparation or LawPreparation
         Kind of emissions, and how they are re-estimated.
     diagnostics : dict
         Decisions and numbers of the fit, as JSON holds them.
@@ -68,6 +78,7 @@ class MarkovPreparation:
 
 STORED_CLASSES = (
     *(MarkovFit, CategoricalEmissions, KernelEmissions, MarkovSettings, MarkovPreparation),
+    *(GaussianEmissions, PoissonEmissions, GaussianLaw, PoissonLaw, LawPreparation, Frame),
     *(Categories, KernelPreparation, TripleCounts, FoldedTriples, CodedRows, Cells),
     PosteriorSumsResult,
     *kernel_script.STORED_CLASSES,
@@ -77,10 +88,13 @@ STORED_CLASSES = (
 
 def prepare(settings: MarkovSettings) -> Script:
     """Ask for nothing of categories, and for a sample of measured rows."""
+    if settings.emissions in (GAUSSIAN, POISSON):
+        law: LawPreparation = yield from prepare_law(settings)
+        return MarkovPreparation(settings, law, {"cells": law.cells.count})
     if settings.densities is None:
         yield from ()
         return MarkovPreparation(settings, Categories(settings.shape.views, settings.categories))
-    densities: KernelPreparation = yield from prepare_densities(settings.densities)
+    densities: KernelPreparation = yield from prepare_densities(settings.densities, settings.cells)
     diagnostics = {**densities.kernel.diagnostics, "cells": densities.cells.count}
     return MarkovPreparation(settings, densities, diagnostics)
 
@@ -108,20 +122,15 @@ def refine(preparation: MarkovPreparation) -> Script:
             "sequences have to be runs of rows, one behind the other"
         )
     estimate, of_estimate = estimate_from_triples(counts, of_triples)
-    parameters = estimate.parameters
-    start = MarkovFit(
-        initial_states(counts.first_pairs, parameters),
-        parameters.window_start,
-        parameters.transition,
-        family.emissions(parameters.emission),
+    found = [estimate.parameters]
+    if settings.competes:
+        found += other_initialisations(counts, of_triples, family)
+    starts = [_fit_of(parameters, counts, family) for parameters in found]
+    end, likelihoods, ends = yield from best_of_initialisations(
+        starts, family, settings, of_triples.smoothing
     )
-    end, likelihoods = yield from sequence_iterations(
-        start,
-        family,
-        smoothing=of_triples.smoothing,
-        most=settings.max_iter,
-        rows=settings.shape.most_rows,
-    )
+    if ends:
+        diagnostics["initialisations"] = ends
     fit = end.finished()
     return judged(
         fit,
@@ -144,8 +153,20 @@ def refine(preparation: MarkovPreparation) -> Script:
     )
 
 
+def _fit_of(parameters: MarkovParameters, counts: TripleCountsResult, family: Family) -> MarkovFit:
+    """Return the model of parameters of codes."""
+    return MarkovFit(
+        initial_states(counts.first_pairs, parameters),
+        parameters.window_start,
+        parameters.transition,
+        family.emissions(parameters.emission),
+    )
+
+
 def planned_preparation(settings: MarkovSettings) -> list[PlannedPass]:
     """Return upper bounds of the passes of `prepare`."""
+    if settings.emissions in (GAUSSIAN, POISSON):
+        return [PlannedPass(pilot_pass(settings))]
     if settings.densities is None:
         return []
     return kernel_passes.planned_preparation(settings.densities)
@@ -166,6 +187,8 @@ def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
         nothing = np.zeros((blocks, k))
         blank = Boundaries(np.arange(blocks), np.zeros(blocks, bool), nothing, nothing, 0)
         times, held = settings.max_iter, operators.state_nbytes()
+        if settings.competes:
+            times += sum(kept * most for kept, most in ROUNDS)
         expected = Pass("expectation", SequencePosteriorSums(chain, blank, out_maps))
         planned.append(PlannedPass(Pass("messages", operators), times, driver_nbytes=2 * held))
         planned.append(PlannedPass(expected, times, driver_nbytes=2 * nothing.nbytes))
@@ -174,13 +197,19 @@ def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
 
 def _blank_parts(
     settings: MarkovSettings,
-) -> tuple[Statistic[Any], MixtureDensities, Mapping[str, FeatureMap]]:
+) -> tuple[Statistic[Any], JointDensities, Mapping[str, FeatureMap]]:
     """Return a count of triples, emissions and features of the right sizes and no meaning."""
     if settings.densities is not None:
-        cells = blank_cells(settings.densities)
+        cells = blank_cells(settings.densities, settings.cells)
         mixture = kernel_passes.blank_mixture(settings.densities)
         maps = kernel_passes.blank_embedded_maps(settings.densities)
         return CodedRows(_blank_counts(settings, cells.count), cells), mixture, maps
+    if settings.emissions in (GAUSSIAN, POISSON):
+        cells = blank_cells(settings, settings.cells)
+        law = blank_law(settings)
+        features = law.features_of(np.ones((settings.n_components, len(cells.low))))
+        densities = law.emissions(features.T).densities()
+        return CodedRows(_blank_counts(settings, cells.count), cells), densities, {}
     family = Categories(settings.shape.views, settings.categories)
     uniform = family.emissions(np.ones((settings.n_components, family.n_codes)))
     return _blank_counts(settings, family.n_codes), uniform.densities(), family.out_maps

@@ -19,6 +19,12 @@ from bigtensor.statistics.sequences.expectation import (
 )
 from bigtensor.statistics.sequences.transfer import TransferOperators
 
+SETTLED_GAIN = 0.01
+"""Gain of an iteration, in nats of all rows together, which other sequences do not show.
+
+A parameter that is fitted to noise gains half a nat.
+"""
+
 
 def sequence_iterations(
     fit: MarkovFit, family: Family, *, smoothing: float, most: int, rows: int
@@ -59,12 +65,13 @@ def sequence_iterations(
             initial / initial.sum(),
             fit.window_start,
             distributions((sums.transition + smoothing).T, 0.0).T,
-            family.reestimated(sums.emissions, smoothing),
+            family.reestimated(sums, smoothing),
         )
         return updated, sums.emissions.log_likelihood / sums.emissions.weight
 
+    settled = max(family.settled, SETTLED_GAIN / max(1, rows))
     iterations = yield from iterate(
-        fit, ask, update, max_iter=most, stopping_rule=change_below(family.settled)
+        fit, ask, update, max_iter=most, stopping_rule=change_below(settled)
     )
     return iterations.state, iterations.measures
 

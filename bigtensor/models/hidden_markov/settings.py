@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from bigtensor.errors import DataError, IdentifiabilityError, ParameterError, Setting, ViewError
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues
-from bigtensor.models.hidden_markov.declared_parameters import KERNEL
+from bigtensor.models.hidden_markov.declared_parameters import KERNEL, MEASURED
 from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS as MIXTURE_PARAMETERS
 from bigtensor.models.kernel_mixture.settings import Settings as KernelSettings
 from bigtensor.models.kernel_mixture.settings import settings_of as settings_of_mixture
@@ -16,18 +18,38 @@ from bigtensor.statistics.codes.triple_counts import WINDOW
 MOST_CELLS = 2**22
 """Largest table of triples: 32 MiB of counts in every task, 160 categories."""
 
+PILOT_ROWS = 20_000
+"""Rows from which cells of Gaussian and Poisson emissions are made."""
+
+FEWEST_CELLS, MOST_CELLS_OF_ROWS = 8, 64
+"""Numbers of cells of measured rows, for few rows and for many."""
+
 MOST_STEPS = 2**21
 """Rows up to which the iterations along whole sequences take seconds."""
 
-SEQUENCE_ITERATIONS = 20
-"""Most EM iterations along whole sequences; each reads the rows twice."""
+SEQUENCE_ITERATIONS, MOST_SEQUENCE_ITERATIONS = 20, 200
+"""Most EM iterations along sequences of `MOST_STEPS` rows and more, and of few rows.
+
+Each reads the rows twice. Between the two, the iterations read as many rows as 20 of `MOST_STEPS`.
+"""
 
 LONG_ITERATIONS_OF_DENSITIES = 3
 """The same of measured rows beyond `MOST_STEPS`: their triples show cells and no densities."""
 
+OTHER_INITIALISATIONS = 11
+"""Random initialisations that compete along sequences with the one of triples."""
 
-MOST_CHOSEN = 12
-"""Largest number of states that is chosen; triples support at most one a category."""
+ROUNDS = ((12, 10), (5, 30), (3, 80))
+"""Largest numbers of initialisations that go on, and their iterations so far after a round."""
+
+MOST_COMPETING_STEPS = 2**17
+"""Rows up to which initialisations compete along sequences."""
+
+MOST_CHOSEN = 40
+"""Largest number of states of categories that is looked at; triples support one a category."""
+
+MOST_CHOSEN_OF_CELLS, CELLS_OF_CHOICE = 24, 36
+"""The same of measured rows, and the fewest cells whose triples choose their number."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +71,11 @@ class MarkovSettings:
     random_state : int
         Seed of the model.
     densities : kernel_mixture.settings.Settings, optional
-        Settings of the densities of measured rows.
+        Settings of kernel emissions.
+    emissions : str
+        Kind of emissions.
+    covariance_type : {"full", "diag"}
+        Covariances of Gaussian emissions.
     """
 
     shape: DataShape
@@ -59,11 +85,31 @@ class MarkovSettings:
     max_iter: int
     random_state: int
     densities: KernelSettings | None = None
+    emissions: str = "categorical"
+    covariance_type: str = "full"
+
+    @property
+    def pilot_rows(self) -> int:
+        """Rows of the pilot sample of Gaussian and Poisson emissions."""
+        return PILOT_ROWS
+
+    @property
+    def competes(self) -> bool:
+        """True if random initialisations compete along sequences."""
+        kind = self.emissions != KERNEL
+        return kind and self.max_iter > 0 and self.shape.most_rows <= MOST_COMPETING_STEPS
+
+    @property
+    def cells(self) -> int:
+        """Number of cells of measured rows: three a state at least, and more for more rows."""
+        fewest = CELLS_OF_CHOICE if self.chooses_states else 3 * self.n_components
+        usual = round(2 * self.shape.all_rows**0.25)
+        return max(int(np.clip(usual, FEWEST_CELLS, MOST_CELLS_OF_ROWS)), fewest)
 
     @property
     def categories(self) -> tuple[str, ...]:
         """Names of the codes; empty for measured rows."""
-        return () if self.densities is not None else self.shape.categories[0]
+        return self.shape.categories[0] if self.shape.categories else ()
 
     @property
     def n_categories(self) -> int:
@@ -84,8 +130,10 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> MarkovSettings
         When there are too many categories, or fewer than states.
     """
     densities = None
-    if parameters.emissions == KERNEL:
-        densities = _density_settings(parameters, shape)
+    if parameters.emissions in MEASURED:
+        _check_measured(parameters, shape)
+        if parameters.emissions == KERNEL:
+            densities = _density_settings(parameters, shape)
     else:
         _check_categories(parameters, shape)
     return MarkovSettings(
@@ -96,6 +144,8 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> MarkovSettings
         max_iter=_iterations(parameters, shape),
         random_state=parameters.random_state,
         densities=densities,
+        emissions=parameters.emissions,
+        covariance_type=parameters.covariance_type,
     )
 
 
@@ -130,12 +180,12 @@ def _check_categories(parameters: ParameterValues, shape: DataShape) -> None:
         )
 
 
-def _density_settings(parameters: ParameterValues, shape: DataShape) -> KernelSettings:
-    """Return the settings of the densities of measured rows."""
+def _check_measured(parameters: ParameterValues, shape: DataShape) -> None:
+    """Raise unless the data are measured rows, and enough of them."""
     if shape.categories:
         raise DataError(
             f"the values are {shape.dtype}, codes of categories, and "
-            + Setting("emissions", KERNEL)
+            + Setting("emissions", parameters.emissions)
             + " is for measured values: leave it out, or convert measurements with "
             ".astype('float32')"
         )
@@ -145,6 +195,10 @@ def _density_settings(parameters: ParameterValues, shape: DataShape) -> KernelSe
             + " needs more rows; got "
             + Setting("n_samples", shape.rows)
         )
+
+
+def _density_settings(parameters: ParameterValues, shape: DataShape) -> KernelSettings:
+    """Return the settings of the densities of kernel emissions."""
     defaults = {parameter.name: parameter.default for parameter in MIXTURE_PARAMETERS}
     of_mixture = ParameterValues(
         **defaults, views=None, random_state=parameters.random_state
@@ -156,17 +210,18 @@ def most_states(parameters: ParameterValues, shape: DataShape) -> int:
     """Return the number of states, or the largest that may be chosen."""
     if parameters.n_components != "auto":
         return int(parameters.n_components)
-    supported = len(shape.categories[0]) if shape.categories else shape.rows // WINDOW
-    return max(1, min(MOST_CHOSEN, supported))
+    if shape.categories:
+        return max(1, min(MOST_CHOSEN, len(shape.categories[0])))
+    return max(1, min(MOST_CHOSEN_OF_CELLS, shape.rows // WINDOW))
 
 
 def check_parameters(parameters: ParameterValues) -> None:
     """Raise a ParameterError for a parameter of a `HiddenMarkovModel` that is out of range."""
-    if parameters.emissions == KERNEL and parameters.missing == "marginalise":
+    if parameters.emissions in MEASURED and parameters.missing == "marginalise":
         raise ParameterError(
             Setting("missing", "marginalise")
             + " leaves missing categories out of a row, and "
-            + Setting("emissions", KERNEL)
+            + Setting("emissions", parameters.emissions)
             + " has none: use "
             + Setting("missing", "omit")
         )
@@ -174,12 +229,14 @@ def check_parameters(parameters: ParameterValues) -> None:
 
 def _iterations(parameters: ParameterValues, shape: DataShape) -> int:
     """Return the largest number of EM iterations along whole sequences."""
-    most = SEQUENCE_ITERATIONS if parameters.max_iter is None else int(parameters.max_iter)
+    of_rows = MOST_STEPS * SEQUENCE_ITERATIONS // max(1, shape.most_rows)
+    usual = min(max(SEQUENCE_ITERATIONS, of_rows), MOST_SEQUENCE_ITERATIONS)
+    most = usual if parameters.max_iter is None else int(parameters.max_iter)
     if shape.in_rounds:
         # messages cross the rows of all sites
         return 0
     if parameters.refine == "auto" and shape.most_rows > MOST_STEPS:
-        return min(most, LONG_ITERATIONS_OF_DENSITIES) if parameters.emissions == KERNEL else 0
+        return min(most, LONG_ITERATIONS_OF_DENSITIES) if parameters.emissions in MEASURED else 0
     if parameters.refine == "auto":
         return most
     return most if parameters.refine == "sequences" else 0

@@ -29,7 +29,7 @@ class MarkovFit:
         Probabilities of the state of the first of three rows, anywhere in a sequence.
     transition : (k, k) float64 array
         From a row to a column.
-    emissions : CategoricalEmissions or KernelEmissions
+    emissions : Emissions
         Distribution of the rows in every state.
     """
 

@@ -97,6 +97,9 @@ def choose_states(
         ]
         scores.append(np.array(fold_scores))
     best = _best(scores) - 1
+    # the search ended where it had to, and not because more states explained less
+    largest = len(scores) == settings.n_states < settings.n_codes
+    bounded = largest and len(scores) - _best(scores) < PATIENCE
     for fewer in range(best + 1):
         apart = scores[best] - scores[fewer]
         if apart.mean() <= STANDARD_ERRORS * apart.std(ddof=1) / np.sqrt(len(apart)):
@@ -104,7 +107,12 @@ def choose_states(
     means = {str(k + 1): float(score.mean()) for k, score in enumerate(scores)}
     return StateChoice(
         fewer + 1,
-        {"criterion": CRITERION, "folds": len(judged_by), "held_out_log_likelihood": means},
+        {
+            "criterion": CRITERION,
+            "folds": len(judged_by),
+            "held_out_log_likelihood": means,
+            "ended_at_largest": bounded,
+        },
     )
 
 

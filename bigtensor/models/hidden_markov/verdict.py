@@ -11,7 +11,7 @@ from bigtensor.errors import Message, SequenceWarning, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.pilot.outliers import sample_outliers
-from bigtensor.models.words.faults import as_warnings
+from bigtensor.models.words.faults import Fault, as_warnings
 from bigtensor.statistics.codes.triple_counts import TripleCountsResult
 
 FEW_TRIPLES = 10.0
@@ -31,11 +31,26 @@ def judged(fit: MarkovFit, counts: TripleCountsResult, diagnostics: dict[str, An
     """Return the solution with its verdict, and warn of a fault."""
     if counts.single_rows:
         warn_of_single_rows(counts)
-    faults = as_warnings(*(_few(fit, counts) or [*_rare(fit, counts), *_alike(fit)]))
+    faults = _bounded(diagnostics) + as_warnings(
+        *(_few(fit, counts) or [*_rare(fit, counts), *_alike(fit)])
+    )
     if "outlying_rows" in diagnostics:
         faults += sample_outliers(diagnostics)
     praise = f"{fit.n_states} states are told apart by their emissions and transitions"
     return with_verdict(fit, faults, praise, diagnostics)
+
+
+def _bounded(diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a sentence on a search that ended at its largest number of states."""
+    choice = diagnostics.get("state_choice", {})
+    if not choice.get("ended_at_largest"):
+        return []
+    most = len(choice["held_out_log_likelihood"])
+    sentence = (
+        f"held-out triples were still better explained by up to {most} states, the largest number "
+        "that was tried; compare larger numbers yourself with "
+    ) + Setting("n_components")
+    return as_warnings(sentence)
 
 
 def warn_of_single_rows(counts: TripleCountsResult) -> None:

@@ -11,7 +11,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.densities.view_densities import MixtureDensities
+from bigtensor.statistics.densities.joint_densities import JointDensities
 
 BLOCK_ROWS = 32_768
 """Rows of a block of a sequence: a message enters and leaves each of them."""
@@ -40,7 +40,7 @@ class HiddenChain:
         Probabilities of the state of the first row of a sequence.
     transition : (k, k) float64 array
         Probabilities of the next state: from a row to a column, rows sum to one.
-    emissions : MixtureDensities
+    emissions : JointDensities
         Probabilities or densities of a row in every state; its weights are ones.
 
     Raises
@@ -51,7 +51,7 @@ class HiddenChain:
 
     initial: FloatArray
     transition: FloatArray
-    emissions: MixtureDensities
+    emissions: JointDensities
     positive_transition: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -4,16 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import padded_width
 from bigtensor.features.maps import FeatureMap
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.densities.joint_densities import JointDensities
+from bigtensor.statistics.densities.poisson_densities import PoissonDensities, PoissonTile
 from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
+from bigtensor.statistics.densities.view_densities import MixtureDensities
+from bigtensor.statistics.gaussian.own_covariance_densities import (
+    OwnCovarianceDensities,
+    OwnCovarianceTile,
+)
 from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
 from bigtensor.statistics.sequences.filtering import filter_nbytes, filtered_block
 from bigtensor.statistics.sequences.sum_loops import add_transitions
@@ -33,11 +41,14 @@ class SequencePosteriorSumsResult:
     emissions : PosteriorSumsResult
         Of every state, the sums that its emission follows from. Its log-likelihood is the sum over
         rows of the weight times the log density given the earlier rows.
+    features : (D, k) float64 array, optional
+        Of every state, the sums of the features of Gaussian and Poisson densities.
     """
 
     initial: FloatArray
     transition: FloatArray
     emissions: PosteriorSumsResult
+    features: FloatArray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +74,7 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
-        k, tables = self.chain.n_states, self.chain.emissions.tables
+        k, emissions = self.chain.n_states, self.chain.emissions
         arrays: dict[str, ArraySpec] = {
             "initial": ((k,), "float64"),
             "transition": ((k, k), "float64"),
@@ -72,8 +83,10 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
             "weight": ((), "float64"),
             "rows": ((), "int64"),
         }
-        if tables is not None:
-            arrays["histograms"] = (tables.log_tables.shape, "float64")
+        if not isinstance(emissions, MixtureDensities):
+            arrays["features"] = (_factor_of(emissions).shape, "float64")
+        elif emissions.tables is not None:
+            arrays["histograms"] = (emissions.tables.log_tables.shape, "float64")
         for view, feature_map in self.out_maps.items():
             arrays[f"embedding/{view}"] = ((feature_map.n_basis, k), "float64")
         return arrays
@@ -123,6 +136,7 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
                 weight=float(state["weight"]),
                 rows=int(state["rows"]),
             ),
+            state.get("features"),
         )
 
     def work_nbytes(self, rows: int) -> int:
@@ -133,14 +147,18 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
             feature_map.n_basis * padded_width(tile) * np.dtype(feature_map.dtype).itemsize
             for feature_map in self.out_maps.values()
         )
-        casts = 8 * tile * k if self.out_maps else 0
+        casts = 8 * tile * k
         return filter_nbytes(self.chain, rows) + 8 * rows * (k + 1) + features + casts
 
     def _add_emissions(
         self, state: State, block: Block, posterior: FloatArray, work: Workspace
     ) -> None:
         """Add what the weighted posterior probabilities say of the emission of every state."""
-        for window, tile in self.chain.emissions.tiles(block, work):
+        emissions = self.chain.emissions
+        if not isinstance(emissions, MixtureDensities):
+            self._add_features(state, block, posterior, work)
+            return
+        for window, tile in emissions.tiles(block, work):
             shares = posterior[window]
             if tile.lookup is not None:
                 tile.lookup.locate(tile.block.dense_values)
@@ -152,3 +170,19 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
                 cast = work.take("expectation.shares", shares.shape, feature_map.dtype)
                 np.copyto(cast, shares, casting="same_kind")
                 state[f"embedding/{view}"] += basis[:, : tile.rows] @ cast
+
+    def _add_features(
+        self, state: State, block: Block, posterior: FloatArray, work: Workspace
+    ) -> None:
+        """Add the products of the features of rows with the weighted posterior probabilities."""
+        for window, tile in self.chain.emissions.tiles(block, work):
+            assert isinstance(tile, OwnCovarianceTile | PoissonTile)
+            joint = work.take("expectation.joint", (tile.rows, self.chain.n_states), "float64")
+            tile.write_log_joint(joint)
+            state["features"] += tile.features.T @ posterior[window]
+
+
+def _factor_of(emissions: JointDensities) -> NDArray[Any]:
+    """Return the coefficients of the features of densities, ``(D, k)``."""
+    assert isinstance(emissions, OwnCovarianceDensities | PoissonDensities)
+    return emissions.factor

@@ -18,7 +18,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.data.simulate.rows import Simulation, block_bounds
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.errors import ConditioningWarning
-from bigtensor.models.discrete_mixture.estimation import updated
+from bigtensor.models.discrete_mixture.expectation_maximisation import updated
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
 from bigtensor.statistics.densities.log_likelihood import LogLikelihood
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums

@@ -81,17 +81,17 @@ def digits() -> RealSet:
     """Return images of 8 x 8 pixels, each in four grey levels (0-3, 4-7, 8-11, 12-16)."""
     values, classes = datasets.load_digits(return_X_y=True)
     codes = np.minimum(values // 4, GREY_LEVELS - 1).astype(np.int32)
-    return _seen("digits", codes, classes)
+    return seen("digits", codes, classes)
 
 
 def thirds(name: str, load: Callable[..., tuple[NDArray, NDArray]]) -> RealSet:
     """Return measurements as the third of all rows that they lie in, feature by feature."""
     values, classes = load(return_X_y=True)
     edges = np.quantile(values, [1 / 3, 2 / 3], axis=0)
-    return _seen(name, (values[:, None] > edges).sum(axis=1).astype(np.int32), classes)
+    return seen(name, (values[:, None] > edges).sum(axis=1).astype(np.int32), classes)
 
 
-def _seen(name: str, codes: Codes, classes: NDArray) -> RealSet:
+def seen(name: str, codes: Codes, classes: NDArray) -> RealSet:
     """Return a set whose views have the categories up to the largest, and at least two."""
     varied = codes.max(axis=0) > codes.min(axis=0)
     codes = np.ascontiguousarray(codes[:, varied])

@@ -18,6 +18,8 @@ from bigtensor.models.discrete_mixture.core import moments_of, unscaled_moments_
 from bigtensor.models.discrete_mixture.estimation import (
     LITERAL_NEGATIVE_PENALTY,
     LITERAL_SUM_PENALTY,
+)
+from bigtensor.models.discrete_mixture.expectation_maximisation import (
     Problem,
     Stopping,
     em_iterations,
@@ -212,7 +214,7 @@ def test_random_starts__serve_where_no_group_has_enough_symbols() -> None:
     assert "exterior_point" in model.diagnostics_
     data, weight = truth(3, (2, 2, 2, 2), seed=7).rows()
     model = DiscreteMixture(3).fit(data, sample_weight=weight)
-    assert len(model.diagnostics_["random_initialisations"]) == 10
+    assert len(model.diagnostics_["random_initialisations"]) >= 10
     assert np.abs(fitted_table(model) - truth(3, (2, 2, 2, 2), seed=7).joint).sum() < 0.01
 
 

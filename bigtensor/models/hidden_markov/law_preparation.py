@@ -1,0 +1,134 @@
+"""Preparation of a fit of Gaussian or Poisson emissions: cells, and sums of features by cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.array_types import FloatArray
+from bigtensor.errors import DataError, Setting
+from bigtensor.features.cells import Cells
+from bigtensor.features.maps import FeatureMap
+from bigtensor.models.contract.script import Script, Step
+from bigtensor.models.hidden_markov.declared_parameters import POISSON
+from bigtensor.models.hidden_markov.gaussian_emissions import GaussianEmissions, GaussianLaw
+from bigtensor.models.hidden_markov.kernel_preparation import cells_of_sample
+from bigtensor.models.hidden_markov.poisson_emissions import PoissonEmissions, PoissonLaw
+from bigtensor.models.hidden_markov.settings import MarkovSettings
+from bigtensor.models.pilot.sample import pilot_pass
+from bigtensor.statistics.base import Result, Statistic
+from bigtensor.statistics.codes.coded_rows import CodedRows
+from bigtensor.statistics.gaussian.own_covariance_densities import Frame
+from bigtensor.statistics.row_sample import Sample
+from bigtensor.statistics.sequences.expectation import SequencePosteriorSumsResult
+
+
+@dataclass(frozen=True, eq=False)
+class LawPreparation:
+    """Everything that a fit fixes before it reads all rows. No row is kept.
+
+    Attributes
+    ----------
+    law : GaussianLaw or PoissonLaw
+        Makes emissions of sums of features.
+    cells : Cells
+        Cells of the space of the rows, which stand for codes.
+    sums : (D, cells) float64 array
+        Sums of features over the rows of the pilot sample, by cell.
+    """
+
+    law: GaussianLaw | PoissonLaw
+    cells: Cells
+    sums: FloatArray
+
+    settled: ClassVar[float] = 2e-7
+    out_maps: ClassVar[Mapping[str, FeatureMap]] = {}
+
+    @property
+    def n_codes(self) -> int:
+        """Number of cells."""
+        return self.cells.count
+
+    def of_codes(self, statistic: Statistic[Result]) -> CodedRows[Result]:
+        """Return the statistic of the cells of rows."""
+        return CodedRows(statistic, self.cells)
+
+    def reestimated(
+        self, sums: SequencePosteriorSumsResult, smoothing: float
+    ) -> GaussianEmissions | PoissonEmissions:
+        """Return the most likely emissions; they have no pseudo-count."""
+        del smoothing
+        assert sums.features is not None
+        return self.law.emissions(sums.features)
+
+    def emissions(self, probabilities: NDArray[np.float64]) -> GaussianEmissions | PoissonEmissions:
+        """Return the emissions of states that are mixtures of cells.
+
+        Parameters
+        ----------
+        probabilities : (k, cells) float64 array
+            Of every cell in every state.
+        """
+        weight = np.maximum(self.sums[-1], np.finfo(np.float64).tiny)
+        states = weight.sum() / len(probabilities)
+        return self.law.emissions(self.sums @ (probabilities.T * (states / weight[:, None])))
+
+
+def prepare_law(settings: MarkovSettings) -> Script:
+    """Ask for the pilot sample, and lay cells over it.
+
+    Parameters
+    ----------
+    settings : MarkovSettings
+        Of Gaussian or Poisson emissions.
+    """
+    sample: Sample = yield pilot_pass(settings)
+    yield Step("choosing the cells")
+    values = np.asarray(sample.values, np.float64)
+    weight = np.ones(len(values)) if sample.weight is None else sample.weight
+    cells = cells_of_sample(values, settings.cells, settings.random_state)
+    law = (
+        _poisson(values, settings)
+        if settings.emissions == POISSON
+        else _gaussian(values, weight, settings)
+    )
+    shares = np.zeros((len(values), cells.count))
+    shares[np.arange(len(values)), cells.codes(values)] = weight
+    return LawPreparation(law, cells, law.features_of(values).T @ shares)
+
+
+def blank_law(settings: MarkovSettings) -> GaussianLaw | PoissonLaw:
+    """Return a law of the right size and no meaning.
+
+    Parameters
+    ----------
+    settings : MarkovSettings
+        Of Gaussian or Poisson emissions.
+    """
+    rows = np.zeros((1, len(settings.shape.features)))
+    if settings.emissions == POISSON:
+        return PoissonLaw(settings.shape.views)
+    return _gaussian(rows, np.ones(1), settings)
+
+
+def _gaussian(values: FloatArray, weight: FloatArray, settings: MarkovSettings) -> GaussianLaw:
+    """Return Gaussian emissions in the frame of a sample."""
+    centre = np.average(values, axis=0, weights=weight)
+    spread = np.sqrt(np.average(np.square(values - centre), axis=0, weights=weight))
+    frame = Frame(centre, 1 / np.where(spread > 0, spread, 1.0))
+    return GaussianLaw(settings.covariance_type, frame, settings.shape.views)
+
+
+def _poisson(values: FloatArray, settings: MarkovSettings) -> PoissonLaw:
+    """Return Poisson emissions, or raise a DataError if the sample holds no counts."""
+    if (values < 0).any() or (values != np.round(values)).any():
+        raise DataError(
+            Setting("emissions", POISSON)
+            + " is for counts, and the data hold values that are negative or no whole numbers: use "
+            + Setting("emissions", "gaussian")
+        )
+    return PoissonLaw(settings.shape.views)

@@ -1,0 +1,139 @@
+"""Probabilities of counts in components with a Poisson rate for every feature."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from bigtensor.array_types import FloatArray
+from bigtensor.data.rows.block import Block
+from bigtensor.errors import ParameterError
+from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.sub_blocks import sub_blocks
+
+
+@dataclass(frozen=True, eq=False)
+class PoissonDensities:
+    """Weights and Poisson rates of components; features are independent given the component.
+
+    The features of a row are its counts and a one, so that log probabilities are one product.
+
+    Parameters
+    ----------
+    weights : (k,) float64 array
+        Positive.
+    rates : (k, d) float64 array
+        Expected counts, positive.
+
+    Raises
+    ------
+    ParameterError
+        When shapes do not belong together, or a number is not positive.
+    """
+
+    weights: FloatArray
+    rates: FloatArray
+    factor: FloatArray = field(init=False, repr=False)
+
+    log_volume: ClassVar[float] = 0.0
+    tile_rows: ClassVar[int] = 1920
+
+    def __post_init__(self) -> None:
+        weights, rates = np.asarray(self.weights), np.asarray(self.rates)
+        if rates.ndim != 2 or weights.shape != rates.shape[:1]:
+            raise ParameterError(
+                f"weights {weights.shape} and rates {rates.shape} do not belong together: (k,) and "
+                "(k, d) are needed"
+            )
+        if not (np.all(weights > 0) and np.all(rates > 0)):
+            raise ParameterError("weights and rates of a Poisson mixture must be positive")
+        constant = np.log(weights) - rates.sum(axis=1)
+        object.__setattr__(self, "factor", np.vstack([np.log(rates).T, constant]))
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Dtype of log joint probabilities: float64."""
+        return np.dtype("float64")
+
+    @property
+    def n_components(self) -> int:
+        """Number of components."""
+        return len(self.weights)
+
+    @property
+    def width(self) -> int:
+        """Length of the rows of joint probabilities: the components."""
+        return self.n_components
+
+    @property
+    def feature_width(self) -> int:
+        """Number of features: the counts and a one."""
+        return int(self.rates.shape[1]) + 1
+
+    def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
+        """Write ``log pi_h + log p(x | h)`` for every component and row.
+
+        Parameters
+        ----------
+        block : Block
+            Counts; a row with a NaN receives NaN.
+        out : (rows, components) array
+            Receives the logarithms.
+        work : Workspace
+            Buffers that are reused from block to block.
+        """
+        for window, tile in self.tiles(block, work):
+            joint = np.empty((tile.rows, self.width))
+            tile.write_log_joint(joint)
+            np.add(joint, tile.log_common[:, None], out=out[window])
+
+    def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, PoissonTile]]:
+        """Yield a block in tiles of `tile_rows` rows. Every tile is valid until the next one."""
+        for window, rows in sub_blocks(block, self.tile_rows):
+            yield window, PoissonTile(self, rows, work)
+
+    def work_nbytes(self, rows: int) -> int:
+        """Return the bytes that blocks of ``rows`` rows need."""
+        tile = min(rows, self.tile_rows)
+        return buffers_nbytes(self.tile_arrays(tile)) + 8 * tile * (self.width + 1)
+
+    def tile_arrays(self, rows: int) -> Buffers:
+        """Return the buffers of a tile."""
+        return {"poisson.features": ((rows, self.feature_width), "float64")}
+
+
+class PoissonTile:
+    """Log joint probabilities of a few rows.
+
+    Attributes
+    ----------
+    mixture : PoissonDensities
+        Mixture whose probabilities are computed.
+    block : Block
+        The rows.
+    features : (rows, d + 1) float64 array
+        Counts and a one.
+    log_common : (rows,) float64 array
+        Minus the logarithms of the factorials of the counts.
+    """
+
+    def __init__(self, mixture: PoissonDensities, block: Block, work: Workspace) -> None:
+        self.rows = block.rows
+        self.mixture = mixture
+        self.block = block
+        ((name, (shape, dtype)),) = mixture.tile_arrays(block.rows).items()
+        self.features: FloatArray = work.take(name, shape, dtype)
+        counts = block.dense_values[: block.rows]
+        self.features[:, :-1] = counts
+        self.features[:, -1] = 1
+        self.log_common: FloatArray = -gammaln(self.features[:, :-1] + 1).sum(axis=1)
+
+    def write_log_joint(self, out: NDArray[Any]) -> None:
+        """Write the log joint probabilities less `log_common` into ``(rows, components)``."""
+        np.matmul(self.features, self.mixture.factor, out=out)
