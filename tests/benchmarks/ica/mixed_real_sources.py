@@ -49,9 +49,7 @@ def on_mixings(sets: Iterable[SourceSet], seeds: int) -> tuple[list[Row], list[R
         for noise in NOISES:
             drawn = [errors_of(source_set, noise, seed) for seed in range(seeds)]
             cases += drawn
-            means = {
-                name: float(np.mean([one[name][0] for one in drawn])) for name in drawn[0]
-            }
+            means = {name: float(np.mean([one[name][0] for one in drawn])) for name in drawn[0]}
             within = sum(one["auto"][0] <= MOST_OVER_BEST * _best(one) for one in drawn)
             rows.append(
                 {
@@ -62,9 +60,9 @@ def on_mixings(sets: Iterable[SourceSet], seeds: int) -> tuple[list[Row], list[R
                 }
             )
     oracle = [_best({name: one[name] for name in OWN}) for one in cases]
-    return rows, [
-        _summary(name, [one[name][0] for one in cases], cases) for name in cases[0]
-    ] + [_summary("oracle of whitened and cumulant", oracle, cases)]
+    return rows, [_summary(name, [one[name][0] for one in cases], cases) for name in cases[0]] + [
+        _summary("oracle of whitened and cumulant", oracle, cases)
+    ]
 
 
 def _best(results: dict[str, tuple[float, float]]) -> float:

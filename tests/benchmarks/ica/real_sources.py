@@ -1,7 +1,7 @@
 """Mixings of real sources: recordings, images, cells and columns of tables.
 
 Columns of tables are shuffled, so that they are independent and keep their distributions. Channels
-of a recording are shifted apart in time, and images are cut into parts far from each other.
+of a recording are shifted apart in time, and images are cut into parts.
 """
 
 from __future__ import annotations
@@ -70,11 +70,14 @@ def shifted_apart(values: Array) -> Array:
     return np.stack([np.roll(values[:, j], j * n // k) for j in range(k)], axis=1)
 
 
-def image_parts(number: int, height: int = 106, width: int = 160) -> Array:
-    """Return eight parts of a photograph as sources."""
+def image_edges(number: int, height: int = 106, width: int = 160) -> Array:
+    """Return the steps between neighbouring pixels of eight parts of a photograph."""
     grey = load_sample_images().images[number].astype(np.float64).mean(axis=2)
-    corners = [(row, column) for row in range(0, 424, 2 * height) for column in range(0, 640, 160)]
-    parts = [grey[row : row + height, column : column + width].ravel() for row, column in corners]
+    steps = np.diff(grey, axis=1, append=grey[:, :1])
+    corners = [
+        (row, column) for row in range(0, 424, 2 * height) for column in range(0, 640, width)
+    ]
+    parts = [steps[row : row + height, column : column + width].ravel() for row, column in corners]
     return np.stack(parts, axis=1)
 
 
@@ -134,14 +137,14 @@ def source_sets(data: Path, keel: Path) -> list[SourceSet]:
 
     return [
         SourceSet("ECG", "choose", lambda: shifted_apart(recorded("foetal_ecg")()), 2),
-        SourceSet("photograph 1", "choose", lambda: image_parts(0)),
+        SourceSet("photograph 1", "choose", lambda: image_edges(0)),
         SourceSet("magic", "choose", table("magic", 0, 1, 2, 3, 5, 6, 8, 9), 4),
         SourceSet("phoneme", "choose", table("phoneme", 0, 1, 2, 3, 4)),
         SourceSet("satimage", "choose", table("satimage", 0, 5, 10, 15, 20, 25, 30, 35), 4),
         SourceSet("GvHD cells", "choose", cells("gvhd", 0, 1, 2, 3, 4, 5)),
         SourceSet("speech", "choose", lambda: speech_like(40_000, 6), 2),
         SourceSet("T cells, centre 1", "choose", cells("hipc_w2", 0, 1, 2, 3, 4, 5, 6)),
-        SourceSet("photograph 2", "judge", lambda: image_parts(1)),
+        SourceSet("photograph 2", "judge", lambda: image_edges(1)),
         SourceSet("letter", "judge", table("letter", *range(2, 12)), 5),
         SourceSet("penbased", "judge", table("penbased", *range(2, 12))),
         SourceSet("spambase", "judge", table("spambase", 4, 11, 15, 18, 20, 54), 2),

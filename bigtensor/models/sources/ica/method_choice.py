@@ -1,53 +1,97 @@
-"""Choice between whitened sources and the fourth cumulant, on halves of the pilot sample."""
+"""Choice between whitened sources and the fourth cumulant, by the dependence of the sources."""
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
 from bigtensor.array_types import FloatArray
-from bigtensor.decomposition.sample_tensors.gauss_newton import objective
-from bigtensor.models.sources.whitened_sample import (
-    WhitenedSample,
-    embedded,
-    freed_terms,
-    rotation_terms,
-    settled_rotation,
-)
+from bigtensor.decomposition.sample_tensors.terms import Terms
+from bigtensor.models.contract.script import Step
+from bigtensor.models.sources.ica.dependence import SourceProducts, source_products
+from bigtensor.models.sources.whitened_sample import WhitenedSample, cumulant_terms
 
-CLEAR_LOSS = -0.03
-"""Gain below which one half of the sample is enough to tell that there is no noise."""
+MOST_OF_INDEPENDENT = 2.0
+"""Dependence relative to that of independent sources, up to which there is nothing to gain."""
+
+LEAST_RATIO = 2.0
+"""Dependence of whitened sources relative to that of the cumulant, above which there is noise."""
+
+LEAST_AGREEMENT = 0.9
+"""Share of the drawn blocks of rows that agree with the choice of the cumulant."""
+
+LEAST_KURTOSIS = -2.5
+"""No kurtosis is below -2, but its estimate may be."""
+
+_DRAWS = 200
 
 
-def noise_gain(sample: WhitenedSample, rotation: FloatArray) -> list[float]:
-    r"""Return how much nearer oblique columns are to the cumulant of rows that were held out.
+@dataclass(frozen=True)
+class MethodChoice:
+    """Method, the terms of the cumulant for that method, and the evidence.
 
-    Without noise, the columns of whitened rows are orthonormal, and to estimate them as such is
-    more precise. Gaussian noise makes them oblique. Both kinds of columns are fitted to one half of
-    the sample; the squared distance of each from the cumulant of the other half is known up to a
-    number that they share.
+    Attributes
+    ----------
+    method : {"whitened", "cumulant"}
+        Estimator of the sources.
+    terms : Terms, optional
+        Terms of the cumulant, if that was chosen.
+    evidence : dict
+        ``whitened`` and ``cumulant``, the dependence of their sources, ``independent``, that of
+        independent sources, and ``agreement``, the share of the draws of rows in which the
+        sources of the cumulant are less dependent. Empty where nothing was compared.
+    """
+
+    method: str
+    terms: Terms | None
+    evidence: dict[str, Any]
+
+
+def chosen_method(
+    sample: WhitenedSample, rotation: FloatArray, random_state: int
+) -> Generator[Step, None, MethodChoice]:
+    """Return the estimator whose sources depend less on each other; on ties, whitened sources.
 
     Parameters
     ----------
     sample : WhitenedSample
         Along all axes.
-    rotation : (m, k) array
-        Orthonormal columns of the sample along its first axes.
-
-    Returns
-    -------
-    list of one or two floats
-        For every half, the decrease of the distance relative to what the orthonormal columns
-        explain. It is positive where there is noise; one that is clearly negative is the last.
+    rotation : (q, k) array
+        Orthonormal columns, along all axes.
+    random_state : int
+        Seed of the search for terms of the cumulant.
     """
-    gains = []
-    for held_out in (0, 1):
-        fitted, other = sample.part(1 - held_out, 2), sample.part(held_out, 2)
-        contract, test = fitted.cumulant(), other.cumulant()
-        of_half = settled_rotation(fitted.along(len(rotation)), rotation)
-        columns = embedded(of_half, sample.n_axes)
-        distances = [
-            objective(terms, test(terms.factors))
-            for terms in (rotation_terms(contract, columns), freed_terms(contract, columns))
-        ]
-        gains.append((distances[0] - distances[1]) / (abs(distances[0]) or 1.0))
-        if gains[-1] <= CLEAR_LOSS:
-            break
-    return gains
+    n_components = rotation.shape[1]
+    evidence: dict[str, Any] = {}
+    if n_components < 2:
+        return MethodChoice("whitened", None, evidence)
+    yield Step("judging the sources")
+    whitened = source_products(sample, rotation)
+    evidence["independent"] = whitened.of_independent_sources()
+    evidence["whitened"] = whitened.dependence()
+    if evidence["whitened"] <= MOST_OF_INDEPENDENT * evidence["independent"]:
+        return MethodChoice("whitened", None, evidence)
+    yield Step("comparing with the fourth cumulant")
+    terms = yield from cumulant_terms(sample, n_components, rotation, random_state)
+    if terms.n_terms < n_components or (terms.weights < LEAST_KURTOSIS).any():
+        return MethodChoice("whitened", None, evidence)
+    cumulant = source_products(sample, terms.factors[0])
+    evidence["cumulant"] = cumulant.dependence()
+    evidence["agreement"] = _agreement(whitened, cumulant)
+    clear = (
+        evidence["whitened"] >= LEAST_RATIO * evidence["cumulant"]
+        and evidence["agreement"] >= LEAST_AGREEMENT
+    )
+    return MethodChoice("cumulant" if clear else "whitened", terms if clear else None, evidence)
+
+
+def _agreement(whitened: SourceProducts, cumulant: SourceProducts) -> float:
+    """Return the share of draws of blocks in which the sources of the cumulant depend less."""
+    blocks = len(whitened.weight)
+    random = np.random.default_rng(17)
+    draws = random.multinomial(blocks, np.full(blocks, 1 / blocks), size=_DRAWS).astype(np.float64)
+    less = [whitened.dependence(times) > cumulant.dependence(times) for times in draws]
+    return float(np.mean(less))
