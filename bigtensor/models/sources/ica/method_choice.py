@@ -1,4 +1,4 @@
-"""Choice between whitened sources and the fourth cumulant, by the dependence of the sources."""
+"""Choice between whitened sources and the fourth cumulant, on the pilot sample."""
 
 from __future__ import annotations
 
@@ -9,19 +9,40 @@ from typing import Any
 import numpy as np
 
 from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.sample_tensors.gauss_newton import objective
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.models.contract.script import Step
 from bigtensor.models.sources.ica.dependence import SourceProducts, source_products
-from bigtensor.models.sources.whitened_sample import WhitenedSample, cumulant_terms
+from bigtensor.models.sources.ica.estimated_errors import estimated_errors, matched_terms
+from bigtensor.models.sources.whitened_sample import (
+    WhitenedSample,
+    cumulant_terms,
+    embedded,
+    freed_terms,
+    rotation_terms,
+    settled_rotation,
+)
 
 MOST_OF_INDEPENDENT = 2.0
-"""Dependence relative to that of independent sources, up to which there is nothing to gain."""
+"""Dependence of whitened sources relative to that of independent ones that is no sign of noise."""
 
-LEAST_RATIO = 2.0
+LEAST_GAIN = 0.002
+"""Mean gain on held-out rows above which there may be noise."""
+
+CLEAR_LOSS = -0.03
+"""Gain below which one half of the sample is enough to tell that there is no noise."""
+
+LEAST_RATIO = 2.5
 """Dependence of whitened sources relative to that of the cumulant, above which there is noise."""
 
 LEAST_AGREEMENT = 0.9
-"""Share of the drawn blocks of rows that agree with the choice of the cumulant."""
+"""Share of the drawn blocks of rows that agree that the cumulant's sources depend less."""
+
+LEAST_ERROR_RATIO = 2.0
+"""Squared error of whitened columns relative to the cumulant's, above which there is noise."""
+
+NO_OBJECTION = 0.4
+"""Share of the drawn blocks with which dependence does not speak against the cumulant."""
 
 LEAST_KURTOSIS = -2.5
 """No kurtosis is below -2, but its estimate may be."""
@@ -41,8 +62,9 @@ class MethodChoice:
         Terms of the cumulant, if that was chosen.
     evidence : dict
         ``whitened`` and ``cumulant``, the dependence of their sources, ``independent``, that of
-        independent sources, and ``agreement``, the share of the draws of rows in which the
-        sources of the cumulant are less dependent. Empty where nothing was compared.
+        independent sources, ``agreement``, the share of the draws of rows in which the sources of
+        the cumulant depend less, and ``error_ratio``, the squared error of whitened columns
+        relative to that of the cumulant. Only entries that were needed are there.
     """
 
     method: str
@@ -51,16 +73,22 @@ class MethodChoice:
 
 
 def chosen_method(
-    sample: WhitenedSample, rotation: FloatArray, random_state: int
+    sample: WhitenedSample, rotation: FloatArray, rows: float, random_state: int
 ) -> Generator[Step, None, MethodChoice]:
-    """Return the estimator whose sources depend less on each other; on ties, whitened sources.
+    """Return the estimator with the smaller error; on ties, whitened sources.
+
+    Gaussian noise makes the columns of whitened rows oblique, so that they are farther from the
+    columns of the cumulant than chance makes them. Sources that depend on each other do the same.
+    The dependence of the sources, in which Gaussian noise has no part, tells them apart.
 
     Parameters
     ----------
     sample : WhitenedSample
         Along all axes.
     rotation : (q, k) array
-        Orthonormal columns, along all axes.
+        Orthonormal columns, zero along the axes after the first k.
+    rows : float
+        Rows of the fit.
     random_state : int
         Seed of the search for terms of the cumulant.
     """
@@ -72,20 +100,58 @@ def chosen_method(
     whitened = source_products(sample, rotation)
     evidence["independent"] = whitened.of_independent_sources()
     evidence["whitened"] = whitened.dependence()
-    if evidence["whitened"] <= MOST_OF_INDEPENDENT * evidence["independent"]:
+    independent = evidence["whitened"] <= MOST_OF_INDEPENDENT * evidence["independent"]
+    if independent and not _gains_by_oblique_columns(sample, rotation):
         return MethodChoice("whitened", None, evidence)
     yield Step("comparing with the fourth cumulant")
     terms = yield from cumulant_terms(sample, n_components, rotation, random_state)
     if terms.n_terms < n_components or (terms.weights < LEAST_KURTOSIS).any():
         return MethodChoice("whitened", None, evidence)
+    terms = matched_terms(terms, rotation)
     cumulant = source_products(sample, terms.factors[0])
     evidence["cumulant"] = cumulant.dependence()
     evidence["agreement"] = _agreement(whitened, cumulant)
-    clear = (
+    error, other = estimated_errors(sample, rotation, terms, rows)
+    evidence["error_ratio"] = error / other
+    less_dependent = (
         evidence["whitened"] >= LEAST_RATIO * evidence["cumulant"]
         and evidence["agreement"] >= LEAST_AGREEMENT
     )
-    return MethodChoice("cumulant" if clear else "whitened", terms if clear else None, evidence)
+    more_precise = (
+        evidence["error_ratio"] >= LEAST_ERROR_RATIO and evidence["agreement"] >= NO_OBJECTION
+    )
+    if less_dependent or more_precise:
+        return MethodChoice("cumulant", terms, evidence)
+    return MethodChoice("whitened", None, evidence)
+
+
+def _gains_by_oblique_columns(sample: WhitenedSample, rotation: FloatArray) -> bool:
+    """Return True if oblique columns are nearer to the cumulant of rows that were held out.
+
+    Both kinds of columns are fitted to one half of the sample. The squared distance of each from
+    the cumulant of the other half is known up to a number that they share. This is quick, and tells
+    nothing where consecutive rows are alike.
+
+    Parameters
+    ----------
+    sample : WhitenedSample
+        Along all axes.
+    rotation : (q, k) array
+        Orthonormal columns, zero along the axes after the first k.
+    """
+    gains, k = [], rotation.shape[1]
+    for held_out in (0, 1):
+        fitted, other = sample.part(1 - held_out, 2), sample.part(held_out, 2)
+        contract, test = fitted.cumulant(), other.cumulant()
+        columns = embedded(settled_rotation(fitted.along(k), rotation[:k]), sample.n_axes)
+        distances = [
+            objective(terms, test(terms.factors))
+            for terms in (rotation_terms(contract, columns), freed_terms(contract, columns))
+        ]
+        gains.append((distances[0] - distances[1]) / (abs(distances[0]) or 1.0))
+        if gains[-1] <= CLEAR_LOSS:
+            break
+    return sum(gains) / len(gains) > LEAST_GAIN
 
 
 def _agreement(whitened: SourceProducts, cumulant: SourceProducts) -> float:

@@ -146,7 +146,8 @@ def _chosen(
         return MethodChoice("whitened", None, {})
     if settings.method == "auto":
         assert rotation is not None
-        return (yield from chosen_method(sample, rotation, settings.random_state))
+        rows = max(settings.shape.rows, sample.block.total_weight())
+        return (yield from chosen_method(sample, rotation, rows, settings.random_state))
     terms = yield from cumulant_terms(sample, n_components, rotation, settings.random_state)
     return MethodChoice("cumulant", terms, {})
 
