@@ -47,7 +47,8 @@ def estimated_errors(
     whitened, oblique = _unit(rotation, sample), _unit(terms.factors[0], sample)
     oblique *= np.sign((whitened * oblique).sum(axis=0))
     part = np.arange(sample.block.rows) * BLOCKS // sample.block.rows
-    of_whitened, of_cumulant = [], []
+    of_whitened: list[FloatArray] = []
+    of_cumulant: list[FloatArray] = []
     for block in range(BLOCKS):
         kept = replace(sample, block=sample.block.keep(part != block))
         for estimates, centre, columns in (
