@@ -33,12 +33,6 @@ LEAST_HELD_OUT_WORDS = 1000
 FEW = 6
 """Passes where no held-out words decide."""
 
-SWEEPS, CLOSING_SWEEPS = (2, 2), (4, 4)
-"""Sweeps inside every document before and while probabilities count, by pass.
-
-A pass only leads to the next one until the last passes, which take the noise of the draws back.
-"""
-
 CLOSING = 2
 """Last passes, over all documents and without long steps."""
 
@@ -98,13 +92,7 @@ def polished(
 
     def ask(state: _Polished, number: int) -> Script:
         solution, relaxed = state.solution, number < state.closing
-        counts = TopicCounts(
-            state.topics,
-            solution.prior,
-            number,
-            settings.random_state,
-            *(SWEEPS if relaxed else CLOSING_SWEEPS),
-        )
+        counts = TopicCounts(state.topics, solution.prior, number, settings.random_state)
         if settings.max_iter is None and relaxed:
             return (yield judged_pass(settings, counts, solution))
         return {"counts": (yield counts_pass(counts))}
