@@ -99,7 +99,7 @@ def _rotate_planes(
     size = slices.shape[0]
     largest_sine[0] = 0
     for plane in range(planes.shape[0]):
-        p, q = planes[plane]
+        p, q = planes[plane, 0], planes[plane, 1]
         square_difference, square_off_diagonal, across = 0.0, 0.0, 0.0
         for i in range(size):
             difference = slices[p, p, i] - slices[q, q, i]

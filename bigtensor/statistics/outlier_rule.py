@@ -25,6 +25,12 @@ Without this number, the largest values of a small sample would all count as ord
 value of 1,000,000 in 100 rows would set the scale itself.
 """
 
+EXPECTED = 0.01
+"""Number of rows beyond the reach of a heavy tail that its decay lets expect."""
+
+_BODY = 4
+"""Ratio of the numbers of rows beyond the two quantiles that tell the decay of a tail."""
+
 CROWD = 3.0
 """Ratio of distances over all columns of a group above which a row is outlying."""
 
@@ -35,6 +41,7 @@ def reach_of_ordinary_rows(
     *,
     weight: FloatArray | None = None,
     ignored: tuple[int, ...] = (),
+    heavy_tails: bool = False,
 ) -> Reach:
     """Return the reach of the rows of a sample that are not outliers.
 
@@ -52,6 +59,9 @@ def reach_of_ordinary_rows(
         How often the rows occur; None stands for once.
     ignored : tuple of int
         Columns that say nothing about distances, such as codes of categories.
+    heavy_tails : bool, default False
+        A tail that decays as a power has a longer reach, beyond which the power lets expect a
+        hundredth of a row.
     """
     if not len(values):
         return Reach.unbounded(columns)
@@ -63,7 +73,8 @@ def reach_of_ordinary_rows(
         point = _medians(lines, weight)
         deviations = np.abs(lines - point[:, None])
         deviations[np.isnan(deviations)] = 0.0
-        scale = FACTOR * _largest_but(deviations, spared, weight)
+        scale = _largest_but(deviations, spared, weight)
+        scale *= _factors(deviations, scale, spared, weight) if heavy_tails else FACTOR
         # nearly all rows have one value, so there is no scale for the distance of another value
         scale[scale == 0] = np.inf
         scale[[column - start for column in ignored if start <= column < stop]] = np.inf
@@ -73,6 +84,23 @@ def reach_of_ordinary_rows(
         scales.append(scale)
         distances.append(max(1.0, CROWD * float(_largest_but(norms[None], spared, weight)[0])))
     return Reach(columns, tuple(points), tuple(scales), tuple(distances))
+
+
+def _factors(
+    deviations: FloatArray, scale: FloatArray, spared: int, weight: FloatArray | None
+) -> FloatArray:
+    """Return by how much ordinary values may exceed a scale, from the decay of their tails.
+
+    A share of rows that falls as a power a of the distance falls by `_BODY` between the second
+    quantile and the scale. Of the `spared` rows beyond the scale, `EXPECTED` are expected beyond
+    ``scale * (spared / EXPECTED) ** (1 / a)``.
+    """
+    if not spared:
+        return np.full(len(scale), FACTOR)
+    nearer = _largest_but(deviations, _BODY * spared, weight)
+    ratios = np.divide(scale, nearer, out=np.ones(len(scale)), where=nearer > 0)
+    inverse_power = np.log(ratios) / np.log(_BODY)
+    return np.asarray(np.maximum(FACTOR, (spared / EXPECTED) ** inverse_power))
 
 
 def most_outliers(rows: float) -> int:

@@ -28,7 +28,7 @@ from bigtensor.decomposition.sample_tensors.terms import Terms, unit_columns
 from bigtensor.decomposition.sources.independent_components import principal_axes
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.models.sources.whitened_sample import ORDERS, WhitenedSample
-from tests.benchmarks.ica import column_error
+from tests.benchmarks.ica.simulated import column_error
 from tests.benchmarks.tables import Report, Row
 
 Array = NDArray[Any]

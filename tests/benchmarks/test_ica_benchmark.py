@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.benchmarks.ica import (
+from tests.benchmarks.ica.simulated import (
     Problem,
     bars,
     column_error,

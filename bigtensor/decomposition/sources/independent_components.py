@@ -81,6 +81,12 @@ class PrincipalAxes(NamedTuple):
             whitening=self.whitening[:, :n_axes], unwhitening=self.unwhitening[:, :n_axes]
         )
 
+    def within(self, rank: int) -> PrincipalAxes:
+        """Return the axes with at most a rank that is known otherwise."""
+        if rank >= self.rank:
+            return self
+        return self.largest(rank)._replace(rank=rank)
+
     def of_features(self, positions: Sequence[int] | IndexArray) -> PrincipalAxes:
         """Return the axes of features in another order.
 

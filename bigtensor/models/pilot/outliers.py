@@ -35,7 +35,11 @@ class OrdinaryRows:
 
 
 def ordinary_rows(
-    sample: Sample, columns: tuple[tuple[int, int], ...], *, ignored: tuple[int, ...] = ()
+    sample: Sample,
+    columns: tuple[tuple[int, int], ...],
+    *,
+    ignored: tuple[int, ...] = (),
+    heavy_tails: bool = False,
 ) -> OrdinaryRows:
     """Leave outlying rows out of a pilot sample.
 
@@ -47,8 +51,12 @@ def ordinary_rows(
         Groups of columns, each of which has a reach of its own.
     ignored : tuple of int
         Columns that say nothing about distances, such as codes of categories.
+    heavy_tails : bool, default False
+        Take the decay of the tails into account.
     """
-    reach = reach_of_ordinary_rows(sample.values, columns, weight=sample.weight, ignored=ignored)
+    reach = reach_of_ordinary_rows(
+        sample.values, columns, weight=sample.weight, ignored=ignored, heavy_tails=heavy_tails
+    )
     ordinary = reach.holds(sample.values)
     outlying = sample.index[~ordinary]
     diagnostics = {

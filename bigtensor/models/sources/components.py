@@ -123,6 +123,8 @@ def of_terms(
     mean: FloatArray,
     views: NamedViews,
     dtype: str,
+    *,
+    all_terms: bool = False,
 ) -> tuple[IndependentComponents, int]:
     r"""Return the components of terms of the fourth cumulant, and the number of invalid terms.
 
@@ -146,11 +148,17 @@ def of_terms(
         Names of the views and of their features.
     dtype : str
         Floating-point type of the sources.
+    all_terms : bool, default False
+        Give a term of which the covariance leaves nothing the largest length that fits the
+        covariance alone. Otherwise such a term is invalid and left out.
     """
     columns = axes.unwhitening @ terms.factors[0] / axes.scales[:, None]
     lengths = np.linalg.norm(columns, axis=0)
     correlation = covariance / np.outer(axes.scales, axes.scales)
     squared = squared_lengths(columns / lengths, correlation)
+    if all_terms:
+        largest = 1 / np.square(terms.factors[0]).sum(axis=0)
+        squared = np.where(squared > 0, squared, largest * lengths**2)
     valid = squared > 0
     factors = np.sqrt(squared[valid]) / lengths[valid]
     along = terms.factors[0][:, valid] * factors

@@ -41,12 +41,19 @@ class SampleSources:
         Of the terms of whitened rows.
     counted : Reach
         The rows that count.
+    rank : int
+        Number of axes along which the sample varies by more than rounding.
+    all_terms : bool, default False
+        Keep terms that do not stand out from Gaussian noise, because they were chosen for how
+        independent their sources are.
     """
 
     mean: FloatArray
     columns: FloatArray
     weights: FloatArray
     counted: Reach
+    rank: int
+    all_terms: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +69,8 @@ class CumulantSources:
     moments : CovariancesResult
         Mean and covariance of all rows that count.
     diagnostics : dict
-        ``gauss_newton`` steps, ``outlying_rows`` and ``invalid_components``.
+        ``gauss_newton`` steps, ``outlying_rows``, ``invalid_components``, and ``sources_in_noise``
+        that do not stand out from Gaussian noise.
     """
 
     components: IndependentComponents
@@ -94,14 +102,15 @@ def cumulant_sources(
     none = np.empty((settings.n_features, 0))
     sums = yield moments_pass(settings, sample.mean, none, sample.counted)
     moments: CovariancesResult = sums.result["covariance"]
-    axes = axes_of(moments, settings)
+    axes = axes_of(moments, settings).within(sample.rank)
     dtype = products_in(axes, settings)
     tensor = WhitenedTensor.about(moments.mean, axes.whitening, sample.counted, dtype)
     columns = unit_columns((axes.whitening.T @ sample.columns,))
     noise = gaussian_part(np.eye(tensor.sizes[0]))
 
     def standing(refinement: Refined) -> CumulantSources:
-        terms = standing_out(refinement.terms, moments.weight)
+        standing_terms = standing_out(refinement.terms, moments.weight)
+        terms = refinement.terms if sample.all_terms else standing_terms
         if not terms.n_terms:
             raise IdentifiabilityError(
                 "no source stands out from Gaussian noise in the fourth cumulant: " + remedy
@@ -113,11 +122,13 @@ def cumulant_sources(
             moments.mean,
             settings.shape.views,
             settings.shape.dtype,
+            all_terms=sample.all_terms,
         )
         diagnostics = {
             "gauss_newton": refinement.diagnostics,
             "outlying_rows": refinement.left_out,
             "invalid_components": invalid,
+            "sources_in_noise": terms.n_terms - standing_terms.n_terms,
         }
         return CumulantSources(components, axes, moments, diagnostics)
 

@@ -101,6 +101,31 @@ def fewer_sources(settings: SourceSettings, rank: int, n_sources: int) -> list[F
     ]
 
 
+def sources_in_noise(diagnostics: dict[str, Any], n_components: int) -> list[Fault]:
+    """Return a sentence on sources that were kept though noise might have made them.
+
+    Parameters
+    ----------
+    diagnostics : dict
+        With ``sources_in_noise``, or without where whitened sources were fitted.
+    n_components : int
+        Number of sources of the fit.
+    """
+    hidden = diagnostics.get("sources_in_noise", 0)
+    if not hidden:
+        return []
+    most = 2 * hidden >= n_components
+    return [
+        (
+            ConditioningWarning if most else None,
+            Message(
+                f"{hidden} of the {n_components} sources do{'es' * (hidden == 1)} not stand out "
+                "from Gaussian noise in the fourth cumulant: more rows make them more precise."
+            ),
+        )
+    ]
+
+
 def gaussian_among(diagnostics: dict[str, Any], n_components: int) -> list[Fault]:
     """Return a sentence on sources that no rotation tells apart.
 

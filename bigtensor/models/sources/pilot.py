@@ -17,6 +17,7 @@ from bigtensor.models.contract.script import Script
 from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.models.sources.passes import axes_of, products_in
+from bigtensor.models.sources.rounding import rank_beyond_rounding
 from bigtensor.models.sources.settings import SourceSettings
 from bigtensor.models.sources.whitened_sample import (
     WhitenedSample,
@@ -78,6 +79,7 @@ class Pilot:
     def axes(self) -> PrincipalAxes:
         """Principal axes of the rows."""
         axes = axes_of(self._ordered.moments, self.settings)
+        axes = axes.within(rank_beyond_rounding(axes, self._ordered.rows.dense_values))
         return axes.of_features(np.argsort(self._order))
 
     @cached_property
@@ -93,7 +95,7 @@ class Pilot:
 def drawn_pilot(settings: SourceSettings) -> Script:
     """Ask for a sample, and leave out outlying rows."""
     sample: Sample = yield pilot_pass(settings)
-    ordinary = ordinary_rows(sample, settings.columns)
+    ordinary = ordinary_rows(sample, settings.columns, heavy_tails=True)
     diagnostics = {"pilot_rows": len(sample.values), **ordinary.diagnostics}
     rows = ordinary.sample.block(settings.shape.slices)
     return Pilot(rows, ordinary.reach, settings, diagnostics)

@@ -9,6 +9,7 @@ from bigtensor.models.topic_model.polish import counts_pass, judged_pass
 from bigtensor.models.topic_model.script import half_pass, pairs_pass, spectrum_pass, triples_pass
 from bigtensor.models.topic_model.settings import MOST_POLISHES, TopicSettings
 from bigtensor.models.topic_model.solution import Topics
+from bigtensor.statistics.topics.topic_counts import TopicCounts
 
 _COPIES = 4
 """Copies of the columns that the driver holds: as sent, contracted, corrected, orthonormal."""
@@ -44,10 +45,11 @@ def planned_refinement(settings: TopicSettings) -> list[PlannedPass]:
     driver = _COPIES * columns.nbytes + _CUBES * 8 * r**3 + _POINTS * topics.nbytes
     triples = PlannedPass(triples_pass(columns), driver_nbytes=driver)
     driver = _COPIES * topics.nbytes
-    counts = counts_pass(settings, topics, prior, 0)
+    sums = TopicCounts(topics, prior)
+    counts = counts_pass(sums)
     if settings.max_iter is None:
         blank = Topics(topics, prior, prior, 0.0, settings.shape.views)
-        judged = judged_pass(settings, topics, prior, blank, 0)
+        judged = judged_pass(settings, sums, blank)
         return [triples, PlannedPass(judged, MOST_POLISHES, driver, counts)]
     if settings.max_iter:
         return [triples, PlannedPass(counts, settings.max_iter, driver)]

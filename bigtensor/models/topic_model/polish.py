@@ -91,10 +91,11 @@ def polished(
     initial = _Polished(replace(first, prior=prior), first.topics, (), max(most - CLOSING, 0), most)
 
     def ask(state: _Polished, number: int) -> Script:
-        topics, solution = state.topics, state.solution
-        if settings.max_iter is None and number < state.closing:
-            return (yield judged_pass(settings, topics, solution.prior, solution, number))
-        return {"counts": (yield counts_pass(settings, topics, solution.prior, number))}
+        solution, relaxed = state.solution, number < state.closing
+        counts = TopicCounts(state.topics, solution.prior, number, settings.random_state)
+        if settings.max_iter is None and relaxed:
+            return (yield judged_pass(settings, counts, solution))
+        return {"counts": (yield counts_pass(counts))}
 
     def update(before: _Polished, sums: dict[str, Any]) -> tuple[_Polished, float]:
         completion: DocumentCompletionResult | None = sums.get("completion")
@@ -172,27 +173,22 @@ class _Polished:
         return replace(self, scores=scores, closing=self.passes + 1, most=self.passes + 1 + CLOSING)
 
 
-def counts_pass(
-    settings: TopicSettings, topics: FloatArray, prior: FloatArray, step: int
-) -> Pass[TopicCountsResult]:
+def counts_pass(counts: TopicCounts) -> Pass[TopicCountsResult]:
     """Return the pass of expected counts of all documents."""
-    return Pass(_name(step), TopicCounts(topics, prior, step, settings.random_state))
+    return Pass(_name(counts.step), counts)
 
 
 def judged_pass(
-    settings: TopicSettings, topics: FloatArray, prior: FloatArray, judged: Topics, step: int
+    settings: TopicSettings, counts: TopicCounts, judged: Topics
 ) -> Pass[dict[str, Any]]:
     """Return the pass of expected counts of most documents, of which the others judge topics."""
     seed = settings.random_state
-    counts, share = (
-        TopicCounts(topics, prior, step, seed),
-        max(10, settings.shape.most_rows // HELD_OUT),
-    )
+    share = max(10, settings.shape.most_rows // HELD_OUT)
     together = Together.named(
         counts=OfDocuments(counts, share, False, seed),
         completion=OfDocuments(judged.completion(seed), share, True, seed),
     )
-    return Pass(_name(step), together)
+    return Pass(_name(counts.step), together)
 
 
 def _name(step: int) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -80,16 +81,14 @@ class DocumentCompletion(SumStatistic[DocumentCompletionResult]):
         documents = Documents.of_block(block.without_halo())
         stored = documents.counts.shape
         shown = work.take("completion.shown", stored, "float64")
-        rows = documents.starts, documents.words, documents.counts
         keys = document_keys(documents, self.random_state, "completion")
         _split(documents.starts, documents.counts, keys, shown)
         shares = work.take("completion.shares", (block.rows, len(self.prior)), "float64")
         infer_shares(documents, shown, self.topics, self.prior, shares, work)
         weight = np.ones(block.rows) if block.weight is None else block.weight
-        sums = np.zeros(2)
-        _score(*rows, shown, shares, self.topics, weight, sums)
-        state["log_probability"] += sums[0]
-        state["words"] += sums[1]
+        log_probability, words = _score(documents, shown, shares, self.topics, weight)
+        state["log_probability"] += log_probability
+        state["words"] += words
 
     def finalize(self, state: State) -> DocumentCompletionResult:
         """Return the sums."""
@@ -137,25 +136,21 @@ def _split(
                 left -= part
 
 
-@row_loop
 def _score(
-    starts: NDArray[np.integer[Any]],
-    words: NDArray[np.integer[Any]],
-    counts: NDArray[Any],
+    documents: Documents,
     shown: FloatArray,
     shares: FloatArray,
     topics: FloatArray,
     weight: FloatArray,
-    sums: FloatArray,
-) -> None:
-    """Add the log-probability of the words that are not shown, and their number."""
-    for row in range(len(starts) - 1):
-        for at in range(starts[row], starts[row + 1]):
-            held = counts[at] - shown[at]
-            if held <= 0:
-                continue
-            probability = 0.0
-            for j in range(topics.shape[1]):
-                probability += shares[row, j] * topics[words[at], j]
-            sums[0] += weight[row] * held * np.log(probability)
-            sums[1] += weight[row] * held
+) -> tuple[float, float]:
+    """Return the log-probability of the words that are not shown, and their number."""
+    log_probability, words = 0.0, 0.0
+    for row, (first, last) in enumerate(pairwise(documents.starts.tolist())):
+        held = documents.counts[first:last] - shown[first:last]
+        at = held > 0
+        if not at.any():
+            continue
+        probability = topics[documents.words[first:last][at]] @ shares[row]
+        log_probability += weight[row] * float(held[at] @ np.log(probability))
+        words += weight[row] * float(held[at].sum())
+    return log_probability, words

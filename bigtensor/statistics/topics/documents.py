@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.features.row_loops import fused_row_loop, row_loop
+from bigtensor.features.row_loops import row_loop
 from bigtensor.purpose_seeds import purpose_sequence
 
 BLOCK_ROWS = 512
@@ -87,50 +87,28 @@ def _improper(counts: NDArray[Any]) -> tuple[int, int]:
     return int(negative), int(broken)
 
 
-def _project(
-    starts: NDArray[np.integer[Any]],
-    words: NDArray[np.integer[Any]],
-    counts: NDArray[Any],
-    columns: FloatArray,
-    projected: FloatArray,
-) -> None:
+def _matrix(documents: Documents, n_words: int) -> sp.csr_array:
+    """Return the counts as a sparse matrix, not copied."""
+    parts = documents.counts, documents.words, documents.starts
+    return sp.csr_array(parts, shape=(len(documents.starts) - 1, n_words))
+
+
+def project(documents: Documents, columns: FloatArray, projected: FloatArray) -> None:
     """Write the sums of the rows of columns over the words of every document, (n, r)."""
-    for row in range(len(starts) - 1):
-        projected[row] = 0
-        for at in range(starts[row], starts[row + 1]):
-            for i in range(columns.shape[1]):
-                projected[row, i] += counts[at] * columns[words[at], i]
+    # a sparse product, because a loop would take a second or two to compile
+    projected[:] = _matrix(documents, len(columns)) @ columns
 
 
-def _add_outer(
-    starts: NDArray[np.integer[Any]],
-    words: NDArray[np.integer[Any]],
-    counts: NDArray[Any],
-    weight: FloatArray,
-    projected: FloatArray,
-    total: FloatArray,
+def add_outer(
+    documents: Documents, weight: FloatArray, projected: FloatArray, total: FloatArray
 ) -> None:
     """Add the projected documents to their words, each with its count and a weight, (V, r)."""
-    for row in range(len(starts) - 1):
-        if weight[row] == 0:
-            continue
-        for at in range(starts[row], starts[row + 1]):
-            share = weight[row] * counts[at]
-            for i in range(projected.shape[1]):
-                total[words[at], i] += share * projected[row, i]
+    total += _matrix(documents, len(total)).T @ (weight[:, None] * projected)
 
 
-def _add_words(
-    starts: NDArray[np.integer[Any]],
-    words: NDArray[np.integer[Any]],
-    counts: NDArray[Any],
-    weight: FloatArray,
-    total: FloatArray,
-) -> None:
+def add_words(documents: Documents, weight: FloatArray, total: FloatArray) -> None:
     """Add the weighted counts of every word, (V,)."""
-    for row in range(len(starts) - 1):
-        for at in range(starts[row], starts[row + 1]):
-            total[words[at]] += weight[row] * counts[at]
+    total += _matrix(documents, len(total)).T @ weight
 
 
 def document_keys(documents: Documents, random_state: int, purpose: str) -> NDArray[np.uint64]:
@@ -174,8 +152,3 @@ def _write_keys(
             key = (key ^ (key >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             key ^= key >> np.uint64(31)
         keys[row] = key
-
-
-project = fused_row_loop(_project)
-add_outer = fused_row_loop(_add_outer)
-add_words = fused_row_loop(_add_words)

@@ -79,15 +79,14 @@ class PairsOfGroups(SumStatistic[PairsOfGroupsResult]):
             if not own.rows:
                 continue
             documents = Documents.of_block(own)
-            rows = documents.starts, documents.words, documents.counts
             shape = own.rows, self.columns.shape[1]
             projected = work.take("pairs_of_groups.projected", shape, "float64")
             weighted = work.take("pairs_of_groups.weighted", shape, "float64")
-            project(*rows, self.columns, projected)
+            project(documents, self.columns, projected)
             np.multiply(projected, documents.of_pair[:, None], out=weighted)
             state["pair"][group] += weighted.T @ projected
             state["mean"][group] += documents.of_word @ projected
-            add_words(*rows, documents.of_pair, state["squares"][group])
+            add_words(documents, documents.of_pair, state["squares"][group])
             state["documents"][group] += documents.weight
 
     def finalize(self, state: State) -> PairsOfGroupsResult:

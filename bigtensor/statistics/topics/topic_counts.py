@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
-from bigtensor.features.row_loops import reducing_row_loop, row_loop
+from bigtensor.features.row_loops import reducing_row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.stop_requests import stoppable_pieces
 from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents, document_keys
 
 LONGEST = 10_000
 """Words of a document that are drawn one by one; of a longer one, each stands for several."""
+
+_TOGETHER = 8
+"""Topics whose probabilities are added up before a draw looks at each of them."""
 
 _MOST_TERMS = 10_000
 """Largest number of terms that are added up for a difference of digamma functions. Beyond it, three
@@ -178,42 +181,52 @@ def _add(
 ) -> None:
     """Add the averaged conditional probabilities of the topics of all words."""
     k = len(prior)
-    of_topic, steps = np.empty(k), np.empty(k)
+    of_topic, own = np.empty(k), np.empty(k)
     for row in range(len(starts) - 1):
-        drawn_words[row] = 0
         if weight[row] == 0:
+            for j in range(k):
+                drawn_words[row, j] = 0
             continue
         state = keys[row]
         for j in range(k):
             of_topic[j] = prior[j]
         for sweep in range(-1, sweeps[0] + sweeps[1]):
+            # at first every word is alone
+            others = of_topic if sweep >= 0 else prior
             place = 0
             for at in range(starts[row], starts[row + 1]):
                 word = words[at]
                 for _ in range(counts[at]):
                     if sweep >= 0:
                         of_topic[topic_of[place]] -= scale[row]
+                    for j in range(k):
+                        own[j] = topics[word, j] * others[j]
                     mass = 0.0
                     for j in range(k):
-                        # at first every word is alone
-                        own = of_topic[j] if sweep >= 0 else prior[j]
-                        mass += topics[word, j] * own
-                        steps[j] = mass
+                        mass += own[j]
                     # SplitMix64 (Steele, Lea and Flood 2014)
                     state += np.uint64(0x9E3779B97F4A7C15)
                     mixed = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
                     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
                     mixed ^= mixed >> np.uint64(31)
                     level = (mixed >> np.uint64(11)) * (mass / 9007199254740992.0)
+                    # sums of eight topics first: a sum of one after the other takes longest
                     drawn = 0
-                    while drawn < k - 1 and steps[drawn] <= level:
+                    while drawn + _TOGETHER < k:
+                        part = 0.0
+                        for j in range(_TOGETHER):
+                            part += own[drawn + j]
+                        if level < part:
+                            break
+                        level -= part
+                        drawn += _TOGETHER
+                    while drawn < k - 1 and level >= own[drawn]:
+                        level -= own[drawn]
                         drawn += 1
                     if sweep >= sweeps[0]:
                         share = weight[row] * stored[at] / (counts[at] * mass * sweeps[1])
-                        before = 0.0
                         for j in range(k):
-                            total[word, j] += share * (steps[j] - before)
-                            before = steps[j]
+                            total[word, j] += share * own[j]
                     topic_of[place] = drawn
                     of_topic[drawn] += scale[row]
                     place += 1
@@ -221,30 +234,32 @@ def _add(
             drawn_words[row, j] = of_topic[j] - prior[j]
 
 
-@row_loop
 def _add_derivatives(
     drawn_words: FloatArray, prior: FloatArray, weight: FloatArray, derivatives: FloatArray
 ) -> None:
     """Add differences of the digamma function and of minus its derivative, by the last draw.
 
-    The last parameter is the sum of the prior, and its words are all words of a document.
+    The last parameter is the sum of the prior, and its words are all words of a document. The
+    differences are sums of ``1 / (prior + i)`` and of its square over the words i, so that
+    documents with more than i words are counted for every i.
     """
-    k = len(prior)
-    for row in range(len(drawn_words)):
-        for j in range(k + 1):
-            start = prior[j] if j < k else prior.sum()
-            words = np.rint(drawn_words[row, j] if j < k else drawn_words[row].sum())
-            for i in range(int(min(words, _MOST_TERMS))):
-                inverse = 1 / (start + i)
-                derivatives[0, j] += weight[row] * inverse
-                derivatives[1, j] += weight[row] * inverse * inverse
-            if words > _MOST_TERMS:
-                low, high = 1 / (start + _MOST_TERMS), 1 / (start + words)
-                # asymptotic series (Abramowitz and Stegun 1964, 6.3.18 and 6.4.12)
-                digamma = np.log(low / high) + (low - high) / 2 + (low**2 - high**2) / 12
-                trigamma = low - high + (low**2 - high**2) / 2 + (low**3 - high**3) / 6
-                derivatives[0, j] += weight[row] * digamma
-                derivatives[1, j] += weight[row] * trigamma
+    words = np.rint(np.column_stack([drawn_words, drawn_words.sum(axis=1)])).astype(np.int64)
+    starts = np.append(prior, prior.sum())
+    for j, start in enumerate(starts):
+        own = words[:, j]
+        summed = np.minimum(own, _MOST_TERMS)
+        longer = np.cumsum(np.bincount(summed, weight, 1)[:0:-1])[::-1]
+        inverse = 1 / (start + np.arange(len(longer)))
+        derivatives[0, j] += longer @ inverse
+        derivatives[1, j] += longer @ np.square(inverse)
+        many = own > _MOST_TERMS
+        if many.any():
+            low, high = 1 / (start + _MOST_TERMS), 1 / (start + own[many])
+            # asymptotic series (Abramowitz and Stegun 1964, 6.3.18 and 6.4.12)
+            digamma = np.log(low / high) + (low - high) / 2 + (low**2 - high**2) / 12
+            trigamma = low - high + (low**2 - high**2) / 2 + (low**3 - high**3) / 6
+            derivatives[0, j] += weight[many] @ digamma
+            derivatives[1, j] += weight[many] @ trigamma
 
 
 _add_topic_counts = reducing_row_loop(_add)

@@ -77,13 +77,12 @@ class WordPairs(SumStatistic[WordPairsResult]):
         if not block.rows:
             return
         documents = Documents.of_block(block)
-        rows = documents.starts, documents.words, documents.counts
         shape = block.rows, self.columns.shape[1]
         projected = work.take("pairs.projected", shape, "float64")
-        project(*rows, self.columns, projected)
-        add_outer(*rows, documents.of_pair, projected, state["contracted"])
-        add_words(*rows, documents.of_pair, state["squares"])
-        add_words(*rows, documents.of_word, state["mean"])
+        project(documents, self.columns, projected)
+        add_outer(documents, documents.of_pair, projected, state["contracted"])
+        add_words(documents, documents.of_pair, state["squares"])
+        add_words(documents, documents.of_word, state["mean"])
         state["documents"] += documents.weight
         state["faults"] += documents.faults
 

@@ -84,11 +84,10 @@ class WordTriples(SumStatistic[WordTriplesResult]):
         if not block.rows:
             return
         documents = Documents.of_block(block)
-        rows = documents.starts, documents.words, documents.counts
         n, r = block.rows, self.columns.shape[1]
         projected = work.take("triples.projected", (n, r), "float64")
         weighted = work.take("triples.weighted", (n, r), "float64")
-        project(*rows, self.columns, projected)
+        project(documents, self.columns, projected)
         state["mean"] += documents.of_word @ projected
         np.multiply(projected, documents.of_pair[:, None], out=weighted)
         state["pair"] += weighted.T @ projected
@@ -101,9 +100,9 @@ class WordTriples(SumStatistic[WordTriplesResult]):
             np.multiply(projected[window, :, None], projected[window, None, :], out=both)
             flat = both.reshape(len(both), r * r)
             state["triple"] += (weighted[window].T @ flat).reshape(r, r, r)
-        add_outer(*rows, documents.of_triple, projected, state["contracted"])
-        add_words(*rows, documents.of_pair, state["squares"])
-        add_words(*rows, documents.of_triple, state["cubes"])
+        add_outer(documents, documents.of_triple, projected, state["contracted"])
+        add_words(documents, documents.of_pair, state["squares"])
+        add_words(documents, documents.of_triple, state["cubes"])
         state["documents"] += documents.weight
         state["words"] += documents.length
 

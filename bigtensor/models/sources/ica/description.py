@@ -42,17 +42,19 @@ class ICADescription(SourceDescription[DescribedSources]):
                 "Terms of the fourth cumulant, in which Gaussian noise has no part, were refined "
                 f"by Gauss-Newton steps in {passes} passes over all rows."
             )
-        if diagnostics["noise_gain"]:
-            gains = " and ".join(f"{100 * gain:.2f} %" for gain in diagnostics["noise_gain"])
+        evidence = diagnostics["dependence"]
+        if "cumulant" in evidence:
+            ratio = evidence["whitened"] / evidence["cumulant"]
             yield (
-                "On held-out halves of the sample, oblique columns explained the fourth cumulant "
-                f"better than orthonormal ones by {gains}; noise makes it positive."
+                "In the sample, pairs of whitened sources were "
+                f"{ratio:.2g} times as far from independent ones as pairs of sources of the "
+                "fourth cumulant; Gaussian noise does not count."
             )
 
 
 def _method_words(diagnostics: dict[str, Any]) -> str:
     """Return the method and the reason for it."""
-    chosen = bool(diagnostics["noise_gain"])
+    chosen = bool(diagnostics["dependence"])
     if diagnostics["method"] == "whitened":
         return "whitened sources" + (", no sign of Gaussian noise" * chosen)
     return "fourth cumulant" + (", because of Gaussian noise" * chosen)

@@ -36,13 +36,15 @@ class ICA(TransformAnswers):
     ----------
     n_components : int, optional
         Number of sources k, which may exceed the number of features, by default the rank of the
-        data. Fewer are returned where fewer stand out from Gaussian noise in the fourth cumulant.
+        data. An axis that rounding of recorded values explains does not count. With the method
+        ``"cumulant"``, fewer are returned where fewer stand out from Gaussian noise.
     method : {"auto", "whitened", "cumulant"}, default "auto"
         Estimator of the sources: ``"whitened"`` is more precise without noise and finds at most as
         many sources as features, ``"cumulant"`` is not biased by noise, and ``"auto"`` compares
-        both. ``"auto"`` fits columns of both kinds to halves of the pilot sample. It takes the
-        cumulant if its columns are nearer to the cumulant of the other half, as many as sources
-        that are not Gaussian, and none with an impossible kurtosis.
+        both. ``"auto"`` estimates the errors of both on the pilot sample by leaving out blocks of
+        rows, and the dependence of their sources by characteristic functions, in which Gaussian
+        noise has no part. It takes the cumulant if that has the smaller error or clearly less
+        dependent sources, and gives all that were asked for.
     views : mapping of str to feature names or columns, optional
         The features to use, in any number of views. By default every feature.
     max_iter : int, default 3

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from bigtensor.array_types import FloatArray
-from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes
 from bigtensor.errors import Setting
 from bigtensor.models.contract.script import Script, Solved, Step
@@ -19,7 +18,7 @@ from bigtensor.models.sources.cumulant_passes import (
     SampleSources,
     cumulant_sources,
 )
-from bigtensor.models.sources.ica.method_choice import noise_gain
+from bigtensor.models.sources.ica.method_choice import MethodChoice, chosen_method
 from bigtensor.models.sources.ica.settings import ICASettings
 from bigtensor.models.sources.ica.verdict import judged
 from bigtensor.models.sources.passes import (
@@ -29,7 +28,6 @@ from bigtensor.models.sources.passes import (
     products_in,
 )
 from bigtensor.models.sources.pilot import Pilot, drawn_pilot, pilot_rotation
-from bigtensor.models.sources.settings import ROWS_A_SOURCE
 from bigtensor.models.sources.whitened_passes import (
     SampleRotation,
     WhitenedPasses,
@@ -40,8 +38,6 @@ from bigtensor.models.sources.whitened_sample import (
     WhitenedSample,
     cumulant_terms,
     embedded,
-    gaussian_sources,
-    non_gaussianity,
 )
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
@@ -49,12 +45,6 @@ from bigtensor.statistics.moments.covariances import Covariances
 from bigtensor.statistics.moments.tensor_contractions import TensorContractions
 from bigtensor.statistics.sources.contrast_sums import ContrastSums
 from bigtensor.statistics.within_reach import Reach, WithinReach
-
-LEAST_GAIN = 0.002
-"""Mean gain on held-out rows above which there is noise."""
-
-LEAST_KURTOSIS = -2.5
-"""No kurtosis is below -2, but its estimate may be."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,6 +59,8 @@ class ICAPreparation:
         Algorithm of the fit.
     counted : Reach
         The rows that count.
+    rank : int
+        Number of axes along which the sample varies by more than rounding.
     mean : (d,) float64 array
         Of the sample.
     columns : (d, k) float64 array
@@ -86,6 +78,7 @@ class ICAPreparation:
     settings: ICASettings
     method: str
     counted: Reach
+    rank: int
     mean: FloatArray
     columns: FloatArray
     weights: FloatArray
@@ -113,8 +106,7 @@ def prepare(settings: ICASettings) -> Script:
     choice = yield from _chosen(settings, pilot.whitened, k, rotation)
     diagnostics = {
         "method": choice.method,
-        "noise_gain": choice.gains,
-        "cumulant_fits": choice.cumulant_fits,
+        "dependence": choice.evidence,
         **pilot.diagnostics,
     }
     terms = choice.terms
@@ -131,6 +123,7 @@ def prepare(settings: ICASettings) -> Script:
         settings,
         choice.method,
         pilot.counted,
+        axes.rank,
         mean,
         columns,
         weights,
@@ -140,55 +133,23 @@ def prepare(settings: ICASettings) -> Script:
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Choice:
-    """Method, the terms of the cumulant for that method, and the reasons."""
-
-    method: str
-    terms: Terms | None
-    gains: list[float]
-    cumulant_fits: bool | None
-
-
 def _chosen(
     settings: ICASettings,
     sample: WhitenedSample,
     n_components: int,
     rotation: FloatArray | None,
-) -> Generator[Step, None, _Choice]:
-    """Return the method, as given or as the sample speaks for it.
-
-    Real data are hardly ever exact mixtures. Oblique columns then explain their cumulant better
-    too, but with fewer sources than are not Gaussian, or with a kurtosis that no source can have.
-    """
-    seed, gains = settings.random_state, list[float]()
-    if settings.method == "whitened":
-        return _Choice("whitened", None, gains, None)
-    if settings.method == "auto":
-        if sample.block.total_weight() >= ROWS_A_SOURCE * n_components:
-            yield Step("comparing with the fourth cumulant")
-            assert rotation is not None
-            gains = noise_gain(sample, rotation)
-        if not gains or sum(gains) / len(gains) <= LEAST_GAIN:
-            return _Choice("whitened", None, gains, None)
+) -> Generator[Step, None, MethodChoice]:
+    """Return the method, as given or as the sample speaks for it."""
     if rotation is not None:
         rotation = embedded(rotation, sample.n_axes)
-    terms = yield from cumulant_terms(sample, n_components, rotation, seed)
-    if settings.method == "cumulant":
-        return _Choice("cumulant", terms, gains, None)
-    assert rotation is not None
-    fits = _fits(terms, sample, rotation)
-    return _Choice("cumulant" if fits else "whitened", terms if fits else None, gains, fits)
-
-
-def _fits(terms: Terms, sample: WhitenedSample, rotation: FloatArray) -> bool:
-    """Return True if terms can be the sources of the sample, but for Gaussian ones.
-
-    The weight of a term of whitened rows is at most the kurtosis of its source in size.
-    """
-    distances = non_gaussianity(rotation, sample.contrast(rotation))
-    n_sources = rotation.shape[1] - gaussian_sources(distances, sample.block.total_weight())
-    return terms.n_terms >= n_sources and bool((terms.weights >= LEAST_KURTOSIS).all())
+    if settings.method == "whitened":
+        return MethodChoice("whitened", None, {})
+    if settings.method == "auto":
+        assert rotation is not None
+        rows = max(settings.shape.rows, sample.block.total_weight())
+        return (yield from chosen_method(sample, rotation, rows, settings.random_state))
+    terms = yield from cumulant_terms(sample, n_components, rotation, settings.random_state)
+    return MethodChoice("cumulant", terms, {})
 
 
 def refine(preparation: ICAPreparation) -> Script:
@@ -220,7 +181,7 @@ def _refine_whitened(preparation: ICAPreparation) -> Script:
 
     passes = WhitenedPasses(
         moments_pass(settings, sample.mean, sample.unmixing, counted),
-        lambda moments: axes_of(moments, settings),
+        lambda moments: axes_of(moments, settings).within(preparation.rank),
         contrast,
         settings.max_iter,
     )
@@ -230,7 +191,12 @@ def _refine_whitened(preparation: ICAPreparation) -> Script:
 def _refine_cumulant(preparation: ICAPreparation) -> Script:
     """Ask for the covariance of all rows, then for contractions of their fourth moment."""
     sample = SampleSources(
-        preparation.mean, preparation.columns, preparation.weights, preparation.counted
+        preparation.mean,
+        preparation.columns,
+        preparation.weights,
+        preparation.counted,
+        preparation.rank,
+        all_terms=preparation.settings.method == "auto",
     )
     settings = preparation.settings
 

@@ -14,6 +14,7 @@ from bigtensor.models.sources.faults import (
     dependent_features,
     fewer_sources,
     gaussian_among,
+    sources_in_noise,
     unsettled,
 )
 from bigtensor.models.sources.ica.settings import ICASettings
@@ -47,6 +48,7 @@ def judged(
         *dependent_features(settings, int(axes.varying.sum()), axes.rank, remedy),
         *outlier_faults(diagnostics),
         *gaussian_among(diagnostics, k),
+        *sources_in_noise(diagnostics, k),
         *unsettled(diagnostics),
     ]
     if diagnostics["method"] == "cumulant":

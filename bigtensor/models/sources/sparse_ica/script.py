@@ -94,7 +94,7 @@ def prepare(settings: SparseSettings) -> Script:
     if settings.max_iter:
         dictionary = yield from _polished(dictionary, pilot, settings.shape.dtype)
     columns = axes.unwhitening @ sparse.factors[0]
-    sources = SampleSources(moments.mean, columns, sparse.weights, pilot.counted)
+    sources = SampleSources(moments.mean, columns, sparse.weights, pilot.counted, axes.rank)
     diagnostics = {
         **pilot.diagnostics,
         "rank": axes.rank,

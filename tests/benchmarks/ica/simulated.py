@@ -1,12 +1,7 @@
-"""Independent component analysis beside FastICA and Picard: errors, times and real data.
-
-Run ``python -m tests.benchmarks.ica``. Errors are sines of the angles between true and estimated
-mixing columns, matched one to one. Times are processor times of one thread in the same run.
-"""
+"""Simulated sources: errors and times of independent component analysis and its peers."""
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable
@@ -22,11 +17,11 @@ from sklearn.decomposition import FastICA
 
 from bigtensor import ICA
 from bigtensor.engine.blas import single_blas_thread
-from tests.benchmarks.tables import Report, Row
+from tests.benchmarks.tables import Row
 
 Array = NDArray[Any]
 
-DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+DATA = Path(__file__).resolve().parents[4] / "shared" / "data"
 
 
 @dataclass(frozen=True)
@@ -46,10 +41,7 @@ class Problem:
         mixing /= np.linalg.norm(mixing, axis=0)
         values = drawn_sources(self.sources, (self.rows, self.k), rng) @ mixing.T
         if self.noise:
-            axes, _ = np.linalg.qr(rng.standard_normal((self.d, self.d)))
-            deviations = np.exp(rng.uniform(-1, 1, self.d))
-            deviations *= self.noise / np.sqrt(np.mean(deviations**2))
-            values += (rng.standard_normal((self.rows, self.d)) * deviations) @ axes.T
+            values += gaussian_noise(self.noise, values.shape, rng)
         return values.astype(np.float32), mixing
 
     def __str__(self) -> str:
@@ -76,6 +68,15 @@ def drawn_sources(name: str, shape: tuple[int, int], rng: np.random.Generator) -
     if name == "mixed":
         heavy[:, ::2] = light[:, ::2]
     return light if name == "uniform" else heavy
+
+
+def gaussian_noise(size: float, shape: tuple[int, int], rng: np.random.Generator) -> Array:
+    """Return Gaussian noise of another variance in every direction; `size` is its mean root."""
+    n, d = shape
+    axes, _ = np.linalg.qr(rng.standard_normal((d, d)))
+    deviations = np.exp(rng.uniform(-1, 1, d))
+    deviations *= size / np.sqrt(np.mean(deviations**2))
+    return np.asarray((rng.standard_normal((n, d)) * deviations) @ axes.T)
 
 
 def column_error(true: Array, found: Array) -> float:
@@ -201,29 +202,3 @@ def on_real_data(name: str, values: Array) -> Row:
         "kurtosis": " ".join(f"{value:.1f}" for value in model.kurtosis_[:4]),
         "of FastICA": " ".join(f"{v:.1f}" for v in -np.sort(-np.abs(kurtosis(theirs)))[:4]),
     }
-
-
-def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--data", type=Path, default=DATA, help="Folder of real data.")
-    parser.add_argument("--only", choices=("clean", "noisy", "others", "real"))
-    given = parser.parse_args()
-    report = Report("ica", {"seeds": given.seeds}, given.out)
-    groups = {"clean": CLEAN, "noisy": NOISY, "others": OTHERS}
-    for group, problems in groups.items():
-        for problem in problems if given.only in (None, group) else ():
-            rows = measured(problem, given.seeds)
-            report.add(str(problem), rows)
-            if kept := bars(problem, rows):
-                report.add(f"bars of {problem}", kept)
-    if given.only in (None, "real"):
-        rows = [on_real_data(name, values) for name, values in real_sets(given.data).items()]
-        if rows:
-            report.add("real data", rows)
-
-
-if __name__ == "__main__":
-    main()

@@ -1,0 +1,1 @@
+"""Independent component analysis beside FastICA and Picard."""
