@@ -107,13 +107,3 @@ def _solution_of(factors: DiscreteFactors, problem: Problem) -> DiscreteSolution
         for view, table in zip(group.columns, group.marginals(of_symbols), strict=True):
             tables[view] = table
     return DiscreteSolution(factors.weights, tuple(tables))
-
-
-def _solution_of(factors: DiscreteFactors, problem: Problem) -> DiscreteSolution:
-    """Return the probabilities of every view; uniform ones of views in no group."""
-    k = len(factors.weights)
-    tables: list[NDArray[np.float64]] = [np.full((size, k), 1 / size) for size in problem.sizes]
-    for group, of_symbols in zip(problem.groups, factors.probabilities, strict=True):
-        for view, table in zip(group.columns, group.marginals(of_symbols), strict=True):
-            tables[view] = table
-    return DiscreteSolution(factors.weights, tuple(tables))

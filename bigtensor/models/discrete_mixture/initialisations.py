@@ -21,7 +21,7 @@ FEWEST_INITIALISATIONS = 10
 """Random tables before the best mixture may end the search, and before exchanges begin."""
 
 RECURRENCES = 3
-"""Initialisations that reach the best mixture before the search ends.
+"""Spectral and random initialisations that reach the best mixture before the search ends.
 
 Of 33 tables and numbers of components, two thirds had one mixture that half of all random tables
 reach, and five had a best one that one of twenty reaches.
@@ -49,7 +49,7 @@ class _Search:
 
     best: Estimated | None = None
     spectral: bool = False
-    reached: int = 1
+    reached: int = 0
     ends: list[float] = field(default_factory=list)
 
     @property
@@ -57,12 +57,17 @@ class _Search:
         """Mean log-likelihood of the best mixture."""
         return -np.inf if self.best is None else _likelihood(self.best)
 
-    def add(self, end: Estimated, *, spectral: bool) -> None:
-        """Add a mixture whose EM iterations have settled."""
+    def add(self, end: Estimated, *, spectral: bool, exchange: bool) -> None:
+        """Add a mixture whose EM iterations have settled.
+
+        An exchange often leads back to the mixture that it was made of, which is no evidence that
+        no other mixture is better.
+        """
         gain = _likelihood(end) - self.likelihood
-        self.reached = (
-            1 if not gain <= SAME_LIKELIHOOD else self.reached + (gain >= -SAME_LIKELIHOOD)
-        )
+        if self.best is None or gain > SAME_LIKELIHOOD:
+            self.reached = 0 if exchange else 1
+        elif gain >= -SAME_LIKELIHOOD and not exchange:
+            self.reached += 1
         if self.best is None or gain > 0:
             self.best, self.spectral = end, spectral
 
@@ -90,16 +95,16 @@ def best_of_initialisations(
     rng, stopping, search = problem.rng(1), problem.stopping("em"), _Search()
     if spectral is not None:
         end = yield from _settled(spectral, problem, smoothing, stopping, search)
-        search.add(end, spectral=True)
+        search.add(end, spectral=True, exchange=False)
     for number in range(_most_initialisations(problem, k, stopping)):
-        exchanges = number >= FEWEST_INITIALISATIONS and number % 2 == 0
-        if exchanges and search.best is not None:
+        exchange = number >= FEWEST_INITIALISATIONS and number % 2 == 0
+        if exchange and search.best is not None:
             start = exchanged(search.best.solution, rng)
         else:
             start = _random_initialisation(problem.sizes, k, rng)
         end = yield from _settled(start, problem, smoothing, stopping, search)
         search.ends.append(_likelihood(end))
-        search.add(end, spectral=False)
+        search.add(end, spectral=False, exchange=exchange)
         if number + 1 >= FEWEST_INITIALISATIONS and search.reached >= RECURRENCES:
             break
     assert search.best is not None

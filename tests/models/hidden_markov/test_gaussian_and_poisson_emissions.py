@@ -155,7 +155,7 @@ def test_criteria__count_parameters_and_steps() -> None:
 
 
 def test_saved_gaussian_model__answers_with_the_same_bits(tmp_path) -> None:
-    values, states = measured(7)
+    values, states = measured(3)
     model = HiddenMarkovModel(2, emissions="gaussian", random_state=0).fit(values)
     assert (
         max(np.mean(model.predict(values) == states), np.mean(model.predict(values) != states))
