@@ -123,10 +123,11 @@ class GaussianLaw:
 
     def features_of(self, values: NDArray[Any]) -> FloatArray:
         """Return the features of rows ``(n, d)``: ``(n, D)``."""
-        rows = np.ascontiguousarray(self.frame.of_rows(np.asarray(values, np.float64)))
-        out = np.empty((len(rows), self.features.width))
-        self.features.fill(rows, out)
-        return out
+        features = np.empty((self.features.width, len(values)))
+        entries = self.features.entries_of(features)
+        entries[:] = self.frame.of_rows(np.asarray(values, np.float64)).T
+        self.features.fill(features)
+        return features.T
 
     def emissions(self, sums: FloatArray) -> GaussianEmissions:
         """Return the most likely emissions of sums of features ``(D, k)``."""

@@ -277,7 +277,7 @@ def test_judged__gives_rows_of_a_dropped_component_to_the_nearest(tied):
     components = GaussianComponents(weights, means, covariance, (("x", ("a", "b")),), "float64")
     shape = DataShape(1000, components.views, "float64", False, 1000.0)
     kind = "tied" if tied else "shared_spherical"
-    settings = GaussianSettings(shape, 3, kind, 1, 1e-6, 1, 1e-5, 1000, 0)
+    settings = GaussianSettings(shape, 3, None, kind, 1, 1e-6, 1, 1e-5, 1000, 0)
     shapes = {
         "two_groups": 0,
         "tails": 0.0,
