@@ -8,7 +8,6 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bigtensor.array_types import FloatArray
@@ -16,6 +15,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.models.contract.script import Step
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings, free_parameters
 from bigtensor.statistics.base import Workspace
 
@@ -46,7 +46,7 @@ A row that no component holds would otherwise decide the mean of all rows.
 Components: TypeAlias = GaussianComponents | OwnCovarianceComponents
 """Components of any covariance type."""
 
-SampleFit: TypeAlias = Callable[[Block, GaussianSettings], Generator[Step, None, Components]]
+SampleFit: TypeAlias = Callable[[SampleRows, GaussianSettings], Generator[Step, None, Components]]
 """Returns the components of some rows of the pilot sample."""
 
 
@@ -87,17 +87,17 @@ def numbers_up_to(most: int) -> Iterator[int]:
 
 
 def chosen_components(
-    block: Block, settings: GaussianSettings, fit: SampleFit
+    sample: SampleRows, settings: GaussianSettings, fit: SampleFit
 ) -> Generator[Step, None, ComponentChoice]:
     """Return the number of components that the sample speaks for.
 
     Parameters
     ----------
-    block : Block
+    sample : SampleRows
         Rows of the pilot sample.
     settings : GaussianSettings
         Resolved parameters, with the largest number that may be chosen.
-    fit : callable (block, settings)
+    fit : callable (sample, settings)
         Returns the components of rows.
     """
     fewer = replace(
@@ -112,7 +112,7 @@ def chosen_components(
     means: list[float] = []
     for number, k in enumerate(candidates):
         yield Step("choosing the number of components", number + 1, len(candidates))
-        scores.append((yield from score(block, replace(fewer, n_components=k), fit)))
+        scores.append((yield from score(sample, replace(fewer, n_components=k), fit)))
         means.append(float(scores[-1].mean()))
         if number - int(np.argmax(means)) >= PATIENCE:
             break
@@ -143,16 +143,17 @@ def fewest_as_good(scores: list[FloatArray], best: int) -> int:
 
 
 def _held_out_scores(
-    block: Block, settings: GaussianSettings, fit: SampleFit
+    sample: SampleRows, settings: GaussianSettings, fit: SampleFit
 ) -> Generator[Step, None, FloatArray]:
     """Return log-likelihoods of rows under mixtures of the other rows."""
-    order = np.random.default_rng(settings.random_state).permutation(block.rows)
-    edges = np.linspace(0, block.rows, min(HELD_OUT, block.rows) + 1).astype(int)
+    rows = sample.block.rows
+    order = np.random.default_rng(settings.random_state).permutation(rows)
+    edges = np.linspace(0, rows, min(HELD_OUT, rows) + 1).astype(int)
     scores: list[FloatArray] = []
     for start, stop in pairwise(edges):
-        held = np.zeros(block.rows, bool)
+        held = np.zeros(rows, bool)
         held[order[start:stop]] = True
-        train, test = _part(block, ~held), _part(block, held)
+        train, test = sample.part(~held), sample.part(held).block
         components = yield from fit(train, settings)
         broad = yield from fit(train, replace(settings, n_components=1))
         scores.append(
@@ -167,18 +168,19 @@ def _held_out_scores(
 
 
 def _information_scores(
-    block: Block, settings: GaussianSettings, fit: SampleFit
+    sample: SampleRows, settings: GaussianSettings, fit: SampleFit
 ) -> Generator[Step, None, FloatArray]:
     """Return the BIC of the sample, in nats a row and with the sign of a likelihood.
 
     Schwarz (1978), "Estimating the dimension of a model", Annals of Statistics 6.
     """
-    components = yield from fit(block, settings)
+    components = yield from fit(sample, settings)
     numbers = free_parameters(
         settings.covariance_type, components.n_components, settings.n_features
     )
-    mean = float(log_densities(components, block).mean())
-    return np.array([mean - numbers * np.log(block.rows) / (2 * block.rows)])
+    rows = sample.block.rows
+    mean = float(log_densities(components, sample.block).mean())
+    return np.array([mean - numbers * np.log(rows) / (2 * rows)])
 
 
 def log_densities(components: Components, block: Block) -> FloatArray:
@@ -188,10 +190,3 @@ def log_densities(components: Components, block: Block) -> FloatArray:
     mixture.log_joint(block.without_halo(), joint, Workspace())
     whole = joint[:, : mixture.n_components].astype(np.float64)
     return np.asarray(logsumexp(whole, axis=1) - mixture.log_volume)
-
-
-def _part(block: Block, chosen: NDArray[np.bool_]) -> Block:
-    """Return some rows of a block."""
-    values = np.ascontiguousarray(block.dense_values[: block.rows][chosen])
-    weight = None if block.weight is None else block.weight[: block.rows][chosen]
-    return Block(values, block.slices, 0, len(values), weight=weight)

@@ -86,9 +86,11 @@ class GaussianMixture(MixtureAnswers):
     pilot_rows : int, optional
         Rows of the pilot sample in which the components are found, by default 200 a component, five
         a feature, ten a parameter if every component has its own covariance, and at least 10,000.
-    missing : {"raise", "omit"}, default "raise"
-        Rule for rows with missing entries: ``"raise"`` is an error, and ``"omit"`` leaves the rows
-        out and counts them.
+    missing : {"raise", "omit", "marginalise"}, default "raise"
+        Rule for rows with missing entries: ``"raise"`` is an error, ``"omit"`` leaves the rows out
+        and counts them, and ``"marginalise"`` uses their other entries, if every component has its
+        own covariance. Whether an entry is missing may then depend on the entries that are seen,
+        but not on the missing one.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -144,7 +146,7 @@ class GaussianMixture(MixtureAnswers):
     """
 
     declares = PARAMETERS
-    takes = Data(kinds={"measured"}, labels=True)
+    takes = Data(kinds={"measured"}, marginalises=True, labels=True)
     steps = FitSteps(
         settings_of,
         prepare,

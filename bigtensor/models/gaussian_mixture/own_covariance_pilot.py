@@ -18,7 +18,6 @@ from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMomen
 from bigtensor.features.clustering import kmeans
 from bigtensor.models.contract.script import Step, in_memory
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian_mixture.initialisations import PilotRows
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
     own_covariance_iterations,
@@ -29,6 +28,7 @@ from bigtensor.models.gaussian_mixture.own_covariance_ridge import (
     FOLDS,
     validated_ridge,
 )
+from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
@@ -109,7 +109,8 @@ def _variances(total: TotalMoments) -> FloatArray:
 
 
 def pilot_components(
-    pilot: PilotRows,
+    sample: SampleRows,
+    reach: Reach,
     settings: GaussianSettings,
     labelled: GaussianComponents | None = None,
 ) -> Generator[Step, None, tuple[OwnCovarianceComponents, dict[str, Any]]]:
@@ -117,14 +118,16 @@ def pilot_components(
 
     Parameters
     ----------
-    pilot : PilotRows
+    sample : SampleRows
         Rows of the pilot sample.
+    reach : Reach
+        The rows that count.
     settings : GaussianSettings
         Resolved parameters of the fit.
     labelled : GaussianComponents, optional
         Components of labelled rows, in place of clusters.
     """
-    block, total, reach = pilot.block, pilot.total, pilot.tensor.within
+    block, total = sample.block, sample.total
     frame = frame_of(total, settings.covariance_type)
     least = settings.reg_covar or CANDIDATES[0]
     ridge = regularisation_of(total, least)
@@ -135,7 +138,7 @@ def pilot_components(
         ends = [_improved(PilotEnd("labels", initial, -np.inf), block, ridge, reach)]
     elif settings.initial is not None and settings.initial.means is not None:
         yield Step("EM iterations in the sample from the means given")
-        nearest = _nearest_to(settings.initial.means, block, frame, least, settings)
+        nearest = _nearest_to(settings.initial.means, sample, frame, least, settings)
         given = PilotEnd("given", settings.initial.in_place_of(nearest), -np.inf)
         ends = [_improved(given, block, ridge, reach)]
         if settings.initial.is_complete:
@@ -144,7 +147,7 @@ def pilot_components(
     else:
         yield Step("EM iterations in the sample from clusters")
         for number in range(settings.n_init):
-            start = _clustered(block, frame, least, settings, number)
+            start = _clustered(sample, frame, least, settings, number)
             first = PilotEnd(f"clusters {number + 1}", start, -np.inf)
             ends.append(_improved(first, block, ridge, reach, FIRST_ITERATIONS))
         ends.sort(key=lambda end: -end.log_likelihood)
@@ -157,14 +160,14 @@ def pilot_components(
     chosen = least
     if settings.reg_covar is None and best.name != "given" and settings.covariance_type == "full":
         yield Step("choosing the regularisation")
-        chosen, compared = _validated(best.components, block, total, reach, settings)
+        chosen, compared = _validated(best.components, sample, total, reach, settings)
         facts["held_out_by_reg_covar"] = compared
     facts["reg_covar"] = chosen
     if chosen == least:
         return best.components, facts
     # covariances that are free to shrink end elsewhere than those that are not
     labels = _labels(best.components, block)
-    rows = frame.of_rows(block.dense_values[: block.rows].astype(np.float64))
+    rows = frame.of_rows(sample.complete.astype(np.float64))
     start = _of_labels(rows, labels, block.weight, frame, chosen, settings)
     ridge = regularisation_of(total, chosen)
     names = best.components.names
@@ -174,27 +177,23 @@ def pilot_components(
 
 def _validated(
     components: OwnCovarianceComponents,
-    block: Block,
+    sample: SampleRows,
     total: TotalMoments,
     reach: Reach,
     settings: GaussianSettings,
 ) -> tuple[float, dict[str, float]]:
     """Return the regularisation that held-out rows prefer."""
-    frame, labels = components.frame, _labels(components, block)
-    values = block.dense_values[: block.rows]
-    rows = frame.of_rows(values.astype(np.float64))
-
-    def part(chosen: NDArray[np.bool_]) -> Block:
-        weight = None if block.weight is None else block.weight[: block.rows][chosen]
-        return Block(values[chosen], block.slices, 0, int(chosen.sum()), weight=weight)
+    block, frame = sample.block, components.frame
+    labels = _labels(components, block)
+    rows = frame.of_rows(sample.complete.astype(np.float64))
 
     def held_out(train: NDArray[np.bool_], reg_covar: float) -> float:
-        inside = part(train)
+        inside = sample.part(train).block
         start = _of_labels(rows[train], labels[train], inside.weight, frame, reg_covar, settings)
         ridge = regularisation_of(total, reg_covar)
         end = _improved(PilotEnd("", start, -np.inf), inside, ridge, reach, FIRST_ITERATIONS)
         statistic = OwnCovarianceSums(end.components.mixture())
-        sums = sum_in_memory(statistic, part(~train))
+        sums = sum_in_memory(statistic, sample.part(~train).block)
         return float(sums.log_likelihood / max(sums.weight, np.finfo(np.float64).tiny))
 
     numbers = components.n_components * components.mixture().features.width
@@ -227,37 +226,41 @@ def _improved(
 
 
 def _clustered(
-    block: Block, frame: Frame, reg_covar: float, settings: GaussianSettings, number: int
+    sample: SampleRows, frame: Frame, reg_covar: float, settings: GaussianSettings, number: int
 ) -> OwnCovarianceComponents:
     """Return components of clusters of the rows."""
-    rows = frame.of_rows(block.dense_values[: block.rows].astype(np.float64))
+    rows, weight = frame.of_rows(sample.complete.astype(np.float64)), sample.block.weight
     # clusters of whitened rows split along features that hardly vary within groups
-    standard = rows if frame.scaling.ndim == 1 else _standardised(block)
+    standard = rows if frame.scaling.ndim == 1 else _standardised(sample.complete)
     clusters = kmeans(
         standard,
         settings.n_components,
         settings.random_state + number,
-        weight=block.weight,
+        weight=weight,
         n_starts=1,
     )
-    start = _of_labels(rows, clusters.labels, block.weight, frame, reg_covar, settings)
+    start = _of_labels(rows, clusters.labels, weight, frame, reg_covar, settings)
     return start if settings.initial is None else settings.initial.in_place_of(start)
 
 
 def _nearest_to(
-    means: FloatArray, block: Block, frame: Frame, reg_covar: float, settings: GaussianSettings
+    means: FloatArray,
+    sample: SampleRows,
+    frame: Frame,
+    reg_covar: float,
+    settings: GaussianSettings,
 ) -> OwnCovarianceComponents:
     """Return components of the rows that are nearest to each mean, in standardised features."""
-    values = block.dense_values[: block.rows].astype(np.float64)
+    values, weight = sample.complete.astype(np.float64), sample.block.weight
     spread = values.std(axis=0)
     units = np.where(spread > 0, spread, 1.0)
     labels = pairwise_distances_argmin(values / units, means / units)
-    return _of_labels(frame.of_rows(values), labels, block.weight, frame, reg_covar, settings)
+    return _of_labels(frame.of_rows(values), labels, weight, frame, reg_covar, settings)
 
 
-def _standardised(block: Block) -> FloatArray:
+def _standardised(values: NDArray[np.floating]) -> FloatArray:
     """Return rows of mean zero and variance one in every feature."""
-    rows = block.dense_values[: block.rows].astype(np.float64)
+    rows = values.astype(np.float64)
     spread = rows.std(axis=0)
     return np.asarray((rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 

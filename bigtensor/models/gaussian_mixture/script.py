@@ -11,8 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
-from bigtensor.data.rows.block import Block
-from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMoments
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.features.column_order import content_order
 from bigtensor.models.answers.populations import Populations
@@ -43,6 +41,7 @@ from bigtensor.models.gaussian_mixture.own_covariance_pilot import (
     regularisation_of,
 )
 from bigtensor.models.gaussian_mixture.own_covariance_verdict import judged_own_covariances
+from bigtensor.models.gaussian_mixture.sample_rows import SampleRows, completed_sample
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
 from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor
@@ -55,7 +54,6 @@ from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSu
 from bigtensor.statistics.gaussian.label_means import LabelMeans, LabelMeansResult
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame, OwnCovarianceDensities
 from bigtensor.statistics.gaussian.own_covariance_sums import OwnCovarianceSums
-from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.covariances import Covariances
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.within_reach import Reach, WithinReach
@@ -109,10 +107,12 @@ def prepare(settings: GaussianSettings) -> Script:
     # initialisations, scales and shapes count rows, which weights repeat
     repeated = ordinary.sample.by_occurrence(settings.pilot_rows)
     block = repeated.block(settings.shape.slices)
-    order = _content_order(block)
+    if np.isnan(block.dense_values).any():
+        yield Step("completing rows with missing entries")
+    complete = completed_sample(block, ordinary.reach, settings)
+    order = _content_order(complete)
     places = np.argsort(order)
-    rows = replace(block, values=np.ascontiguousarray(block.dense_values[:, order]))
-    reach = ordinary.reach.of_columns(order)
+    rows, reach = complete.of_features(order), ordinary.reach.of_columns(order)
     diagnostics = {"rows": len(sample.values), **ordinary.diagnostics}
     if settings.initial is not None:
         settings = replace(settings, initial=settings.initial.of_features(order))
@@ -122,18 +122,19 @@ def prepare(settings: GaussianSettings) -> Script:
         )
         diagnostics["component_choice"] = choice.facts(settings.criterion)
         settings = replace(settings, n_components=choice.n_components)
-    pilot = _pilot_of(rows, reach, settings)
+    total = rows.total
     labelled: GaussianComponents | None = None
     if settings.shape.groups:
-        label_means: LabelMeansResult = yield label_pass(settings, pilot.total.mean[places])
+        label_means: LabelMeansResult = yield label_pass(settings, total.mean[places])
         check_label_means(label_means, settings.shape.groups)
-        labelled = label_initialisation(label_means.means[:, order], pilot.total, settings)
+        labelled = label_initialisation(label_means.means[:, order], total, settings)
     if settings.own_covariances:
-        own, facts = yield from pilot_components(pilot, settings, labelled)
-        ridge = regularisation_of(pilot.total, facts["reg_covar"])[places]
+        own, facts = yield from pilot_components(rows, reach, settings, labelled)
+        ridge = regularisation_of(total, facts["reg_covar"])[places]
         return GaussianPreparation(
             settings, own.of_features(places), ordinary.reach, {**facts, **diagnostics}, ridge
         )
+    pilot = _pilot_of(rows, reach, settings)
     best = yield from _best_shared(pilot, settings, labelled)
     if settings.criterion is not None:
         # indistinct components are not fewer than asked for if nobody asked for a number
@@ -151,23 +152,21 @@ def prepare(settings: GaussianSettings) -> Script:
     )
 
 
-def _pilot_of(rows: Block, reach: Reach, settings: GaussianSettings) -> PilotRows:
+def _pilot_of(sample: SampleRows, reach: Reach, settings: GaussianSettings) -> PilotRows:
     """Return rows of the sample with their moments."""
     tensor = centred_tensor(
-        rows, reach, ORDERS, 0.0, settings.shape.dtype, standardised=settings.tied
+        sample.block, reach, ORDERS, 0.0, settings.shape.dtype, standardised=settings.tied
     )
-    moments = sum_in_memory(Covariances(settings.columns, tensor.references[0]), rows)
-    return PilotRows(rows, tensor, TotalMoments(moments.mean, moments.covariance))
+    return PilotRows(sample.block, tensor, sample.total)
 
 
 def _sample_components(
-    rows: Block, reach: Reach, settings: GaussianSettings
+    rows: SampleRows, reach: Reach, settings: GaussianSettings
 ) -> Generator[Step, None, Components]:
     """Return the components of some rows of the sample."""
-    pilot = _pilot_of(rows, reach, settings)
     if settings.own_covariances:
-        return (yield from pilot_components(pilot, settings))[0]
-    return (yield from _best_shared(pilot, settings)).components
+        return (yield from pilot_components(rows, reach, settings))[0]
+    return (yield from _best_shared(_pilot_of(rows, reach, settings), settings)).components
 
 
 def _best_shared(
@@ -184,10 +183,10 @@ def _best_shared(
     return (yield from best_end(initial, pilot, settings))
 
 
-def _content_order(rows: Block) -> NDArray[np.intp]:
+def _content_order(rows: SampleRows) -> NDArray[np.intp]:
     """Return the order of the features by their content."""
-    features = [slice(j, j + 1) for j in range(rows.dense_values.shape[1])]
-    return np.array(content_order(rows.dense_values, features, rows.weight), np.intp)
+    features = [slice(j, j + 1) for j in range(rows.complete.shape[1])]
+    return np.array(content_order(rows.complete, features, rows.block.weight), np.intp)
 
 
 def refine(preparation: GaussianPreparation) -> Script:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bigtensor.data.values.missing_values import MARGINALISE
+from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues, check_rows_for_components
 from bigtensor.models.gaussian.component_labels import check_labels
@@ -117,9 +119,18 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
     DataError
         When there are fewer rows than components.
     ParameterError
-        When there are labels, and not one for every component, or initial arrays do not fit.
+        When there are labels, and not one for every component, initial arrays do not fit, or
+        components that share a covariance are to sum over missing entries.
     """
     d, covariance_type = len(shape.features), str(parameters.covariance_type)
+    if parameters.missing == MARGINALISE and covariance_type not in COVARIANCE_TYPES:
+        raise ParameterError(
+            Setting("missing", MARGINALISE)
+            + " needs a covariance for every component: use "
+            + Setting("covariance_type", "full")
+            + ", or "
+            + Setting("missing", "omit")
+        )
     rows = max(shape.rows, shape.all_rows)
     given = _given_components(parameters, shape)
     chosen = given is None

@@ -24,7 +24,8 @@ class LabelMeansResult:
     weights : (labels,) float64 array
         Sums of the weights of the rows.
     means : (labels, d) float64 array
-        NaN for a label without weight.
+        Of the entries that are not missing; the point for a feature without any. NaN for a label
+        without weight.
     """
 
     weights: FloatArray
@@ -51,7 +52,11 @@ class LabelMeans(SumStatistic[LabelMeansResult]):
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
         shape = (self.n_labels, len(self.point))
-        return {"sums": (shape, "float64"), "weights": ((self.n_labels,), "float64")}
+        return {
+            "sums": (shape, "float64"),
+            "entry_weights": (shape, "float64"),
+            "weights": ((self.n_labels,), "float64"),
+        }
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
@@ -61,13 +66,15 @@ class LabelMeans(SumStatistic[LabelMeansResult]):
             weight = work.take("label_means.ones", (block.rows,), "float64")
             weight[:] = 1
         rows = block.dense_values[: block.rows]
-        _add_rows(rows, block.group, weight, self.point, state["sums"], state["weights"])
+        totals = state["sums"], state["entry_weights"], state["weights"]
+        _add_rows(rows, block.group, weight, self.point, *totals)
 
     def finalize(self, state: State) -> LabelMeansResult:
         """Divide by the weights."""
-        weights = state["weights"]
-        safe = np.where(weights > 0, weights, np.nan)[:, None]
-        return LabelMeansResult(weights.copy(), self.point + state["sums"] / safe)
+        weights, entry_weights = state["weights"], state["entry_weights"]
+        means = self.point + state["sums"] / np.where(entry_weights > 0, entry_weights, 1.0)
+        means[~(weights > 0)] = np.nan
+        return LabelMeansResult(weights.copy(), means)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of weights of one."""
@@ -81,6 +88,7 @@ def _add_rows(
     weight: FloatArray,
     point: FloatArray,
     sums: FloatArray,
+    entry_weights: FloatArray,
     weights: FloatArray,
 ) -> None:
     """Add labelled rows to the sums of their labels."""
@@ -90,4 +98,7 @@ def _add_rows(
             continue
         weights[label] += weight[row]
         for i in range(rows.shape[1]):
-            sums[label, i] += weight[row] * (rows[row, i] - point[i])
+            apart = rows[row, i] - point[i]
+            if not np.isnan(apart):
+                sums[label, i] += weight[row] * apart
+                entry_weights[label, i] += weight[row]

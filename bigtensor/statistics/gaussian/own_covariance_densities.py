@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,11 @@ from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.gaussian.incomplete_rows import (
+    IncompleteRows,
+    completed_sums,
+    log_densities,
+)
 from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
 from bigtensor.statistics.sub_blocks import sub_blocks
 
@@ -80,6 +86,28 @@ class Frame:
             return np.asarray(covariances / self.scaling**2)
         return np.asarray(covariances / self.scaling[0] ** 2)
 
+    def sums_of(
+        self, sums: FloatArray, second_moments: FloatArray, dimensions: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return sums over rows in these coordinates.
+
+        Parameters
+        ----------
+        sums : (k, d) float64 array
+            Sums of rows less the centre.
+        second_moments : (k, d, d) or (k, d) float64 array
+            Sums of products of two entries of such rows, or of squares.
+        dimensions : {1, 2, 3}
+            Of the second moments that are wanted; 1 for the sum of the squares of all entries.
+        """
+        moments = self.covariances_of(second_moments)
+        if dimensions == 1:
+            moments = moments.sum(axis=1)
+        return (
+            np.asarray(sums * self.scaling if self.scaling.ndim == 1 else sums @ self.scaling),
+            moments,
+        )
+
     def of_features(self, positions: NDArray[np.intp]) -> Frame:
         """Return the frame of features in another order.
 
@@ -96,7 +124,7 @@ class OwnCovarianceDensities:
     """Weights, means and covariances of Gaussian components, in a frame.
 
     With the features of order two of a row in the frame, the log joint densities of all components
-    are one matrix product.
+    are one matrix product. Rows with missing entries have the marginal densities of the others.
 
     Parameters
     ----------
@@ -170,6 +198,38 @@ class OwnCovarianceDensities:
         """Logarithm of the volume that densities are relative to."""
         return 0.5 * self.n_features * float(np.log(2 * np.pi)) - self.frame.log_determinant
 
+    @cached_property
+    def of_entries(self) -> tuple[FloatArray, FloatArray]:
+        """Means and covariances ``(k, d, d)`` or ``(k, d)`` of rows less the frame's centre."""
+        means = self.frame.to_data(self.means) - self.frame.centre
+        covariances = self.frame.covariances_to_data(self.covariances)
+        if covariances.ndim == 1:
+            covariances = np.repeat(covariances[:, None], self.n_features, axis=1)
+        return means, covariances
+
+    def incomplete_log_joint(self, rows: IncompleteRows) -> FloatArray:
+        """Return the log joint densities of rows with missing entries, less the centre: ``(m, k)``.
+
+        They are relative to `log_volume` too.
+        """
+        densities = log_densities(rows, *self.of_entries)
+        return np.asarray(densities + (np.log(self.weights) + self.log_volume))
+
+    def completed_features(self, rows: IncompleteRows, posterior: NDArray[Any]) -> FloatArray:
+        """Return expected sums of the features of rows with missing entries: ``(D, k)``.
+
+        Parameters
+        ----------
+        rows : IncompleteRows
+            Rows, less the centre.
+        posterior : (m, k) array
+            Posterior probabilities, times the weights of the rows.
+        """
+        sums = completed_sums(rows, np.asarray(posterior, np.float64), *self.of_entries)
+        return self.features.sums_of(
+            sums.counts, *self.frame.sums_of(sums.sums, sums.second_moments, self.covariances.ndim)
+        )
+
     @property
     def tile_rows(self) -> int:
         """Rows that are evaluated at once."""
@@ -185,7 +245,7 @@ class OwnCovarianceDensities:
         Parameters
         ----------
         block : Block
-            Dense; a row with a NaN receives NaN.
+            Dense; NaN is missing.
         out : (rows, components) array
             Of `dtype` or float64.
         work : Workspace
@@ -250,12 +310,16 @@ class OwnCovarianceTile:
     block : Block
         The rows.
     features : (D, rows) array
-        After `write_log_joint`: the features of order two, one after the other.
+        After `write_log_joint`: the features of order two, one after the other. Those of a row with
+        missing entries are zeros.
+    incomplete : IncompleteRows, optional
+        After `write_log_joint`: the rows with missing entries.
     log_common : None
         Log joint densities are whole.
     """
 
     block: Block
+    incomplete: IncompleteRows | None = None
     log_common: FloatArray | None = None
 
     def __init__(self, mixture: OwnCovarianceDensities, rows: int, work: Workspace) -> None:
@@ -282,6 +346,18 @@ class OwnCovarianceTile:
             np.matmul(self._scaling.T, self._centred.T, out=entries)
         self._quadratic.fill(self.features)
         np.matmul(self.features.T, self.mixture.factor, out=out)
+        self.incomplete = None
+        # a missing entry reaches all components
+        if np.isnan(out[:, 0]).any():
+            self._write_incomplete(values, out)
+
+    def _write_incomplete(self, values: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the log joint densities of rows with missing entries."""
+        rows = IncompleteRows.of(values - self.mixture.frame.centre)
+        if rows is not None:
+            out[rows.places] = self.mixture.incomplete_log_joint(rows)
+            self.features[:, rows.places] = 0
+            self.incomplete = rows
 
 
 def _inverse(covariances: FloatArray) -> FloatArray:

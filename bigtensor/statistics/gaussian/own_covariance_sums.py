@@ -55,7 +55,8 @@ class OwnCovarianceSums(SumStatistic[OwnCovarianceSumsResult]):
     """Counts, sums and second moments of rows by component: the E step of EM.
 
     They are one product of the features of order two with the posterior probabilities. Products of
-    a tile are made in the dtype of the mixture, and added up in float64.
+    a tile are made in the dtype of the mixture, and added up in float64. Missing entries of a row
+    have their conditional moments in every component.
 
     Parameters
     ----------
@@ -85,6 +86,9 @@ class OwnCovarianceSums(SumStatistic[OwnCovarianceSumsResult]):
                 np.multiply(posterior, weight[:, None], out=posterior)
             np.matmul(tile.features, posterior, out=products)
             state["sums"] += products
+            if tile.incomplete is not None:
+                places = tile.incomplete.places
+                state["sums"] += self.mixture.completed_features(tile.incomplete, posterior[places])
         count_rows(state, block)
 
     def finalize(self, state: State) -> OwnCovarianceSumsResult:

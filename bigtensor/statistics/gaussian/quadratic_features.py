@@ -112,6 +112,31 @@ class QuadraticFeatures:
             np.concatenate([quadratic, linear, constant[:, None]], axis=1).T
         )
 
+    def sums_of(
+        self, counts: FloatArray, sums: FloatArray, second_moments: FloatArray
+    ) -> FloatArray:
+        """Return sums of the features, from sums by component.
+
+        Parameters
+        ----------
+        counts : (k,) float64 array
+            Sums of the weights.
+        sums : (k, d) float64 array
+            Sums of the entries.
+        second_moments : (k, d, d), (k, d) or (k,) float64 array
+            Sums of products of two entries, of squares, or of squared lengths.
+
+        Returns
+        -------
+        (D, k) float64 array
+            One column for each component.
+        """
+        if self.covariance_type == "full":
+            quadratic = second_moments[:, *np.triu_indices(self.n_features)].T
+        else:
+            quadratic = second_moments.T.reshape(self.n_quadratic, -1)
+        return np.concatenate([quadratic, sums.T, counts[None]])
+
     def second_moments(self, sums: FloatArray) -> FloatArray:
         """Return sums of the quadratic features in the shape of covariances.
 
