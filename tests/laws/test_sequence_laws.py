@@ -1,7 +1,7 @@
 """The laws of statistics, on operators of sequences: what follows the rows must not see their cut.
 
-`SequenceEnds`, `SequencePosteriorSums`, `GroupOccupancy` and `DecodedPaths` are of the blocks whose
-messages they hold: any cut of the rows is tried in tests/statistics/sequences.
+`SequenceEnds`, `SequencePosteriorSums`, `GroupOccupancy`, `DecodedPaths` and `PathProbability` are of
+the blocks whose messages they hold: any cut of the rows is tried in tests/statistics/sequences.
 """
 
 import numpy as np
@@ -18,6 +18,7 @@ from bigtensor.statistics.sequences.decoded import DecodedPaths
 from bigtensor.statistics.sequences.ends import SequenceEnds
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
 from bigtensor.statistics.sequences.group_occupancy import GroupOccupancy
+from bigtensor.statistics.sequences.path_probability import PathProbability
 from bigtensor.statistics.sequences.sequence_ids import SequenceIds
 from bigtensor.statistics.sequences.transfer import TransferOperators
 from bigtensor.testing import STATISTIC_LAWS, StatisticCase
@@ -33,7 +34,9 @@ COUNTS = [
     SequenceIds(most=20),
 ]
 STATISTICS = [*OPERATORS, *COUNTS]
-OF_MESSAGES = {SequenceEnds, SequencePosteriorSums, GroupOccupancy, DecodedPaths}
+OF_MESSAGES = {
+    *(SequenceEnds, SequencePosteriorSums, GroupOccupancy, DecodedPaths, PathProbability),
+}
 
 
 def sequences(ids: np.ndarray | None) -> Block:

@@ -145,9 +145,9 @@ def chosen_width(column: FloatArray, least: float) -> float:
 def _grouped(ascending: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return values and their rows; of many, means of neighbours but for the outermost rows."""
     inner = len(ascending) - 2 * _OUTERMOST
-    values, counts = np.unique(ascending, return_counts=True)
+    values, occurrences = np.unique(ascending, return_counts=True)
     if len(values) <= _GROUPS + 2 * _OUTERMOST:
-        return values, counts.astype(np.float64)
+        return values, occurrences.astype(np.float64)
     bounds = np.concatenate(
         [
             np.arange(_OUTERMOST),
@@ -155,7 +155,7 @@ def _grouped(ascending: FloatArray) -> tuple[FloatArray, FloatArray]:
             len(ascending) - _OUTERMOST + np.arange(_OUTERMOST),
         ]
     )
-    counts = np.diff(np.append(bounds, len(ascending))).astype(np.float64)
+    counts = np.asarray(np.diff(np.append(bounds, len(ascending))), np.float64)
     return np.add.reduceat(ascending, bounds) / counts, counts
 
 

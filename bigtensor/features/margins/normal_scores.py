@@ -113,7 +113,7 @@ def _near_quantiles(kernel: AdaptiveKernel, levels: FloatArray) -> FloatArray:
     high = kernel.centres[-1] + _REACH * kernel.widths[-1]
     places = np.linspace(0, len(kernel.centres) - 1, CELLS).astype(np.intp)
     grid = np.unique(np.concatenate([np.linspace(low, high, CELLS), kernel.centres[places]]))
-    knots = np.interp(levels, kernel.distribution(grid), grid)
+    knots = np.asarray(np.interp(levels, kernel.distribution(grid), grid))
     # at values of many rows a density is that of their kernels, however narrow they are
     by_share = np.argsort(kernel.shares, kind="stable")
     tied = kernel.centres[by_share[kernel.shares[by_share] * kernel.n_rows > _TIED]]

@@ -68,20 +68,20 @@ class InitialArrays:
 
     def in_place_of(self, components: _Components) -> _Components:
         """Return components with these weights, means and covariances in place of theirs."""
-        given: dict[str, Any] = {}
+        arrays: dict[str, Any] = {}
         if self.weights is not None:
-            given["weights"] = self.weights
+            arrays["weights"] = self.weights
         if self.means is not None:
-            given["means"] = self.means
+            arrays["means"] = self.means
         if self.covariances is not None and isinstance(components, GaussianComponents):
             n_features = components.means.shape[1]
             of_one = self.covariance_type == "shared_spherical"
-            given["covariance"] = (
+            arrays["covariance"] = (
                 np.full(n_features, self.covariances) if of_one else self.covariances
             )
         elif self.covariances is not None:
-            given["covariances"] = self.covariances
-        return replace(components, **given)
+            arrays["covariances"] = self.covariances
+        return replace(components, **arrays)
 
 
 def initial_arrays(parameters: ParameterValues, k: int, d: int) -> InitialArrays | None:
@@ -100,8 +100,8 @@ def initial_arrays(parameters: ParameterValues, k: int, d: int) -> InitialArrays
         When a shape is another one, a weight is not positive, the weights do not sum to one, or a
         precision is not positive definite.
     """
-    given = {name: getattr(parameters, name) for name in NAMES}
-    if all(value is None for value in given.values()):
+    values = {name: getattr(parameters, name) for name in NAMES}
+    if all(value is None for value in values.values()):
         return None
     if parameters.views is not None:
         raise ParameterError(
@@ -109,7 +109,7 @@ def initial_arrays(parameters: ParameterValues, k: int, d: int) -> InitialArrays
             "one of both"
         )
     kind = str(parameters.covariance_type)
-    if given["means_init"] is None and kind in ("tied", "shared_spherical"):
+    if values["means_init"] is None and kind in ("tied", "shared_spherical"):
         raise ParameterError(
             Setting("means_init") + " are needed beside other initial arrays if components share "
             "their covariance"
@@ -122,7 +122,7 @@ def initial_arrays(parameters: ParameterValues, k: int, d: int) -> InitialArrays
         "shared_spherical": (),
     }[kind]
     weights, means, precisions = (
-        _checked(name, given[name], shape)
+        _checked(name, values[name], shape)
         for name, shape in zip(NAMES, ((k,), (k, d), of_precisions), strict=True)
     )
     if weights is not None and not (

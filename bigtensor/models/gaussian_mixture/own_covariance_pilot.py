@@ -139,11 +139,11 @@ def pilot_components(
     elif settings.initial is not None and settings.initial.means is not None:
         yield Step("EM iterations in the sample from the means given")
         nearest = _nearest_to(settings.initial.means, sample, frame, least, settings)
-        given = PilotEnd("given", settings.initial.in_place_of(nearest), -np.inf)
-        ends = [_improved(given, block, ridge, reach)]
+        first = PilotEnd("given", settings.initial.in_place_of(nearest), -np.inf)
+        ends = [_improved(first, block, ridge, reach)]
         if settings.initial.is_complete:
             # iterations in the sample would lose what another fit found in all rows
-            ends = [replace(given, log_likelihood=ends[0].log_likelihood)]
+            ends = [replace(first, log_likelihood=ends[0].log_likelihood)]
     else:
         yield Step("EM iterations in the sample from clusters")
         for number in range(settings.n_init):

@@ -176,8 +176,8 @@ def _best_shared(
     if labelled is not None:
         return (yield from best_end({"labels": labelled}, pilot, settings))
     if settings.initial is not None and settings.initial.means is not None:
-        given = given_initialisation(settings.initial.means, pilot.total, settings)
-        initial = {"given": settings.initial.in_place_of(given)}
+        of_means = given_initialisation(settings.initial.means, pilot.total, settings)
+        initial = {"given": settings.initial.in_place_of(of_means)}
         return (yield from best_end(initial, pilot, settings))
     initial = yield from _initialisations(pilot, settings)
     return (yield from best_end(initial, pilot, settings))

@@ -132,12 +132,12 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
             + Setting("missing", "omit")
         )
     rows = max(shape.rows, shape.all_rows)
-    given = _given_components(parameters, shape)
-    chosen = given is None
-    if given is None:
+    asked_for = _given_components(parameters, shape)
+    chosen = asked_for is None
+    if asked_for is None:
         k = _most_components(rows, d, covariance_type)
     else:
-        k = given
+        k = asked_for
         check_rows_for_components(rows, k)
     check_labels(shape.groups, k)
     sampled_for = min(k, SAMPLED_FOR) if chosen else k

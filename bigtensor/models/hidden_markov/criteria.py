@@ -51,6 +51,7 @@ def aic(
     lengths: npt.ArrayLike | None = None,
     *,
     sequence: str | RowVariableLike | None = None,
+    sample_weight: RowVariableLike | None = None,
 ) -> float:
     """Return the information criterion of Akaike for some sequences; less is better.
 
@@ -58,7 +59,7 @@ def aic(
     ----------
     X : path, xarray, dask array or array-like
         As for `fit`.
-    lengths, sequence : optional
+    lengths, sequence, sample_weight : optional
         As for `fit`.
 
     Raises
@@ -66,7 +67,7 @@ def aic(
     ParameterError
         With kernel emissions, whose densities have no parameters to count.
     """
-    likelihood, _ = _likelihood_and_weight(self, X, lengths, sequence)
+    likelihood, _ = _likelihood_and_weight(self, X, lengths, sequence, sample_weight)
     return 2.0 * _free_parameters(self) - 2.0 * likelihood
 
 
@@ -76,6 +77,7 @@ def bic(
     lengths: npt.ArrayLike | None = None,
     *,
     sequence: str | RowVariableLike | None = None,
+    sample_weight: RowVariableLike | None = None,
 ) -> float:
     """Return the Bayesian information criterion for some sequences; less is better.
 
@@ -85,7 +87,7 @@ def bic(
     ----------
     X : path, xarray, dask array or array-like
         As for `fit`.
-    lengths, sequence : optional
+    lengths, sequence, sample_weight : optional
         As for `fit`.
 
     Raises
@@ -93,7 +95,7 @@ def bic(
     ParameterError
         With kernel emissions, whose densities have no parameters to count.
     """
-    likelihood, weight = _likelihood_and_weight(self, X, lengths, sequence)
+    likelihood, weight = _likelihood_and_weight(self, X, lengths, sequence, sample_weight)
     return float(np.log(weight)) * _free_parameters(self) - 2.0 * likelihood
 
 
@@ -150,10 +152,11 @@ def _likelihood_and_weight(
     X: DataLike,
     lengths: npt.ArrayLike | None,
     sequence: str | RowVariableLike | None,
+    sample_weight: RowVariableLike | None,
 ) -> tuple[float, float]:
     """Return the log-likelihood of weighted rows, and the sum of the weights."""
     _free_parameters(model)
-    ends, _ = model._ends(X, sequence, lengths)
+    ends, _ = model._ends(X, sequence, lengths, sample_weight)
     weight = float(ends.weight.sum())
     volume = model._solution().emissions.densities().log_volume
     return float(ends.weighted_log_likelihood.sum()) - volume * weight, weight

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import xarray as xr
 
 from bigtensor.array_types import FloatArray
-from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
+from bigtensor.models.hidden_markov.emissions.kernel_emissions import KernelEmissions
 from bigtensor.models.words.report_blocks import Cell, Group, Section, Table, Words
 from bigtensor.models.words.report_figures import DensityPlot
 

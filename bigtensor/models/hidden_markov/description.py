@@ -9,7 +9,6 @@ import numpy as np
 import xarray as xr
 
 from bigtensor.descending_order import largest_in_place
-from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions
 from bigtensor.models.hidden_markov.decoded_paths import (
     DecodesRows,
     decoded_summary,
@@ -21,8 +20,9 @@ from bigtensor.models.hidden_markov.density_section import (
     density_section,
     means_section,
 )
+from bigtensor.models.hidden_markov.emissions.categorical_emissions import CategoricalEmissions
+from bigtensor.models.hidden_markov.emissions.kernel_emissions import KernelEmissions
 from bigtensor.models.hidden_markov.hmmlearn_models import SOURCE
-from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
 from bigtensor.models.words.described_model import DescribedModel
 from bigtensor.models.words.description import (
     Facts,

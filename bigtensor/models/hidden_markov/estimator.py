@@ -20,10 +20,10 @@ from bigtensor.models.contract.parameters import RandomState, ViewsLike, check_i
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.contract.script import FitSteps, PlannedPass, SizedScript
 from bigtensor.models.hidden_markov import criteria
-from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions
 from bigtensor.models.hidden_markov.declared_parameters import MEASURED, PARAMETERS
 from bigtensor.models.hidden_markov.description import HiddenMarkovDescription
-from bigtensor.models.hidden_markov.feature_moments import feature_moments
+from bigtensor.models.hidden_markov.emissions.categorical_emissions import CategoricalEmissions
+from bigtensor.models.hidden_markov.emissions.feature_moments import feature_moments
 from bigtensor.models.hidden_markov.hmmlearn_models import (
     FEATURE,
     categorical_hmm,

@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.errors import MissingDependencyError, ParameterError
-from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions
+from bigtensor.models.hidden_markov.emissions.categorical_emissions import CategoricalEmissions
 from bigtensor.models.hidden_markov.solution import MarkovFit
 
 SOURCE = "hmmlearn"

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.features.clustering import kmeans
-from bigtensor.models.hidden_markov.categorical_emissions import Categories
-from bigtensor.models.hidden_markov.emissions import Family
+from bigtensor.models.hidden_markov.emissions.categorical_emissions import Categories
+from bigtensor.models.hidden_markov.emissions.law_preparation import LawPreparation
+from bigtensor.models.hidden_markov.emissions.protocols import Family
 from bigtensor.models.hidden_markov.expectation_maximisation import triple_expectation_maximisation
-from bigtensor.models.hidden_markov.law_preparation import LawPreparation
 from bigtensor.models.hidden_markov.sequence_iterations import sequence_iterations
 from bigtensor.models.hidden_markov.settings import (
     OTHER_INITIALISATIONS,

@@ -14,22 +14,32 @@ from bigtensor.errors import DataError
 from bigtensor.features.cells import Cells
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.contract.script import PlannedPass, Script
-from bigtensor.models.hidden_markov.categorical_emissions import CategoricalEmissions, Categories
 from bigtensor.models.hidden_markov.declared_parameters import GAUSSIAN, POISSON
-from bigtensor.models.hidden_markov.emissions import Family
-from bigtensor.models.hidden_markov.gaussian_emissions import GaussianEmissions, GaussianLaw
-from bigtensor.models.hidden_markov.initialisations import (
-    best_of_initialisations,
-    other_initialisations,
+from bigtensor.models.hidden_markov.emissions.categorical_emissions import (
+    CategoricalEmissions,
+    Categories,
 )
-from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
-from bigtensor.models.hidden_markov.kernel_preparation import (
+from bigtensor.models.hidden_markov.emissions.gaussian_emissions import (
+    GaussianEmissions,
+    GaussianLaw,
+)
+from bigtensor.models.hidden_markov.emissions.kernel_emissions import KernelEmissions
+from bigtensor.models.hidden_markov.emissions.kernel_preparation import (
     KernelPreparation,
     blank_cells,
     prepare_densities,
 )
-from bigtensor.models.hidden_markov.law_preparation import LawPreparation, blank_law, prepare_law
-from bigtensor.models.hidden_markov.poisson_emissions import PoissonEmissions, PoissonLaw
+from bigtensor.models.hidden_markov.emissions.law_preparation import (
+    LawPreparation,
+    blank_law,
+    prepare_law,
+)
+from bigtensor.models.hidden_markov.emissions.poisson_emissions import PoissonEmissions, PoissonLaw
+from bigtensor.models.hidden_markov.emissions.protocols import Family
+from bigtensor.models.hidden_markov.initialisations import (
+    best_of_initialisations,
+    other_initialisations,
+)
 from bigtensor.models.hidden_markov.sequence_iterations import operators_of
 from bigtensor.models.hidden_markov.settings import (
     ROUNDS,
@@ -122,10 +132,10 @@ def refine(preparation: MarkovPreparation) -> Script:
             "sequences have to be runs of rows, one behind the other"
         )
     estimate, of_estimate = estimate_from_triples(counts, of_triples)
-    found = [estimate.parameters]
+    initial = [estimate.parameters]
     if settings.competes:
-        found += other_initialisations(counts, of_triples, family)
-    starts = [_fit_of(parameters, counts, family) for parameters in found]
+        initial += other_initialisations(counts, of_triples, family)
+    starts = [_fit_of(parameters, counts, family) for parameters in initial]
     end, likelihoods, ends = yield from best_of_initialisations(
         starts, family, settings, of_triples.smoothing
     )

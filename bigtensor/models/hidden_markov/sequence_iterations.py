@@ -8,7 +8,7 @@ from typing import Any
 from bigtensor.decomposition.discrete.discrete_core import distributions
 from bigtensor.models.contract.iteration import change_below, iterate
 from bigtensor.models.contract.script import Script
-from bigtensor.models.hidden_markov.emissions import Family
+from bigtensor.models.hidden_markov.emissions.protocols import Family
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.sequences.chain import HiddenChain

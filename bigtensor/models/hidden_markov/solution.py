@@ -12,8 +12,8 @@ from bigtensor.decomposition.discrete.discrete_core import distributions
 from bigtensor.descending_order import descending_order
 from bigtensor.features.row_loops import row_loop
 from bigtensor.models.contract.data_shape import view_slices
-from bigtensor.models.hidden_markov.categorical_emissions import LOWEST
-from bigtensor.models.hidden_markov.emissions import Emissions
+from bigtensor.models.hidden_markov.emissions.categorical_emissions import LOWEST
+from bigtensor.models.hidden_markov.emissions.protocols import Emissions
 from bigtensor.statistics.sequences.chain import HiddenChain
 
 

@@ -225,7 +225,9 @@ class TrainDensity:
             first = self.modes.first
             points = [np.arange(first[j], first[j + 1]) for j in kept]
             removed = np.array(sorted(values), np.int64)
-            gaussian = self.gaussian.given(located, removed, np.concatenate([*points, first[-1:]]))
+            gaussian = self.gaussian.conditional(
+                located, removed, np.concatenate([*points, first[-1:]])
+            )
             evidence = float(self.gaussian.log_densities(located)[0])
             odds = evidence - float(logsumexp(log_shares))
             share = self.gaussian_share

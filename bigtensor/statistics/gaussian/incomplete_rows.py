@@ -34,7 +34,7 @@ class IncompleteRows:
         Positions of the rows where they come from.
     entries : (m, d) float64 array
         The rows. NaN is missing.
-    seen : (patterns, d) bool array
+    present : (patterns, d) bool array
         Entries that the rows of a pattern have.
     starts : (patterns + 1,) intp array
         First row of every pattern, and the number of rows.
@@ -42,7 +42,7 @@ class IncompleteRows:
 
     places: IndexArray
     entries: FloatArray
-    seen: NDArray[np.bool_]
+    present: NDArray[np.bool_]
     starts: IndexArray
 
     @classmethod
@@ -67,9 +67,9 @@ class IncompleteRows:
         )
 
     @property
-    def seen_by_row(self) -> IndexArray:
+    def present_by_row(self) -> IndexArray:
         """Number of seen entries of every row: ``(m,)``."""
-        return np.repeat(np.count_nonzero(self.seen, axis=1), np.diff(self.starts))
+        return np.repeat(np.count_nonzero(self.present, axis=1), np.diff(self.starts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +107,11 @@ def log_densities(
     """
     out = np.zeros((len(rows.places), len(means)))
     if covariances.ndim == 3:
-        for starts, seen, swept, log_determinants in _swept(rows, np.linalg.inv(covariances)):
-            _write_full(rows.entries, starts, seen, means, swept, log_determinants, out)
+        for starts, present, swept, log_determinants in _swept(rows, np.linalg.inv(covariances)):
+            _write_full(rows.entries, starts, present, means, swept, log_determinants, out)
     else:
         _write_diagonal(rows.entries, means, 1 / covariances, np.log(covariances), out)
-    return out - 0.5 * _LOG_TWO_PI * rows.seen_by_row[:, None]
+    return out - 0.5 * _LOG_TWO_PI * rows.present_by_row[:, None]
 
 
 def completed_sums(
@@ -137,8 +137,8 @@ def completed_sums(
         mixed = 2 * first * means
         squares = means * means
     else:
-        for starts, seen, swept, _ in _swept(rows, np.linalg.inv(covariances)):
-            _add_full(rows.entries, starts, seen, posterior, means, swept, first, second)
+        for starts, present, swept, _ in _swept(rows, np.linalg.inv(covariances)):
+            _add_full(rows.entries, starts, present, posterior, means, swept, first, second)
         mixed = first[:, :, None] * means[:, None, :]
         mixed = mixed + mixed.transpose(0, 2, 1)
         squares = means[:, :, None] * means[:, None, :]
@@ -148,7 +148,7 @@ def completed_sums(
 
 
 def _swept(
-    rows: IncompleteRows, precisions: FloatArray
+    rows: IncompleteRows, precisions: NDArray[np.floating]
 ) -> Iterator[tuple[IndexArray, NDArray[np.bool_], FloatArray, FloatArray]]:
     """Yield precisions in which the missing entries are swept, for a few patterns at once.
 
@@ -160,7 +160,7 @@ def _swept(
     ------
     starts : (p + 1,) intp array
         First row of every pattern, and the row after the last one.
-    seen : (p, d) bool array
+    present : (p, d) bool array
         Entries that the rows of a pattern have.
     swept : (p, k, d, d) float64 array
         Swept precisions of every component.
@@ -170,12 +170,12 @@ def _swept(
     k, d = precisions.shape[:2]
     whole = np.linalg.slogdet(precisions)[1]
     at_once = max(1, _BYTES_AT_ONCE // (8 * k * d * d))
-    for start in range(0, len(rows.seen), at_once):
-        seen = rows.seen[start : start + at_once]
-        swept = np.repeat(precisions[None], len(seen), axis=0)
-        log_determinants = np.repeat(whole[None], len(seen), axis=0)
-        _sweep(seen, swept, log_determinants)
-        yield rows.starts[start : start + len(seen) + 1], seen, swept, log_determinants
+    for start in range(0, len(rows.present), at_once):
+        present = rows.present[start : start + at_once]
+        swept = np.repeat(precisions[None], len(present), axis=0)
+        log_determinants = np.repeat(whole[None], len(present), axis=0)
+        _sweep(present, swept, log_determinants)
+        yield rows.starts[start : start + len(present) + 1], present, swept, log_determinants
 
 
 def completed_rows(
@@ -196,25 +196,25 @@ def completed_rows(
     incomplete = IncompleteRows.of(rows)
     if incomplete is None:
         return complete
-    for seen, (start, stop) in zip(incomplete.seen, pairwise(incomplete.starts), strict=True):
-        filled = np.broadcast_to(mean[~seen], (stop - start, int((~seen).sum())))
-        if covariance.ndim == 2 and seen.any():
-            of_seen = covariance[seen]
-            slopes = np.linalg.solve(of_seen[:, seen], of_seen[:, ~seen])
-            filled = filled + (incomplete.entries[start:stop, seen] - mean[seen]) @ slopes
-        complete[np.ix_(incomplete.places[start:stop], ~seen)] = filled
+    for present, (start, stop) in zip(incomplete.present, pairwise(incomplete.starts), strict=True):
+        filled = np.broadcast_to(mean[~present], (stop - start, int((~present).sum())))
+        if covariance.ndim == 2 and present.any():
+            of_seen = covariance[present]
+            slopes = np.linalg.solve(of_seen[:, present], of_seen[:, ~present])
+            filled = filled + (incomplete.entries[start:stop, present] - mean[present]) @ slopes
+        complete[np.ix_(incomplete.places[start:stop], ~present)] = filled
     return complete
 
 
 @row_loop
-def _sweep(seen: NDArray[np.bool_], swept: FloatArray, log_determinants: FloatArray) -> None:
+def _sweep(present: NDArray[np.bool_], swept: FloatArray, log_determinants: FloatArray) -> None:
     """Sweep the missing entries of every pattern in symmetric matrices, in place."""
     patterns, k, d = swept.shape[:3]
     line = np.empty(d)
     for pattern in range(patterns):
         for h in range(k):
             for pivot in range(d):
-                if seen[pattern, pivot]:
+                if present[pattern, pivot]:
                     continue
                 inverse = 1 / swept[pattern, h, pivot, pivot]
                 log_determinants[pattern, h] += np.log(inverse)
@@ -234,7 +234,7 @@ def _sweep(seen: NDArray[np.bool_], swept: FloatArray, log_determinants: FloatAr
 def _write_full(
     entries: FloatArray,
     starts: IndexArray,
-    seen: NDArray[np.bool_],
+    present: NDArray[np.bool_],
     means: FloatArray,
     swept: FloatArray,
     log_determinants: FloatArray,
@@ -247,7 +247,7 @@ def _write_full(
         for row in range(starts[pattern], starts[pattern + 1]):
             for h in range(k):
                 for i in range(d):
-                    is_seen = seen[pattern, i]
+                    is_seen = present[pattern, i]
                     apart[i] = entries[row, i] - means[h, i] if is_seen else 0.0
                 square = 0.0
                 for i in range(d):
@@ -262,7 +262,7 @@ def _write_full(
 def _add_full(
     entries: FloatArray,
     starts: IndexArray,
-    seen: NDArray[np.bool_],
+    present: NDArray[np.bool_],
     posterior: FloatArray,
     means: FloatArray,
     swept: FloatArray,
@@ -279,11 +279,11 @@ def _add_full(
                 weight = posterior[row, h]
                 count += weight
                 for i in range(d):
-                    is_seen = seen[pattern, i]
+                    is_seen = present[pattern, i]
                     apart[i] = entries[row, i] - means[h, i] if is_seen else 0.0
                 for i in range(d):
                     slope = 0.0
-                    if not seen[pattern, i]:
+                    if not present[pattern, i]:
                         for j in range(d):
                             slope += swept[pattern, h, i, j] * apart[j]
                     expected[i] = apart[i] - slope
@@ -294,7 +294,7 @@ def _add_full(
                         second[h, i, j] += part * expected[j]
             for i in range(d):
                 for j in range(d):
-                    if not (seen[pattern, i] or seen[pattern, j]):
+                    if not (present[pattern, i] or present[pattern, j]):
                         second[h, i, j] -= count * swept[pattern, h, i, j]
 
 

@@ -90,7 +90,9 @@ class GaussianPart:
             log_evidence, np.exp(joint - log_evidence[:, None]), means, deviations
         )
 
-    def given(self, row: LocatedRows, removed: IntArray, kept_points: IntArray) -> GaussianPart:
+    def conditional(
+        self, row: LocatedRows, removed: IntArray, kept_points: IntArray
+    ) -> GaussianPart:
         """Return the distribution of the other variables given a row.
 
         Parameters

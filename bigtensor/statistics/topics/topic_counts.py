@@ -105,9 +105,11 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         ends = np.concatenate([[0], np.cumsum(counts)])
         words = np.concatenate([[0], np.cumsum(np.maximum(documents.counts, 0), dtype=np.float64)])
         drawn = np.diff(ends[starts])
+        # the words of a document are added to the prior, and the prior is taken off again
         drawn_words = work.take(
             "topic_counts.drawn_words", (block.rows, len(self.prior)), "float64"
         )
+        drawn_words[:] = self.prior
         topic_of = work.take("topic_counts.topic_of", (int(drawn.max(initial=1)),), "int64")
         keys = document_keys(documents, self.random_state, f"topics{self.step}")
         sweeps = np.array([self.burn_in, self.kept])
@@ -127,6 +129,7 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
                 state["counts"],
                 drawn_words[piece],
             )
+        drawn_words -= self.prior
         _add_derivatives(drawn_words, self.prior, weight, state["derivatives"])
         state["words"] += weight @ np.diff(words[starts])
 
@@ -181,26 +184,21 @@ def _add(
 ) -> None:
     """Add the averaged conditional probabilities of the topics of all words."""
     k = len(prior)
-    of_topic, own = np.empty(k), np.empty(k)
+    own = np.empty(k)
     for row in range(len(starts) - 1):
         if weight[row] == 0:
-            for j in range(k):
-                drawn_words[row, j] = 0
             continue
-        state = keys[row]
-        for j in range(k):
-            of_topic[j] = prior[j]
+        state, of_topic = keys[row], drawn_words[row]
         for sweep in range(-1, sweeps[0] + sweeps[1]):
             # at first every word is alone
             others = of_topic if sweep >= 0 else prior
             place = 0
             for at in range(starts[row], starts[row + 1]):
-                word = words[at]
                 for _ in range(counts[at]):
                     if sweep >= 0:
                         of_topic[topic_of[place]] -= scale[row]
                     for j in range(k):
-                        own[j] = topics[word, j] * others[j]
+                        own[j] = topics[words[at], j] * others[j]
                     mass = 0.0
                     for j in range(k):
                         mass += own[j]
@@ -226,12 +224,10 @@ def _add(
                     if sweep >= sweeps[0]:
                         share = weight[row] * stored[at] / (counts[at] * mass * sweeps[1])
                         for j in range(k):
-                            total[word, j] += share * own[j]
+                            total[words[at], j] += share * own[j]
                     topic_of[place] = drawn
                     of_topic[drawn] += scale[row]
                     place += 1
-        for j in range(k):
-            drawn_words[row, j] = of_topic[j] - prior[j]
 
 
 def _add_derivatives(
@@ -243,11 +239,11 @@ def _add_derivatives(
     differences are sums of ``1 / (prior + i)`` and of its square over the words i, so that
     documents with more than i words are counted for every i.
     """
-    words = np.rint(np.column_stack([drawn_words, drawn_words.sum(axis=1)])).astype(np.int64)
+    words = np.rint(np.column_stack([drawn_words, drawn_words.sum(axis=1)]))
     starts = np.append(prior, prior.sum())
     for j, start in enumerate(starts):
         own = words[:, j]
-        summed = np.minimum(own, _MOST_TERMS)
+        summed = np.minimum(own, _MOST_TERMS).astype(np.int64)
         longer = np.cumsum(np.bincount(summed, weight, 1)[:0:-1])[::-1]
         inverse = 1 / (start + np.arange(len(longer)))
         derivatives[0, j] += longer @ inverse

@@ -13,8 +13,11 @@ import bigtensor
 from bigtensor import HiddenMarkovModel, simulate
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, ParameterError
-from bigtensor.models.hidden_markov.gaussian_emissions import GaussianEmissions, GaussianLaw
-from bigtensor.models.hidden_markov.poisson_emissions import PoissonEmissions, PoissonLaw
+from bigtensor.models.hidden_markov.emissions.gaussian_emissions import (
+    GaussianEmissions,
+    GaussianLaw,
+)
+from bigtensor.models.hidden_markov.emissions.poisson_emissions import PoissonEmissions, PoissonLaw
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities.poisson_densities import PoissonDensities
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame

@@ -200,9 +200,11 @@ def _fill(
     for number, gap in enumerate(patterns):
         if not gap.any():
             continue
-        rows, given = np.flatnonzero(of_row == number), ~gap
-        slopes = np.linalg.solve(covariance[np.ix_(given, given)], covariance[np.ix_(given, gap)])
-        rest = covariance[np.ix_(gap, gap)] - covariance[np.ix_(gap, given)] @ slopes
+        rows, present = np.flatnonzero(of_row == number), ~gap
+        slopes = np.linalg.solve(
+            covariance[np.ix_(present, present)], covariance[np.ix_(present, gap)]
+        )
+        rest = covariance[np.ix_(gap, gap)] - covariance[np.ix_(gap, present)] @ slopes
         noise = rng.standard_normal((len(rows), int(gap.sum()))) @ np.linalg.cholesky(rest).T
-        centre = mean[gap] + (filled[np.ix_(rows, given)] - mean[given]) @ slopes
+        centre = mean[gap] + (filled[np.ix_(rows, present)] - mean[present]) @ slopes
         filled[np.ix_(rows, gap)] = centre + noise

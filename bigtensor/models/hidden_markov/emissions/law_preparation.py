@@ -15,9 +15,12 @@ from bigtensor.features.cells import Cells
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.contract.script import Script, Step
 from bigtensor.models.hidden_markov.declared_parameters import POISSON
-from bigtensor.models.hidden_markov.gaussian_emissions import GaussianEmissions, GaussianLaw
-from bigtensor.models.hidden_markov.kernel_preparation import cells_of_sample
-from bigtensor.models.hidden_markov.poisson_emissions import PoissonEmissions, PoissonLaw
+from bigtensor.models.hidden_markov.emissions.gaussian_emissions import (
+    GaussianEmissions,
+    GaussianLaw,
+)
+from bigtensor.models.hidden_markov.emissions.kernel_preparation import cells_of_sample
+from bigtensor.models.hidden_markov.emissions.poisson_emissions import PoissonEmissions, PoissonLaw
 from bigtensor.models.hidden_markov.settings import MarkovSettings
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Result, Statistic

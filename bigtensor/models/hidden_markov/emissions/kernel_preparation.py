@@ -13,7 +13,7 @@ from bigtensor.features.cells import Cells
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import Script, Step
-from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
+from bigtensor.models.hidden_markov.emissions.kernel_emissions import KernelEmissions
 from bigtensor.models.kernel_mixture import script as kernel_script
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings

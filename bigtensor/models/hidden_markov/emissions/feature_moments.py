@@ -6,10 +6,10 @@ from typing import cast
 
 import xarray as xr
 
-from bigtensor.models.hidden_markov.emissions import Emissions
-from bigtensor.models.hidden_markov.gaussian_emissions import GaussianEmissions
-from bigtensor.models.hidden_markov.kernel_emissions import KernelEmissions
-from bigtensor.models.hidden_markov.poisson_emissions import PoissonEmissions
+from bigtensor.models.hidden_markov.emissions.gaussian_emissions import GaussianEmissions
+from bigtensor.models.hidden_markov.emissions.kernel_emissions import KernelEmissions
+from bigtensor.models.hidden_markov.emissions.poisson_emissions import PoissonEmissions
+from bigtensor.models.hidden_markov.emissions.protocols import Emissions
 
 
 def feature_moments(emissions: Emissions) -> tuple[xr.DataArray, xr.DataArray | None]:

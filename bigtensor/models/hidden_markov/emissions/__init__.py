@@ -1,0 +1,1 @@
+"""Emissions of hidden Markov models: categories, densities, Gaussian and Poisson laws."""
