@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.array_types import FloatArray, IndexArray
+from bigtensor.errors import ParameterError
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.cases import ModelCase, fitted
 from bigtensor.testing.comparison import require_close
@@ -49,10 +50,14 @@ def a_weight_of_two_fits_as_a_row_twice(case: ModelCase) -> None:
     else:
         require_close_model(heavy, twice, case, "fit of weights of two against repeated rows")
     for name in (name for name in SCORES if hasattr(heavy, name)):
-        numbers = [
-            getattr(heavy, name)(case.data, **weighted),
-            getattr(heavy, name)(case.data[order], **repeated),
-        ]
+        try:
+            numbers = [
+                getattr(heavy, name)(case.data, **weighted),
+                getattr(heavy, name)(case.data[order], **repeated),
+            ]
+        except ParameterError:
+            # such as information criteria of densities without parameters to count
+            continue
         one, other = ({name: np.asarray(number)} for number in numbers)
         require_close(one, other, rtol, f"{name} of weights against repeated rows")
 

@@ -1,7 +1,7 @@
 """The laws of statistics, on operators of sequences: what follows the rows must not see their cut.
 
-`SequenceEnds`, `SequencePosteriorSums`, `GroupOccupancy`, `DecodedPaths` and `PathProbability` are of
-the blocks whose messages they hold: any cut of the rows is tried in tests/statistics/sequences.
+`SequenceEnds`, `SequencePosteriorSums`, `GroupOccupancy`, `DecodedPaths` and `PathProbability` are
+of the blocks whose messages they hold: any cut of the rows is tried in tests/statistics/sequences.
 """
 
 import numpy as np

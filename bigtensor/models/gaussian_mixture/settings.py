@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues, check_rows_for_components
@@ -123,9 +122,9 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
         components that share a covariance are to sum over missing entries.
     """
     d, covariance_type = len(shape.features), str(parameters.covariance_type)
-    if parameters.missing == MARGINALISE and covariance_type not in COVARIANCE_TYPES:
+    if parameters.missing == "marginalise" and covariance_type not in COVARIANCE_TYPES:
         raise ParameterError(
-            Setting("missing", MARGINALISE)
+            Setting("missing", "marginalise")
             + " needs a covariance for every component: use "
             + Setting("covariance_type", "full")
             + ", or "

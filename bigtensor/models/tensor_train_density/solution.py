@@ -225,7 +225,7 @@ class TrainDensity:
             first = self.modes.first
             points = [np.arange(first[j], first[j + 1]) for j in kept]
             removed = np.array(sorted(values), np.int64)
-            gaussian = self.gaussian.conditional(
+            gaussian = self.gaussian.conditional_on(
                 located, removed, np.concatenate([*points, first[-1:]])
             )
             evidence = float(self.gaussian.log_densities(located)[0])

@@ -105,7 +105,7 @@ class PoissonDensities:
 
     def tile_arrays(self, rows: int) -> Buffers:
         """Return the buffers of a tile."""
-        return {"poisson.features": ((rows, self.feature_width), "float64")}
+        return {"poisson.features": ((self.feature_width, rows), "float64")}
 
 
 class PoissonTile:
@@ -117,8 +117,8 @@ class PoissonTile:
         Mixture whose probabilities are computed.
     block : Block
         The rows.
-    features : (rows, d + 1) float64 array
-        Counts and a one.
+    features : (d + 1, rows) float64 array
+        Counts and ones.
     log_common : (rows,) float64 array
         Minus the logarithms of the factorials of the counts.
     """
@@ -129,11 +129,10 @@ class PoissonTile:
         self.block = block
         ((name, (shape, dtype)),) = mixture.tile_arrays(block.rows).items()
         self.features: FloatArray = work.take(name, shape, dtype)
-        counts = block.dense_values[: block.rows]
-        self.features[:, :-1] = counts
-        self.features[:, -1] = 1
-        self.log_common: FloatArray = -gammaln(self.features[:, :-1] + 1).sum(axis=1)
+        self.features[:-1] = block.dense_values[: block.rows].T
+        self.features[-1] = 1
+        self.log_common: FloatArray = -gammaln(self.features[:-1] + 1).sum(axis=0)
 
     def write_log_joint(self, out: NDArray[Any]) -> None:
         """Write the log joint probabilities less `log_common` into ``(rows, components)``."""
-        np.matmul(self.features, self.mixture.factor, out=out)
+        np.matmul(self.features.T, self.mixture.factor, out=out)

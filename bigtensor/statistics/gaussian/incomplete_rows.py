@@ -46,7 +46,7 @@ class IncompleteRows:
     starts: IndexArray
 
     @classmethod
-    def of(cls, rows: NDArray[np.floating]) -> IncompleteRows | None:
+    def from_rows(cls, rows: NDArray[np.floating]) -> IncompleteRows | None:
         """Return the rows ``(n, d)`` that have a NaN; None if there are none."""
         missing = np.isnan(rows)
         places = np.flatnonzero(missing.any(axis=1))
@@ -193,7 +193,7 @@ def completed_rows(
         Its covariance, positive definite, or variances.
     """
     complete = np.array(rows, np.float64)
-    incomplete = IncompleteRows.of(rows)
+    incomplete = IncompleteRows.from_rows(rows)
     if incomplete is None:
         return complete
     for present, (start, stop) in zip(incomplete.present, pairwise(incomplete.starts), strict=True):

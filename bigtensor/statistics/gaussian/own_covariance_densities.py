@@ -353,7 +353,7 @@ class OwnCovarianceTile:
 
     def _write_incomplete(self, values: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the log joint densities of rows with missing entries."""
-        rows = IncompleteRows.of(values - self.mixture.frame.centre)
+        rows = IncompleteRows.from_rows(values - self.mixture.frame.centre)
         if rows is not None:
             out[rows.places] = self.mixture.incomplete_log_joint(rows)
             self.features[:, rows.places] = 0

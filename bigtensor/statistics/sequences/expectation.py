@@ -179,7 +179,7 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
             assert isinstance(tile, OwnCovarianceTile | PoissonTile)
             joint = work.take("expectation.joint", (tile.rows, self.chain.n_states), "float64")
             tile.write_log_joint(joint)
-            state["features"] += tile.features.T @ posterior[window]
+            state["features"] += tile.features @ posterior[window]
 
 
 def _factor_of(emissions: JointDensities) -> NDArray[Any]:

@@ -90,7 +90,7 @@ class GaussianPart:
             log_evidence, np.exp(joint - log_evidence[:, None]), means, deviations
         )
 
-    def conditional(
+    def conditional_on(
         self, row: LocatedRows, removed: IntArray, kept_points: IntArray
     ) -> GaussianPart:
         """Return the distribution of the other variables given a row.

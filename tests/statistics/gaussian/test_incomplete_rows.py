@@ -47,7 +47,7 @@ def completed(row, mean, covariance):
 def test_densities_and_sums__are_the_plain_ones(kind):
     values = rows_with_holes(300)
     _, means, covariances, _ = parameters(kind)
-    rows = IncompleteRows.of(values)
+    rows = IncompleteRows.from_rows(values)
     assert sorted(rows.places) == np.flatnonzero(np.isnan(values).any(axis=1)).tolist()
     weight = default_rng(1).uniform(size=(len(rows.places), K))
     expected = [

@@ -97,7 +97,7 @@ def test_part_of_other_variables__is_a_ratio_of_densities(part):
     row = np.array([[0.1, 0.5, np.nan, np.nan]])
     first = MODES.first
     kept = np.concatenate([np.arange(first[2], first[4]), first[-1:]])
-    given = part.conditional(located(row), np.array([0, 1]), kept)
+    given = part.conditional_on(located(row), np.array([0, 1]), kept)
     assert given.measured.tolist() == [1]
     entry = [0.1, 0.5, 2.0, 0.7]
     at = located([entry])
