@@ -53,7 +53,7 @@ class HeldOut:
     log_trains: FloatArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Stack:
     """Gaussian components beside trains.
 
@@ -65,17 +65,21 @@ class Stack:
         Share of the Gaussian components.
     score : float
         Mean log-density of held-out rows, in nats.
+    of_rows : (n,) float64 array
+        Log-densities of the held-out rows, by their coordinates.
     """
 
     candidate: GaussianCandidate | None
     share: float
     score: float
+    of_rows: FloatArray
 
 
 def stacked(folds: list[HeldOut], random_state: int) -> Stack:
     """Return the best Gaussian components beside trains, or none where they gain nothing.
 
-    The shrinkage is chosen with one component, then their number as long as more of them gain.
+    The shrinkage is chosen with one component, then their number as long as more of them gain more
+    than a standard error: smaller gains come and go with a single row.
 
     Parameters
     ----------
@@ -84,10 +88,12 @@ def stacked(folds: list[HeldOut], random_state: int) -> Stack:
     random_state : int
         Seed of the initialisations.
     """
-    alone = _score(folds, [fold.log_trains for fold in folds])
+    of_trains = [fold.log_trains for fold in folds]
+    alone = _score(folds, of_trains)
+    trains_alone = Stack(None, 0.0, alone, np.concatenate(of_trains))
     least = min(len(fold.problem.weight) for fold in folds)
     if not len(folds[0].problem.coordinates.measured):
-        return Stack(None, 0.0, alone)
+        return trains_alone
     best = max(
         (_stack(folds, GaussianCandidate(1, share), random_state) for share in SHRINKAGES),
         key=lambda stack: stack.score,
@@ -98,11 +104,11 @@ def stacked(folds: list[HeldOut], random_state: int) -> Stack:
             break
         candidate = GaussianCandidate(count, best.candidate.shrinkage)
         stack = _stack(folds, candidate, random_state)
-        if stack.score < best.score:
+        if not stack.score - best.score > _standard_error(stack.of_rows - best.of_rows, folds):
             break
         best = stack
     if best.share < _LEAST_SHARE or best.score - alone < _LEAST_GAIN:
-        return Stack(None, 0.0, alone)
+        return trains_alone
     return best
 
 
@@ -124,7 +130,14 @@ def _stack(folds: list[HeldOut], candidate: GaussianCandidate, random_state: int
         np.logaddexp(own + np.log(share), fold.log_trains + np.log1p(-share))
         for own, fold in zip(log_gaussian, folds, strict=True)
     ]
-    return Stack(candidate, share, _score(folds, mixed))
+    return Stack(candidate, share, _score(folds, mixed), np.concatenate(mixed))
+
+
+def _standard_error(differences: FloatArray, folds: list[HeldOut]) -> float:
+    """Return the standard error of the weighted mean of numbers of held-out rows."""
+    weight = np.concatenate([fold.weight for fold in folds])
+    share = weight / weight.sum()
+    return float(np.sqrt(np.square(share * (differences - share @ differences)).sum()))
 
 
 def _score(folds: list[HeldOut], log_densities: list[FloatArray]) -> float:
