@@ -34,7 +34,13 @@ def chains() -> Split:
     return codes[learning], labels[learning], codes[~learning], labels[~learning]
 
 
+def quick(**options) -> HiddenMarkovModel:
+    """Return the model of every class, with few iterations."""
+    return HiddenMarkovModel(2, max_iter=5, random_state=0, **options)
+
+
 def fitted(chains: Split, rule: str = "histogram", **options) -> TripleHistogramClassifier:
+    options = {"estimator": quick(missing="marginalise"), **options}
     return TripleHistogramClassifier(rule=rule, **options).fit(chains[0], chains[1])
 
 
@@ -123,8 +129,10 @@ def test_discrete_mixtures__classify_triples(chains: Split) -> None:
 def test_sequences_of_any_kind__are_the_same(chains: Split) -> None:
     letters = np.array(list("abcde"))
     words = ["".join(letters[row]) for row in chains[0]]
-    of_words = TripleHistogramClassifier().fit(words, chains[1])
-    of_lists = TripleHistogramClassifier().fit([row.tolist() for row in chains[0]], chains[1])
+    estimator = quick(missing="marginalise")
+    of_words = TripleHistogramClassifier(estimator).fit(words, chains[1])
+    lists = [row.tolist() for row in chains[0]]
+    of_lists = TripleHistogramClassifier(estimator).fit(lists, chains[1])
     expected = fitted(chains).decision_function(chains[2])
     given = [[*letters[row]] for row in chains[2]]
     np.testing.assert_array_equal(of_words.decision_function(given), expected)
@@ -162,10 +170,10 @@ def test_missing_and_unknown_categories__leave_out_their_windows(chains: Split) 
     # by default the likelihood sums over them
     whole = model.set_params(rule="sequence_likelihood").decision_function([holes])
     assert np.isfinite(whole).all()
-    strict = HiddenMarkovModel(2, random_state=0)
+    strict = quick()
     with pytest.raises(MissingValueError, match="missing code"):
         fitted(chains, "sequence_likelihood", estimator=strict).predict([holes])
-    cut = HiddenMarkovModel(2, missing="omit", random_state=0)
+    cut = quick(missing="omit")
     with pytest.warns(UserWarning, match="left out"):
         found = fitted(chains, "sequence_likelihood", estimator=cut).decision_function([holes])
     chains_of = [chain_of(one) for one in model.estimators_]
@@ -233,6 +241,7 @@ def test_bad_input_at_prediction__is_told_with_a_remedy(chains: Split) -> None:
 
 
 @pytest.mark.skipif(not (SHARED / "splice.npz").exists(), reason="splice.npz is not here")
+@pytest.mark.slow
 def test_splice__stays_near_the_majority() -> None:
     stored = np.load(SHARED / "splice.npz")
     codes, labels = stored["X"].astype(int), stored["labels"]
