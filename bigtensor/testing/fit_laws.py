@@ -14,7 +14,7 @@ import xarray as xr
 from scipy.sparse import csr_array
 
 from bigtensor.data.rows.data_like import DataLike
-from bigtensor.errors import MissingValueError, MissingValueWarning
+from bigtensor.errors import MissingValueError, MissingValueWarning, ParameterError
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.run import run_script
 from bigtensor.models.contract.script import PlannedPass, Script
@@ -153,6 +153,23 @@ def missing_rows_are_refused_or_left_out(case: ModelCase) -> None:
         require(not bad.any(), f"{name} lacks {int(bad.sum())} rows without a missing value")
 
 
+@model_law
+def complete_rows_do_not_see_the_rule_for_missing_ones(case: ModelCase) -> None:
+    """Assert that complete rows give the same bits with ``missing="marginalise"``.
+
+    The law concerns models that can sum over missing entries.
+    """
+    if not case.make().takes.marginalises:
+        return
+    try:
+        model = _fit(case, case.data, "marginalise")
+    except ParameterError:
+        # such as densities of measured rows beside probabilities of categories
+        return
+    strict = _fit(case, case.data, "raise")
+    require_same_model(model, strict, case, "fit that would sum over missing entries")
+
+
 FIT_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     the_plan_covers_the_passes,
     any_parts_give_the_same,
@@ -160,6 +177,7 @@ FIT_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     a_checkpoint_is_used_again,
     a_saved_model_is_the_same,
     missing_rows_are_refused_or_left_out,
+    complete_rows_do_not_see_the_rule_for_missing_ones,
 )
 
 

@@ -390,6 +390,14 @@ class FillsMissing(Standardiser):
         return super().fit(X.fillna(0.0), y, sample_weight, **options)
 
 
+class ShiftsByRule(Standardiser):
+    takes = Data(kinds={"measured"}, marginalises=True)
+
+    def fit(self, X, y=None, sample_weight=None, **options):
+        shift = float(self.missing == "marginalise")
+        return super().fit(X + shift, y, sample_weight, **options)
+
+
 class SolvesByParts(Standardiser):
     def accumulate(self, X, sample_weight=None, **options):
         return super().accumulate(X[1:], sample_weight, **options)
@@ -581,6 +589,11 @@ BROKEN_MODELS = [
     ("relative_weights_have_no_unit", ForgetsMeaning, "relative weights in units of 9e-19"),
     ("a_checkpoint_is_used_again", NeverTheSameSums, "'means' used 0 of 1 parts"),
     ("a_saved_model_is_the_same", ForgetsWhenSaved, "diagnostics_ is {}, expected"),
+    (
+        "complete_rows_do_not_see_the_rule_for_missing_ones",
+        ShiftsByRule,
+        "fit that would sum over missing entries",
+    ),
     ("missing_rows_are_refused_or_left_out", FillsMissing, "raised nothing; .*MissingValueError"),
     ("rounds_are_equal_for_any_split_of_the_rows", SolvesByParts, "merged statistics are of 87"),
     ("a_preparation_is_no_copy_of_the_rows", SendsItsRows, "holds 90 of 90 rows"),

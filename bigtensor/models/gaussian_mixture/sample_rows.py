@@ -111,11 +111,12 @@ def completed_sample(block: Block, reach: Reach, settings: GaussianSettings) -> 
     mean, variances = np.nanmean(entries, axis=0), np.nanvar(entries, axis=0)
     variances[variances == 0] = 1.0
     full = settings.covariance_type == "full"
+    scaling = variances**-0.5
     first = OwnCovarianceComponents(
         np.ones(1),
         mean[None],
         np.diag(variances)[None] if full else variances[None],
-        Frame(mean, variances**-0.5),
+        Frame(mean, np.diag(scaling) if full else scaling),
         settings.shape.views,
         settings.shape.dtype,
     )

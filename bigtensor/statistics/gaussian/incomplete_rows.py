@@ -23,6 +23,9 @@ _LOG_TWO_PI = float(np.log(2 * np.pi))
 _BYTES_AT_ONCE = 2 * 1024**2
 """Matrices of patterns of missing entries that are in memory at once."""
 
+_NEGLIGIBLE = 1e-18
+"""Weight of a row in a component that is lost in the rounding of a sum."""
+
 
 @dataclass(frozen=True, eq=False)
 class IncompleteRows:
@@ -277,6 +280,8 @@ def _add_full(
             count = 0.0
             for row in range(starts[pattern], starts[pattern + 1]):
                 weight = posterior[row, h]
+                if weight < _NEGLIGIBLE:
+                    continue
                 count += weight
                 for i in range(d):
                     is_seen = present[pattern, i]
