@@ -45,6 +45,7 @@ def own_covariance_iterations(
     *,
     max_iter: int,
     tolerance: float,
+    windows: tuple[tuple[int, int], ...] | None = None,
     conclude: Callable[[Iterations[OwnCovarianceIterate]], Solved] | None = None,
 ) -> Generator[Any, Any, Iterations[OwnCovarianceIterate]]:
     """Ask for posterior sums and maximise the likelihood by EM iterations.
@@ -61,6 +62,8 @@ def own_covariance_iterations(
         Largest number of iterations.
     tolerance : float
         Gain of the mean log-likelihood of a row, in nats, below which no iteration follows.
+    windows : tuple of (start, stop), optional
+        Rows to read; None stands for all.
     conclude : callable, optional
         Makes the solution of a fit that ends after an iteration, for fits in rounds.
 
@@ -71,7 +74,7 @@ def own_covariance_iterations(
     """
 
     def ask(iterate: OwnCovarianceIterate, _: int) -> Script:
-        return (yield posterior_pass(iterate.components, reach))
+        return (yield posterior_pass(iterate.components, reach, windows))
 
     def update(
         before: OwnCovarianceIterate, within: ResultWithin[OwnCovarianceSumsResult]
@@ -128,7 +131,10 @@ def _in_frame(regularisation: FloatArray, frame: Frame, dimensions: int) -> Floa
 
 
 def posterior_pass(
-    components: OwnCovarianceComponents, reach: Reach
+    components: OwnCovarianceComponents,
+    reach: Reach,
+    windows: tuple[tuple[int, int], ...] | None = None,
 ) -> Pass[ResultWithin[OwnCovarianceSumsResult]]:
-    """Return the pass of an EM iteration."""
-    return Pass("posterior", WithinReach(OwnCovarianceSums(components.mixture()), reach))
+    """Return the pass of an EM iteration over all rows, or over windows."""
+    statistic = WithinReach(OwnCovarianceSums(components.mixture()), reach)
+    return Pass("posterior" if windows is None else "settling", statistic, windows)

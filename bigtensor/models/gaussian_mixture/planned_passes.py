@@ -11,10 +11,11 @@ from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovar
 from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
     posterior_pass as own_covariance_pass,
 )
-from bigtensor.models.gaussian_mixture.script import label_pass
+from bigtensor.models.gaussian_mixture.script import SETTLING_ITERATIONS, label_pass
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
+from bigtensor.statistics.windows import settling_windows
 from bigtensor.statistics.within_reach import Reach
 
 _INITIALISATIONS = 4
@@ -37,8 +38,7 @@ def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
     """Return upper bounds of the sums over all rows."""
     k, d = settings.n_components, settings.n_features
     if settings.own_covariances:
-        own = own_covariance_pass(_blank(settings), Reach.unbounded(settings.columns))
-        return [PlannedPass(own, settings.max_iter)]
+        return _planned_own(settings)
     covariance = np.eye(d) if settings.tied else np.ones(d)
     blank = GaussianComponents(
         np.full(k, 1 / k), np.zeros((k, d)), covariance, settings.shape.views, settings.shape.dtype
@@ -46,6 +46,17 @@ def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
     reach = Reach.unbounded(settings.columns)
     iteration = posterior_pass(blank, reach, with_total=True)
     return [PlannedPass(iteration, settings.max_iter)]
+
+
+def _planned_own(settings: GaussianSettings) -> list[PlannedPass]:
+    """Return the sums for components that have a covariance each."""
+    blank, reach = _blank(settings), Reach.unbounded(settings.columns)
+    planned = [PlannedPass(own_covariance_pass(blank, reach), settings.max_iter)]
+    windows = settling_windows(settings.shape.rows)
+    if windows is not None:
+        settling = own_covariance_pass(blank, reach, windows)
+        planned.insert(0, PlannedPass(settling, SETTLING_ITERATIONS))
+    return planned
 
 
 def _blank(settings: GaussianSettings) -> OwnCovarianceComponents:

@@ -56,7 +56,11 @@ from bigtensor.statistics.gaussian.own_covariance_densities import Frame, OwnCov
 from bigtensor.statistics.gaussian.own_covariance_sums import OwnCovarianceSums
 from bigtensor.statistics.moments.covariances import Covariances
 from bigtensor.statistics.row_sample import Sample
+from bigtensor.statistics.windows import settling_windows
 from bigtensor.statistics.within_reach import Reach, WithinReach
+
+SETTLING_ITERATIONS = 40
+"""Most EM iterations over windows of the rows, before those over all rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,7 +215,17 @@ def refine(preparation: GaussianPreparation) -> Script:
 
 def _refine_own(preparation: GaussianPreparation, components: OwnCovarianceComponents) -> Script:
     """Ask for posterior sums of components that have a covariance each."""
-    settings = preparation.settings
+    settings, windows = preparation.settings, settling_windows(preparation.settings.shape.rows)
+    if windows is not None:
+        settled = yield from own_covariance_iterations(
+            components,
+            preparation.regularisation,
+            preparation.reach,
+            max_iter=SETTLING_ITERATIONS,
+            tolerance=settings.tol,
+            windows=windows,
+        )
+        components = settled.state.components
     conclude = partial(_concluded_own, preparation)
     return conclude(
         (

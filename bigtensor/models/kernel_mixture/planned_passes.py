@@ -30,12 +30,12 @@ from bigtensor.models.kernel_mixture.stages import (
     longest_stages,
     moments_pass,
     moments_windows,
-    settling_windows,
 )
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
+from bigtensor.statistics.windows import settling_windows
 
 
 def planned_preparation(settings: Settings) -> list[PlannedPass]:

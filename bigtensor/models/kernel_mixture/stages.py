@@ -10,7 +10,12 @@ from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import Stage
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.moments.triple_moments import TripleMoments, TripleMomentsResult
-from bigtensor.statistics.windows import sample_windows
+from bigtensor.statistics.windows import (
+    SETTLING_ROWS,
+    SETTLING_WINDOWS,
+    sample_windows,
+    settling_windows,
+)
 
 POLISHING_PASSES = 2
 """Over all rows, from a mixture near the answer: further ones would let it drift."""
@@ -30,21 +35,6 @@ POPULATION_PASSES = 2
 
 MOST_ROUNDS = 1_000_000
 """More than anybody accumulates."""
-
-SETTLING_ROWS = 1_000_000
-"""Rows of the moments and of the passes that settle a mixture, where data have 4 times as many.
-
-On 11 sets of five million rows (3 to 8 components, Fisher ratios 1 to 4), moments of a million
-rows, four passes over the same rows and two over all rows left an error of 1.046 times the error of
-a kernel density that knows the labels. Moments of all rows and four passes over all rows left 1.071
-and took 1.9 times the processor time. With 200,000 rows the last singular values of four
-overlapping components were 43 to 54 times their noise. Where they are noise, as in simulated
-cytometry of ten million rows, the initialisation is doubtful with all rows too, and the passes
-settle it.
-"""
-
-SETTLING_WINDOWS = 32
-"""Ranges that these rows lie in, about as long as the chunks of a store."""
 
 LEAST_CANDIDATES = 1_000_000
 """Rows that a pilot sample is drawn from at least; of fewer rows all are looked at.
@@ -132,15 +122,3 @@ def moments_reason(settings: Settings, *, windowed: bool) -> str:
     if windowed:
         return "EM iterations over these rows and over all rows follow"
     return f"all rows, because there are less than {4 * SETTLING_ROWS:,}"
-
-
-def settling_windows(rows: int, multiple: int = 1) -> tuple[tuple[int, int], ...] | None:
-    """Return the rows on which a mixture settles before it is polished on all; None for all.
-
-    Moments may read a multiple of these rows.
-    """
-    return (
-        None
-        if rows < 4 * SETTLING_ROWS
-        else sample_windows(rows, multiple * SETTLING_ROWS // 2, SETTLING_WINDOWS)
-    )

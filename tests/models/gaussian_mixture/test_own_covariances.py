@@ -11,6 +11,7 @@ from sklearn.model_selection import train_test_split
 import bigtensor
 from bigtensor import GaussianMixture, merge
 from bigtensor.errors import ConditioningWarning
+from bigtensor.statistics import windows
 
 KINDS = ("full", "diag", "spherical")
 FAST = {"n_init": 2, "random_state": 0}
@@ -215,3 +216,17 @@ def test_features_that_determine_each_other__are_told(copy):
     last = rows[:, 0] if copy else rows @ [1.0, 2.0, -1.0]
     model = GaussianMixture(3, reg_covar=1e-6, **FAST).fit(np.column_stack([rows, last]))
     assert any("reg_covar" in s for s in model.diagnostics_["verdict"]["sentences"])
+
+
+def test_many_rows__settle_on_some_of_them_first(monkeypatch):
+    rows = np.concatenate([drawn(200_000, seed)[0] for seed in range(2)])
+    options = {"reg_covar": 1e-6, "max_iter": 30, "tol": 1e-7, **FAST}
+    whole = GaussianMixture(3, **options).fit(rows)
+    monkeypatch.setattr(windows, "SETTLING_ROWS", 90_000)
+    model = GaussianMixture(3, **options).fit(rows)
+    names = [one["name"].split()[0] for one in model.diagnostics_["passes"]]
+    assert names.index("settling") < names.index("posterior")
+    read = {one["name"].split()[0]: one["rows"] for one in model.diagnostics_["passes"]}
+    assert read["settling"] < read["posterior"] == len(rows)
+    assert model.score(rows) == pytest.approx(whole.score(rows), abs=1e-6)
+    np.testing.assert_allclose(model.covariances_, whole.covariances_, atol=0.01)

@@ -11,6 +11,7 @@ from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.kernel_mixture import stages
 from bigtensor.models.kernel_mixture.stages import LEAST_CANDIDATES
 from bigtensor.models.pilot.sample import pilot_pass
+from bigtensor.statistics import windows as row_windows
 from bigtensor.statistics.windows import MIN_WINDOW_ROWS
 from tests.models.kernel_mixture.parameters import mixture_parameters
 from tests.models.scripts import sizes_of
@@ -28,6 +29,7 @@ def rows():
 @pytest.fixture
 def many(monkeypatch):
     """Data of this module count as many rows."""
+    monkeypatch.setattr(row_windows, "SETTLING_ROWS", 50_000)
     monkeypatch.setattr(stages, "SETTLING_ROWS", 50_000)
 
 

@@ -24,9 +24,9 @@ from bigtensor.models.kernel_mixture.solve import (
 from bigtensor.models.kernel_mixture.stages import (
     moments_pass,
     moments_windows,
-    settling_windows,
 )
 from bigtensor.statistics.base import Pass
+from bigtensor.statistics.windows import settling_windows
 
 Alternative = tuple[float, int]
 """Bandwidth relative to the first initialisation, and the multiple of the windows it reads."""
