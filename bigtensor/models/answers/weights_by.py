@@ -16,7 +16,6 @@ from bigtensor.errors import (
     DataError,
     NoPopulationsError,
     ParameterError,
-    RefinementWarning,
     Setting,
 )
 from bigtensor.models.answers.fitted_mixture import FittedMixture
@@ -32,6 +31,7 @@ from bigtensor.models.contract.opening_for_answers import KnowsFeatures, open_wi
 from bigtensor.models.contract.parameters import check_choice
 from bigtensor.models.contract.run import RunOptions, RunsPasses
 from bigtensor.models.contract.script import PlannedPass
+from bigtensor.models.words.convergence_warning import ConvergenceWarning
 from bigtensor.statistics.densities.class_densities import ClassDensities
 from bigtensor.statistics.densities.group_sums import GroupSums
 from bigtensor.statistics.in_memory import sum_in_memory
@@ -105,7 +105,7 @@ def weights_of_groups(
             + Setting("level", "population")
             + ", or fit fewer components"
         )
-        warnings.warn(message, RefinementWarning, stacklevel=2)
+        warnings.warn(message, ConvergenceWarning, stacklevel=2)
     method = "maximum likelihood"
     if not is_calibrated(fitted, _expected_certainty(classes, fitted_mixture), _DRAWN):
         fitted = scaled_to_labels(fitted)

@@ -14,6 +14,7 @@ from bigtensor.models.gaussian_mixture.own_covariance_ridge import CANDIDATES
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS
 from bigtensor.models.pilot.outliers import outlier_faults
+from bigtensor.models.words.convergence_warning import ConvergenceWarning
 from bigtensor.models.words.faults import Fault, after_praise, as_warnings
 
 STILL_RISING = 1e-3
@@ -31,7 +32,8 @@ def judged_own_covariances(
     if filled.any() and not filled.all() and not components.names:
         components = components.taken(np.flatnonzero(filled))
     k = components.n_components
-    faults: list[Fault] = as_warnings(*_fewer(k, settings), *_not_converged(diagnostics, settings))
+    faults: list[Fault] = as_warnings(*_fewer(k, settings))
+    faults += [(ConvergenceWarning, told) for told in _not_converged(diagnostics, settings)]
     faults += outlier_faults(diagnostics)
     flat = np.flatnonzero(_least_variances(components) < _FLAT * CANDIDATES[0])
     faults += [(None, note) for note in _flat(flat)]

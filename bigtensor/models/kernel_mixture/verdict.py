@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.solution import Outcome
-from bigtensor.errors import RefinementWarning, Setting
+from bigtensor.errors import Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.kernel_mixture.held_out import Difference, PilotScores
 from bigtensor.models.kernel_mixture.solution import KernelFit
 from bigtensor.models.kernel_mixture.solve import LEAST_WEIGHT
+from bigtensor.models.words.convergence_warning import ConvergenceWarning
 from bigtensor.models.words.faults import Fault, as_warnings
 
 FEW_ROWS = 10
@@ -113,7 +114,7 @@ def judged(fit: KernelFit, evidence: Evidence, diagnostics: dict[str, Any]) -> S
             + Setting("init")
             + ")."
         )
-        faults.append((RefinementWarning, sentence))
+        faults.append((ConvergenceWarning, sentence))
     if faults and evidence.scores is not None:
         faults.append((None, f"Held-out log-likelihood {numbers['held_out_log_likelihood']:.2f}."))
     return with_verdict(fit, faults, _praise(evidence, numbers), diagnostics, numbers)

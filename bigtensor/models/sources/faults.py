@@ -9,10 +9,10 @@ from bigtensor.errors import (
     ConditioningWarning,
     ConstantFeatureWarning,
     Message,
-    RefinementWarning,
     Setting,
 )
 from bigtensor.models.sources.settings import SourceSettings
+from bigtensor.models.words.convergence_warning import ConvergenceWarning
 from bigtensor.models.words.faults import Fault
 
 _MOST_NAMES = 6
@@ -165,7 +165,7 @@ def unsettled(diagnostics: dict[str, Any]) -> list[Fault]:
         return []
     return [
         (
-            RefinementWarning,
+            ConvergenceWarning,
             f"The last pass turned the sources by {turns[-1]:.2f} radians: they have not settled. "
             "Use more passes ("
             + Setting("max_iter")

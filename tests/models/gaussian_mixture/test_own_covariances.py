@@ -5,12 +5,13 @@ import pytest
 import xarray as xr
 from numpy.random import default_rng
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as Peer
 from sklearn.model_selection import train_test_split
 
 import bigtensor
 from bigtensor import GaussianMixture, merge
-from bigtensor.errors import ConditioningWarning
+from bigtensor.errors import ConditioningWarning, RefinementWarning
 from bigtensor.statistics import windows
 
 KINDS = ("full", "diag", "spherical")
@@ -183,7 +184,7 @@ def test_few_iterations__are_said():
     rng = default_rng(2)
     # components of a small sample are far from those of all rows
     rows = np.concatenate([rng.normal(size=(20_000, 9)), rng.normal(1.5, 1, size=(20_000, 9))])
-    with pytest.warns(ConditioningWarning, match="max_iter"):
+    with pytest.warns(RefinementWarning, match="max_iter"):
         GaussianMixture(4, max_iter=2, pilot_rows=300, random_state=0).fit(rows)
 
 
@@ -230,3 +231,17 @@ def test_many_rows__settle_on_some_of_them_first(monkeypatch):
     assert read["settling"] < read["posterior"] == len(rows)
     assert model.score(rows) == pytest.approx(whole.score(rows), abs=1e-6)
     np.testing.assert_allclose(model.covariances_, whole.covariances_, atol=0.01)
+
+
+def test_iterations_that_have_not_settled__are_a_warning_of_scikit_learn():
+    rows, _ = drawn(1000)
+    start = rows[:3]
+    with pytest.warns(ConvergenceWarning, match="still rises") as warned:
+        GaussianMixture(
+            3,
+            max_iter=2,
+            weights_init=np.full(3, 1 / 3),
+            means_init=start,
+            precisions_init=np.stack([np.eye(3)] * 3),
+        ).fit(rows)
+    assert any(issubclass(one.category, RefinementWarning) for one in warned)
