@@ -33,7 +33,7 @@ def judged_own_covariances(
         components = components.taken(np.flatnonzero(filled))
     k = components.n_components
     faults: list[Fault] = as_warnings(*_fewer(k, settings))
-    faults += [(ConvergenceWarning, told) for told in _not_converged(diagnostics, settings)]
+    faults += [(ConvergenceWarning, sentence) for sentence in _not_converged(diagnostics, settings)]
     faults += outlier_faults(diagnostics)
     flat = np.flatnonzero(_least_variances(components) < _FLAT * CANDIDATES[0])
     faults += [(None, note) for note in _flat(flat)]

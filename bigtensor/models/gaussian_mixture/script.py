@@ -44,7 +44,7 @@ from bigtensor.models.gaussian_mixture.own_covariance_verdict import judged_own_
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows, completed_sample
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
-from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor
+from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor, typical_distance
 from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
@@ -126,6 +126,8 @@ def prepare(settings: GaussianSettings) -> Script:
         )
         diagnostics["component_choice"] = choice.facts(settings.criterion)
         settings = replace(settings, n_components=choice.n_components)
+    # refuses rows that are all the same
+    typical_distance(rows.complete.astype(np.float64), 0, settings.n_features)
     total = rows.total
     labelled: GaussianComponents | None = None
     if settings.shape.groups:

@@ -62,7 +62,7 @@ def centred_tensor(
     points, scales, centred = [], [], []
     for start, stop in reach.columns:
         values = rows.dense_values[: rows.rows, start:stop].astype(np.float64)
-        typical = _typical_distance(values, start, stop)
+        typical = typical_distance(values, start, stop)
         point = values.mean(axis=0)
         # third powers of very small or very large values would vanish or overflow
         units = np.full(stop - start, 2.0 ** np.floor(np.log2(typical)))
@@ -80,7 +80,7 @@ def centred_tensor(
     )
 
 
-def _typical_distance(values: FloatArray, start: int, stop: int) -> float:
+def typical_distance(values: FloatArray, start: int, stop: int) -> float:
     """Return the 90 % quantile of the distances from the median.
 
     Raises
