@@ -18,6 +18,12 @@ from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMomen
 from bigtensor.features.clustering import kmeans
 from bigtensor.models.contract.script import Step, in_memory
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.gaussian_mixture.competition import (
+    FIRST_ITERATIONS,
+    GO_ON,
+    SAMPLE_ITERATIONS,
+    SAMPLE_TOLERANCE,
+)
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
     own_covariance_iterations,
@@ -36,16 +42,6 @@ from bigtensor.statistics.gaussian.own_covariance_sums import OwnCovarianceSums
 from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.within_reach import Reach
-
-FIRST_ITERATIONS = 20
-"""EM iterations of every initialisation, before the best ones go on."""
-
-GO_ON = 3
-"""Initialisations that go on to convergence."""
-
-SAMPLE_ITERATIONS = 200
-SAMPLE_TOLERANCE = 1e-5
-"""EM iterations in the sample end at this gain of the mean log-likelihood, in nats."""
 
 _ROWS_AT_ONCE = 4096
 """Rows whose features of order two are in memory at once."""

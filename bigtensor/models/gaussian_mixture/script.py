@@ -120,14 +120,15 @@ def prepare(settings: GaussianSettings) -> Script:
     diagnostics = {"rows": len(sample.values), **ordinary.diagnostics}
     if settings.initial is not None:
         settings = replace(settings, initial=settings.initial.of_features(order))
+    if settings.own_covariances:
+        # nearly equal rows are refused; with a shared covariance, their third moment is
+        typical_distance(rows.complete.astype(np.float64), 0, settings.n_features)
     if settings.criterion is not None:
         choice = yield from chosen_components(
             rows, settings, lambda part, fewer: _sample_components(part, reach, fewer)
         )
         diagnostics["component_choice"] = choice.facts(settings.criterion)
         settings = replace(settings, n_components=choice.n_components)
-    # refuses rows that are all the same
-    typical_distance(rows.complete.astype(np.float64), 0, settings.n_features)
     total = rows.total
     labelled: GaussianComponents | None = None
     if settings.shape.groups:

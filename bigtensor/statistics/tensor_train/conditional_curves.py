@@ -23,7 +23,6 @@ from bigtensor.statistics.tensor_train.messages import TrainMessages
 _CELL_POINTS = 64
 """Points of a Gauss-Legendre rule between two nodes."""
 
-
 _TABLE_POINTS = 1025
 """Points of the table between which a variable is linear, for means over normal distributions."""
 

@@ -7,7 +7,12 @@ from sklearn.datasets import load_wine
 from sklearn.metrics import adjusted_rand_score
 
 from bigtensor import GaussianMixture, load
-from bigtensor.errors import DataError, MissingValueWarning, ParameterError
+from bigtensor.errors import (
+    ConditioningWarning,
+    DataError,
+    MissingValueWarning,
+    ParameterError,
+)
 
 KINDS = ("full", "diag", "spherical")
 
@@ -141,3 +146,30 @@ def test_errors__name_the_feature_and_the_remedy():
     values[:, 1] = np.nan
     with pytest.raises(DataError, match="has no entry"):
         GaussianMixture(2, missing="marginalise").fit(values)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_with_holes__have_the_samenesses_of_complete_rows(kind):
+    holes = without_some(two_groups(10, 600)[0], 10)
+    options = {"covariance_type": kind, "missing": "marginalise", "n_init": 2, "reg_covar": 1e-6}
+    model = GaussianMixture(2, **options).fit(holes)
+    scores = model.score_samples(holes)
+    order = [2, 0, 1]
+    turned = GaussianMixture(2, **options).fit(holes[:, order])
+    np.testing.assert_allclose(turned.score_samples(holes[:, order]), scores, atol=1e-9)
+    units = np.full(3, 1e3) if kind == "spherical" else np.array([1e3, 1e-4, 7.0])
+    scaled = GaussianMixture(2, **options).fit(holes * units)
+    volume = np.where(np.isnan(holes), 0.0, np.log(units)).sum(axis=1)
+    np.testing.assert_allclose(scaled.score_samples(holes * units) + volume, scores, atol=1e-9)
+    weight = default_rng(10).integers(1, 3, len(holes))
+    weighted = GaussianMixture(2, **options).fit(holes, sample_weight=weight.astype(float))
+    repeated = GaussianMixture(2, **options).fit(np.repeat(holes, weight, axis=0))
+    np.testing.assert_allclose(weighted.means_, repeated.means_, rtol=1e-9)
+    far = holes.copy()
+    far[5] = [1e6, np.nan, 0]
+    left_out = GaussianMixture(2, **options)
+    with pytest.warns(ConditioningWarning, match="row 5"):
+        left_out.fit(far)
+    others = np.arange(len(holes)) != 5
+    shift = np.abs(left_out.score_samples(holes) - scores)[others].mean()
+    assert shift < 0.02

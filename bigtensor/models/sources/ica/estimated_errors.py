@@ -26,7 +26,7 @@ _STEPS = 2
 def estimated_errors(
     sample: WhitenedSample, rotation: FloatArray, terms: Terms, rows: float
 ) -> tuple[float, float]:
-    """Return the mean squared errors of whitened columns and of those of the cumulant.
+    """Return the mean squared error of both estimators: whitened rows, and the fourth cumulant.
 
     Both are estimated without one block of consecutive rows at a time, which gives their variances
     (the jackknife of Quenouille and Tukey). The columns of the cumulant have no bias from Gaussian
@@ -92,7 +92,7 @@ def _variance(estimates: FloatArray) -> float:
 
 
 def _whitened_columns(kept: WhitenedSample, rotation: FloatArray) -> FloatArray:
-    """Return the whitened columns of some rows, near those of all rows."""
+    """Estimate columns from whitened rows, starting from the estimate of all rows."""
     k = rotation.shape[1]
     rows = kept.along(k)
     moments = sum_in_memory(Covariances(((0, k),), np.zeros(k)), rows.block)
@@ -110,7 +110,7 @@ def _whitened_columns(kept: WhitenedSample, rotation: FloatArray) -> FloatArray:
 
 
 def _cumulant_columns(kept: WhitenedSample, terms: Terms) -> FloatArray:
-    """Return the columns of the cumulant of some rows, near those of all rows."""
+    """Estimate columns from the fourth cumulant, starting from the estimate of all rows."""
     contract = kept.cumulant()
     for _ in range(_STEPS):
         terms = gauss_newton_step(terms, contract(terms.factors)).terms

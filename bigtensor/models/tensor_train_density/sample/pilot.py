@@ -27,7 +27,6 @@ _OUTLYING = 3.0
 _TRIMMED = 0.005
 """Share of the sample at either end that is outermost."""
 
-
 _LEAST_MARGIN = 0.02
 """Least standard deviation of the kernels of margins, unless told: it bounds densities of ties."""
 
