@@ -342,9 +342,10 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         label : (n_samples,) int32 array
             At the level of `predict`.
         """
+        fitted = self._mixture()
         check_integer("n_samples", n_samples, 1)
-        values, label = self._mixture().draw(n_samples, self._generator(random_state))
-        populations = self._mixture().populations
+        values, label = fitted.draw(n_samples, self._generator(random_state))
+        populations = fitted.populations
         if populations is not None:
             label = populations.of_component[label].astype(np.int32)
         return values[:, np.argsort(self.views_.order)], label

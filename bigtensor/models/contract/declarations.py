@@ -95,15 +95,16 @@ class Whole:
 
 @dataclass(frozen=True)
 class Positive:
-    """A positive number below a bound, or one of some words."""
+    """A positive number below a bound, zero where it is allowed, or one of some words."""
 
     below: float = math.inf
     words: tuple[str, ...] = ()
+    or_zero: bool = False
 
     @property
     def expected(self) -> str:
         """The bounds and the words."""
-        number = "a positive number"
+        number = "a positive number" + " or 0" * self.or_zero
         if self.below < math.inf:
             number = f"a number between 0 and {self.below:g}"
         return number + _alternatives(self.words)
@@ -119,7 +120,7 @@ class Positive:
             return value in self.words
         if isinstance(value, bool) or not isinstance(value, Real):
             return False
-        return 0 < float(value) < self.below
+        return 0 < float(value) < self.below or (self.or_zero and float(value) == 0)
 
     def read(self, text: str) -> object:
         """Return the number that a text stands for, or the text."""

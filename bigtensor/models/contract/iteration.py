@@ -81,11 +81,19 @@ def iterate(
     return iterations
 
 
-def gain_below(tolerance: float) -> StoppingRule:
-    """Return a rule that stops when the measure rises by less than the tolerance."""
+def gain_below(tolerance: float, before: float | None = None) -> StoppingRule:
+    """Return a rule that stops when the measure rises by less than the tolerance.
+
+    Parameters
+    ----------
+    tolerance : float
+        Smallest gain after which an iteration follows.
+    before : float, optional
+        Measure before the first iteration, if these iterations continue others.
+    """
 
     def rule(iterations: Iterations[Any]) -> bool:
-        measures = iterations.measures
+        measures = iterations.measures if before is None else [before, *iterations.measures]
         return len(measures) > 1 and measures[-1] - measures[-2] < tolerance
 
     return rule

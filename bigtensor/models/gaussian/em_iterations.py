@@ -64,6 +64,7 @@ def em_iterations(
     *,
     max_iter: int,
     tolerance: float = 0.0,
+    before: float | None = None,
     conclude: Callable[[Iterations[EmIterate]], Solved] | None = None,
 ) -> Generator[Any, Any, Iterations[EmIterate]]:
     """Ask for posterior sums and maximise the likelihood by EM iterations.
@@ -80,6 +81,8 @@ def em_iterations(
         Largest number of iterations.
     tolerance : float, default 0
         Gain of the mean log-likelihood of a row, in nats, below which no iteration follows.
+    before : float, optional
+        Mean log-likelihood before the last iteration of a fit that these iterations continue.
     conclude : callable, optional
         Makes the solution of a fit that ends after an iteration, for fits in rounds.
 
@@ -110,7 +113,7 @@ def em_iterations(
             ask,
             update,
             max_iter=max_iter,
-            stopping_rule=gain_below(tolerance),
+            stopping_rule=gain_below(tolerance, before),
             conclude=conclude,
         )
     )

@@ -95,7 +95,12 @@ def best_end(
     ends: dict[str, End] = {}
     for name, initial in initialisations.items():
         yield Step(f"EM iterations in the sample from {name}")
-        ends[name] = _end(initial, pilot, settings)
+        if settings.max_iter == 0 or settings.starts_from_all_arrays:
+            # iterations in the sample would lose what another fit found in all rows
+            _, likelihood = _settled(initial, pilot, settings, iterations=1)
+            ends[name] = End(initial, likelihood, 0)
+        else:
+            ends[name] = _end(initial, pilot, settings)
     rows = pilot.block.total_weight()
     least = float(np.clip(rows / (4 * settings.n_components), FEW_ROWS, ENOUGH_ROWS))
 

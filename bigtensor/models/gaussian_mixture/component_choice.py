@@ -16,7 +16,11 @@ from bigtensor.models.contract.script import Step
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
-from bigtensor.models.gaussian_mixture.settings import GaussianSettings, free_parameters
+from bigtensor.models.gaussian_mixture.settings import (
+    GaussianSettings,
+    free_parameters,
+    least_components,
+)
 from bigtensor.statistics.base import Workspace
 
 HELD_OUT = 5
@@ -78,9 +82,9 @@ class ComponentChoice:
         }
 
 
-def numbers_up_to(most: int) -> Iterator[int]:
+def compared_numbers(least: int, most: int) -> Iterator[int]:
     """Yield the numbers of components that are compared."""
-    number = 1
+    number = least
     while number <= most:
         yield number
         number = max(number + 1, int(number * GROWTH))
@@ -103,11 +107,13 @@ def chosen_components(
     fewer = replace(
         settings,
         n_init=min(settings.n_init, INITIALISATIONS),
-        reg_covar=settings.reg_covar or REGULARISATION,
+        reg_covar=REGULARISATION if settings.reg_covar is None else settings.reg_covar,
         criterion=None,
     )
     score = _held_out_scores if settings.criterion == "held_out" else _information_scores
-    candidates = list(numbers_up_to(settings.n_components))
+    candidates = list(
+        compared_numbers(least_components(settings.n_populations), settings.n_components)
+    )
     scores: list[FloatArray] = []
     means: list[float] = []
     for number, k in enumerate(candidates):

@@ -7,6 +7,9 @@ COVARIANCE_TYPES = ("full", "tied", "diag", "spherical", "shared_spherical")
 CRITERIA = ("held_out", "bic")
 """Ways to choose the number of components."""
 
+INITIALISATIONS = ("auto", "kmeans", "moments")
+"""Initialisations that EM iterations start from."""
+
 MOST_ITERATIONS = 10**6
 """Largest number of iterations with which a fit is planned."""
 
@@ -19,14 +22,18 @@ PARAMETERS = (
         memory=("states", "workspaces"),
     ),
     Parameter("covariance_type", "full", Choice(COVARIANCE_TYPES), Option(("--covariance",))),
+    Parameter("n_populations", None, Whole(words=("auto",)), Option(("--populations",))),
     Parameter("criterion", "held_out", Choice(CRITERIA), Option(("--criterion",))),
+    Parameter("init", "auto", Choice(INITIALISATIONS), Option(("--init",))),
     Parameter("n_init", 10, Whole(), Option(("--n-init",))),
-    Parameter("reg_covar", "auto", Positive(words=("auto",)), Option(("--reg-covar",))),
+    Parameter(
+        "reg_covar", "auto", Positive(words=("auto",), or_zero=True), Option(("--reg-covar",))
+    ),
     Parameter("weights_init", None, None),
     Parameter("means_init", None, None),
     Parameter("precisions_init", None, None),
     Parameter("warm_start", False, Flag()),
-    Parameter("max_iter", 10, Whole(1, MOST_ITERATIONS), Option(("--max-iter",))),
+    Parameter("max_iter", 10, Whole(0, MOST_ITERATIONS), Option(("--max-iter",))),
     Parameter("tol", 1e-5, Positive(), Option(("--tol",))),
     Parameter("pilot_rows", None, Whole(), Option(("--pilot-rows",)), memory=("driver",)),
 )

@@ -55,18 +55,29 @@ class GaussianMixture(MixtureAnswers):
         Type of the covariances. Every component has its own with ``"full"`` (a matrix), ``"diag"``
         (a variance for every feature) and ``"spherical"`` (one variance). All components share one
         with ``"tied"`` (a matrix) and ``"shared_spherical"`` (one variance).
+    n_populations : int or "auto", optional
+        Number of populations that the components are merged into, by the consensus of the trees of
+        all rows and of halves of the pilot sample, as in a kernel mixture. ``"auto"`` is the number
+        that halves agree on. Labels, probabilities and draws are then those of
+        populations. By default components are not merged.
     views : mapping of str to feature names or columns, optional
         Selects features, which are seen all together. By default all.
     criterion : {"held_out", "bic"}, default "held_out"
         How the number of components is chosen in the pilot sample. ``"held_out"`` is the smallest
         number whose mean likelihood of held-out rows is a standard error below the best at most.
         ``"bic"`` is the number with the best Bayesian information criterion (Schwarz 1978).
+    init : {"auto", "kmeans", "moments"}, default "auto"
+        Initialisations that EM iterations in the pilot sample start from: ``"kmeans"`` for
+        clusters, or ``"moments"`` for the terms of the third moment under one covariance for all
+        components, where they are determined. ``"auto"`` compares both if all components share
+        their covariance, and is ``"kmeans"`` otherwise.
     n_init : int, default 10
-        Number of k-means clusterings of the pilot sample that EM iterations start from, if every
-        component has its own covariance. The one with the highest likelihood is used.
+        Number of k-means clusterings of the pilot sample, unless covariances are
+        ``"shared_spherical"``. The one with the highest likelihood is used.
     reg_covar : float or "auto", default "auto"
         Added to every variance, as a fraction of the variance of the feature over all rows, if
-        every component has its own covariance. scikit-learn takes it in the units of the data.
+        every component has its own covariance. scikit-learn takes it in the units of the data. With
+        0, components of few rows may collapse, which is an error.
         ``"auto"`` is 1e-6, or for ``"full"`` where rows are few the value between 1e-6 and .3 with
         the best likelihood of held-out rows of the pilot sample.
     weights_init : (k,) array, optional
@@ -80,7 +91,7 @@ class GaussianMixture(MixtureAnswers):
         Start from the components of the last fit. More calls of `fit` then are more iterations.
     max_iter : int, default 10
         Largest number of EM iterations over all rows, each a pass, which end when the likelihood
-        settles.
+        settles. With 0, the model is the first initialisation.
     tol : float, default 1e-05
         Gain of the mean log-likelihood of a row, in nats, below which no iteration follows.
     pilot_rows : int, optional
@@ -104,7 +115,8 @@ class GaussianMixture(MixtureAnswers):
     Attributes
     ----------
     weights_ : (k,) float64 array
-        Mixing weights, descending; in the order of the labels after a fit with labels.
+        Mixing weights, descending; in the order of the labels after a fit with labels, and in that
+        of ``means_init`` where it is given.
     means_ : (k, d) float64 array
         In the order of the features of the data.
     covariances_ : float64 array, or float
@@ -172,8 +184,10 @@ class GaussianMixture(MixtureAnswers):
         n_components: int | str = "auto",
         *,
         covariance_type: str = "full",
+        n_populations: int | str | None = None,
         views: ViewsLike | None = None,
         criterion: str = "held_out",
+        init: str = "auto",
         n_init: int = 10,
         reg_covar: float | str = "auto",
         weights_init: npt.ArrayLike | None = None,
@@ -190,8 +204,10 @@ class GaussianMixture(MixtureAnswers):
     ) -> None:
         self.n_components = n_components
         self.covariance_type = covariance_type
+        self.n_populations = n_populations
         self.views = views
         self.criterion = criterion
+        self.init = init
         self.n_init = n_init
         self.reg_covar = reg_covar
         self.weights_init = weights_init
@@ -226,10 +242,12 @@ class GaussianMixture(MixtureAnswers):
         if not self.warm_start or not hasattr(self, "solution_"):
             return values
         return values.changed(
+            reg_covar=self.diagnostics_["pilot"].get("reg_covar", self.reg_covar),
             n_components=len(self.weights_),
             weights_init=self.weights_,
             means_init=self.means_,
             precisions_init=self.precisions_,
+            log_likelihood_before=self.lower_bound_,
         )
 
     def set_fitted_attributes(self, solution: GaussianComponents | OwnCovarianceComponents) -> None:
@@ -248,7 +266,8 @@ class GaussianMixture(MixtureAnswers):
             self.covariances_, matrices=matrices
         )
         self.lower_bounds_ = list(self.diagnostics_["mean_log_likelihood"])
-        self.n_iter_, self.lower_bound_ = len(self.lower_bounds_), self.lower_bounds_[-1]
+        self.n_iter_ = len(self.lower_bounds_)
+        self.lower_bound_ = self.lower_bounds_[-1] if self.lower_bounds_ else -np.inf
         self.converged_ = bool(self.diagnostics_["converged"])
         if solution.names:
             self.classes_ = np.array(solution.names, dtype=object)

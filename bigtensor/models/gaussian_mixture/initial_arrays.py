@@ -37,12 +37,15 @@ class InitialArrays:
         In the units of the data.
     covariances : float64 array, optional
         ``(k, d, d)``, ``(d, d)``, ``(k, d)``, ``(k,)`` or ``()``, in the order of the types.
+    log_likelihood : float, optional
+        Mean of a row before the last EM iteration, if the arrays are those of another fit.
     """
 
     covariance_type: str
     weights: FloatArray | None = None
     means: FloatArray | None = None
     covariances: FloatArray | None = None
+    log_likelihood: float | None = None
 
     def of_features(self, positions: NDArray[np.intp]) -> InitialArrays:
         """Return the arrays of features in another order.
@@ -109,11 +112,6 @@ def initial_arrays(parameters: ParameterValues, k: int, d: int) -> InitialArrays
             "one of both"
         )
     kind = str(parameters.covariance_type)
-    if values["means_init"] is None and kind in ("tied", "shared_spherical"):
-        raise ParameterError(
-            Setting("means_init") + " are needed beside other initial arrays if components share "
-            "their covariance"
-        )
     of_precisions = {
         "full": (k, d, d),
         "tied": (d, d),
@@ -133,7 +131,13 @@ def initial_arrays(parameters: ParameterValues, k: int, d: int) -> InitialArrays
             + f" are {weights.tolist()}; expected positive numbers that sum "
             "to one"
         )
-    return InitialArrays(kind, weights, means, _inverse(precisions, kind))
+    return InitialArrays(
+        kind,
+        weights,
+        means,
+        _inverse(precisions, kind),
+        getattr(parameters, "log_likelihood_before", None),
+    )
 
 
 def _checked(name: str, value: object, shape: tuple[int, ...]) -> FloatArray | None:

@@ -46,6 +46,7 @@ def own_covariance_iterations(
     max_iter: int,
     tolerance: float,
     windows: tuple[tuple[int, int], ...] | None = None,
+    before: float | None = None,
     conclude: Callable[[Iterations[OwnCovarianceIterate]], Solved] | None = None,
 ) -> Generator[Any, Any, Iterations[OwnCovarianceIterate]]:
     """Ask for posterior sums and maximise the likelihood by EM iterations.
@@ -64,6 +65,8 @@ def own_covariance_iterations(
         Gain of the mean log-likelihood of a row, in nats, below which no iteration follows.
     windows : tuple of (start, stop), optional
         Rows to read; None stands for all.
+    before : float, optional
+        Mean log-likelihood before the last iteration of a fit that these iterations continue.
     conclude : callable, optional
         Makes the solution of a fit that ends after an iteration, for fits in rounds.
 
@@ -90,7 +93,7 @@ def own_covariance_iterations(
             ask,
             update,
             max_iter=max_iter,
-            stopping_rule=gain_below(tolerance),
+            stopping_rule=gain_below(tolerance, before),
             conclude=conclude,
         )
     )

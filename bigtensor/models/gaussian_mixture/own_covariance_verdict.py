@@ -12,7 +12,7 @@ from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.own_covariance_ridge import CANDIDATES
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
-from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS
+from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS, not_iterated
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.convergence_warning import ConvergenceWarning
 from bigtensor.models.words.faults import Fault, after_praise, as_warnings
@@ -29,7 +29,7 @@ def judged_own_covariances(
 ) -> Solved:
     """Return a solution without empty components, with the verdict on it, and warn of a fault."""
     filled = components.weights * settings.shape.all_rows >= FEW_ROWS
-    if filled.any() and not filled.all() and not components.names:
+    if settings.max_iter and filled.any() and not filled.all() and not components.names:
         components = components.taken(np.flatnonzero(filled))
     k = components.n_components
     faults: list[Fault] = as_warnings(*_fewer(k, settings))
@@ -37,6 +37,7 @@ def judged_own_covariances(
     faults += outlier_faults(diagnostics)
     flat = np.flatnonzero(_least_variances(components) < _FLAT * CANDIDATES[0])
     faults += [(None, note) for note in _flat(flat)]
+    faults += [(None, note) for note in not_iterated(settings)]
     praise = f"{k} component{'s' * (k > 1)}, none almost empty."
     return with_verdict(components, after_praise(faults, praise), praise, diagnostics)
 

@@ -11,6 +11,7 @@ from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovar
 from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
     posterior_pass as own_covariance_pass,
 )
+from bigtensor.models.gaussian_mixture.populations import population_pass
 from bigtensor.models.gaussian_mixture.script import SETTLING_ITERATIONS, label_pass
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.pilot.sample import pilot_pass
@@ -36,16 +37,19 @@ def planned_preparation(settings: GaussianSettings) -> list[PlannedPass]:
 
 def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
     """Return upper bounds of the sums over all rows."""
-    k, d = settings.n_components, settings.n_features
     if settings.own_covariances:
         return _planned_own(settings)
+    k, d = settings.n_components, settings.n_features
     covariance = np.eye(d) if settings.tied else np.ones(d)
     blank = GaussianComponents(
         np.full(k, 1 / k), np.zeros((k, d)), covariance, settings.shape.views, settings.shape.dtype
     )
     reach = Reach.unbounded(settings.columns)
     iteration = posterior_pass(blank, reach, with_total=True)
-    return [PlannedPass(iteration, settings.max_iter)]
+    planned = [PlannedPass(iteration, settings.max_iter)]
+    if settings.n_populations is not None:
+        planned.append(PlannedPass(population_pass(blank, reach)))
+    return planned
 
 
 def _planned_own(settings: GaussianSettings) -> list[PlannedPass]:
@@ -56,6 +60,8 @@ def _planned_own(settings: GaussianSettings) -> list[PlannedPass]:
     if windows is not None:
         settling = own_covariance_pass(blank, reach, windows)
         planned.insert(0, PlannedPass(settling, SETTLING_ITERATIONS))
+    if settings.n_populations is not None:
+        planned.append(PlannedPass(population_pass(blank, reach)))
     return planned
 
 

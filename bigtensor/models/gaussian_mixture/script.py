@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.merge_tree import MergeTree
+from bigtensor.decomposition.merging.replicated_trees import Replicate
+from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.column_order import content_order
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.iteration import Iterations
@@ -32,15 +34,19 @@ from bigtensor.models.gaussian_mixture.initialisations import (
     moment_initialisation,
 )
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance_initialisations import regularisation_of
 from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
     OwnCovarianceIterate,
     own_covariance_iterations,
 )
-from bigtensor.models.gaussian_mixture.own_covariance_pilot import (
-    pilot_components,
-    regularisation_of,
-)
+from bigtensor.models.gaussian_mixture.own_covariance_pilot import pilot_components
 from bigtensor.models.gaussian_mixture.own_covariance_verdict import judged_own_covariances
+from bigtensor.models.gaussian_mixture.populations import (
+    SampleTrees,
+    population_pass,
+    sample_trees,
+    with_populations,
+)
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows, completed_sample
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
@@ -49,6 +55,7 @@ from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.densities.co_posterior import CoPosteriorSums, CoPosteriorSumsResult
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
 from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSums
 from bigtensor.statistics.gaussian.label_means import LabelMeans, LabelMeansResult
@@ -57,7 +64,7 @@ from bigtensor.statistics.gaussian.own_covariance_sums import OwnCovarianceSums
 from bigtensor.statistics.moments.covariances import Covariances
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.windows import settling_windows
-from bigtensor.statistics.within_reach import Reach, WithinReach
+from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
 SETTLING_ITERATIONS = 40
 """Most EM iterations over windows of the rows, before those over all rows."""
@@ -81,6 +88,8 @@ class GaussianPreparation:
         Added to the variances of the features, if every component has a covariance for itself.
     diagnostics : dict
         Decisions and numbers of the fit, as JSON holds them.
+    trees : SampleTrees, optional
+        Trees of halves of the sample, if components are merged into populations.
     """
 
     settings: GaussianSettings
@@ -89,10 +98,11 @@ class GaussianPreparation:
     pilot: dict[str, Any]
     regularisation: FloatArray
     diagnostics: dict[str, Any] = field(default_factory=dict)
+    trees: SampleTrees | None = None
 
 
 STORED_CLASSES = (
-    *(Populations, MergeTree),
+    *(Populations, MergeTree, Replicate, SampleTrees, CoPosteriorSums),
     *(GaussianComponents, GaussianPreparation, GaussianSettings, Reach),
     *(OwnCovarianceComponents, OwnCovarianceSums, OwnCovarianceDensities, Frame),
     *(WithinReach, Together, Covariances, GaussianPosteriorSums, GaussianDensities, LabelMeans),
@@ -123,10 +133,12 @@ def prepare(settings: GaussianSettings) -> Script:
     if settings.own_covariances:
         # nearly equal rows are refused; with a shared covariance, their third moment is
         typical_distance(rows.complete.astype(np.float64), 0, settings.n_features)
+
+    def fit(part: SampleRows, fewer: GaussianSettings) -> Generator[Step, None, Components]:
+        return (yield from _sample_components(part, reach, fewer))
+
     if settings.criterion is not None:
-        choice = yield from chosen_components(
-            rows, settings, lambda part, fewer: _sample_components(part, reach, fewer)
-        )
+        choice = yield from chosen_components(rows, settings, fit)
         diagnostics["component_choice"] = choice.facts(settings.criterion)
         settings = replace(settings, n_components=choice.n_components)
     total = rows.total
@@ -135,27 +147,33 @@ def prepare(settings: GaussianSettings) -> Script:
         label_means: LabelMeansResult = yield label_pass(settings, total.mean[places])
         check_label_means(label_means, settings.shape.groups)
         labelled = label_initialisation(label_means.means[:, order], total, settings)
+    components: Components
     if settings.own_covariances:
-        own, facts = yield from pilot_components(rows, reach, settings, labelled)
-        ridge = regularisation_of(total, facts["reg_covar"])[places]
-        return GaussianPreparation(
-            settings, own.of_features(places), ordinary.reach, {**facts, **diagnostics}, ridge
-        )
-    pilot = _pilot_of(rows, reach, settings)
-    best = yield from _best_shared(pilot, settings, labelled)
-    if settings.criterion is not None:
-        # indistinct components are not fewer than asked for if nobody asked for a number
-        settings = replace(settings, n_components=best.components.n_components)
-    yield Step("looking at the shapes of the components")
-    shapes = component_shapes(best.components, pilot.block)
-    diagnostics |= best.facts()
-    diagnostics["shapes"] = shapes.facts(tuple(settings.features[place] for place in order))
+        components, facts = yield from _best_own(rows, reach, settings, labelled)
+        settings = replace(settings, reg_covar=facts["reg_covar"])
+        ridge = regularisation_of(total.variances, facts["reg_covar"])[places]
+    else:
+        pilot = _pilot_of(rows, reach, settings)
+        best = yield from _best_shared(pilot, settings, labelled)
+        yield Step("looking at the shapes of the components")
+        shapes = component_shapes(best.components, pilot.block)
+        names = tuple(settings.features[place] for place in order)
+        components, facts = best.components, {**best.facts(), "shapes": shapes.facts(names)}
+        ridge = np.zeros(settings.n_features)
+        if settings.criterion is not None:
+            # indistinct components are not fewer than asked for if nobody asked for a number
+            settings = replace(settings, n_components=components.n_components)
+    trees: SampleTrees | None = None
+    if settings.n_populations is not None:
+        values = complete.block.dense_values[: complete.block.rows]
+        trees = yield from sample_trees(rows, values, settings, fit)
     return GaussianPreparation(
         settings,
-        best.components.of_features(places),
+        components.of_features(places),
         ordinary.reach,
-        diagnostics,
-        np.zeros(settings.n_features),
+        {**facts, **diagnostics},
+        ridge,
+        trees=trees,
     )
 
 
@@ -172,8 +190,23 @@ def _sample_components(
 ) -> Generator[Step, None, Components]:
     """Return the components of some rows of the sample."""
     if settings.own_covariances:
-        return (yield from pilot_components(rows, reach, settings))[0]
+        return (yield from _best_own(rows, reach, settings))[0]
     return (yield from _best_shared(_pilot_of(rows, reach, settings), settings)).components
+
+
+def _best_own(
+    rows: SampleRows,
+    reach: Reach,
+    settings: GaussianSettings,
+    labelled: GaussianComponents | None = None,
+) -> Generator[Step, None, tuple[OwnCovarianceComponents, dict[str, Any]]]:
+    """Return the best components with a covariance each, and the facts of the competition."""
+    shared = {} if labelled is None else {"labels": labelled}
+    if settings.init == "moments" and not shared:
+        complete = replace(rows, block=replace(rows.block, values=rows.complete))
+        sharing = settings.sharing
+        shared = yield from _of_moments(_pilot_of(complete, reach, sharing), sharing)
+    return (yield from pilot_components(rows, reach, settings, shared))
 
 
 def _best_shared(
@@ -187,6 +220,12 @@ def _best_shared(
         initial = {"given": settings.initial.in_place_of(of_means)}
         return (yield from best_end(initial, pilot, settings))
     initial = yield from _initialisations(pilot, settings)
+    if settings.initial is not None:
+        initial = {
+            name: settings.initial.in_place_of(one)
+            for name, one in initial.items()
+            if one.n_components == settings.n_components
+        }
     return (yield from best_end(initial, pilot, settings))
 
 
@@ -197,11 +236,27 @@ def _content_order(rows: SampleRows) -> NDArray[np.intp]:
 
 
 def refine(preparation: GaussianPreparation) -> Script:
-    """Ask for posterior sums over all rows until the likelihood converges."""
+    """Ask for posterior sums over all rows until the likelihood converges.
+
+    Where populations are asked for, a last pass sums what the components share.
+    """
     settings, components = preparation.settings, preparation.components
-    if isinstance(components, OwnCovarianceComponents):
-        return (yield from _refine_own(preparation, components))
-    conclude = partial(_concluded, preparation)
+    solved: Solved = yield from (
+        _refine_own(preparation, components)
+        if isinstance(components, OwnCovarianceComponents)
+        else _refine_shared(preparation, components)
+    )
+    if settings.n_populations is None or preparation.trees is None:
+        return solved
+    within: ResultWithin[CoPosteriorSumsResult] = yield population_pass(
+        solved.fitted, preparation.reach
+    )
+    return with_populations(solved, within.result, preparation.trees, settings.n_populations)
+
+
+def _refine_shared(preparation: GaussianPreparation, components: GaussianComponents) -> Script:
+    """Ask for posterior sums of components that share their covariance."""
+    settings, conclude = preparation.settings, partial(_concluded, preparation)
     return conclude(
         (
             yield from em_iterations(
@@ -210,6 +265,7 @@ def refine(preparation: GaussianPreparation) -> Script:
                 preparation.reach,
                 max_iter=settings.max_iter,
                 tolerance=settings.tol,
+                before=settings.log_likelihood_before,
                 conclude=conclude,
             )
         )
@@ -219,7 +275,8 @@ def refine(preparation: GaussianPreparation) -> Script:
 def _refine_own(preparation: GaussianPreparation, components: OwnCovarianceComponents) -> Script:
     """Ask for posterior sums of components that have a covariance each."""
     settings, windows = preparation.settings, settling_windows(preparation.settings.shape.rows)
-    if windows is not None:
+    # settling would lose what another fit found in all rows
+    if windows is not None and settings.max_iter and not settings.starts_from_all_arrays:
         settled = yield from own_covariance_iterations(
             components,
             preparation.regularisation,
@@ -238,6 +295,7 @@ def _refine_own(preparation: GaussianPreparation, components: OwnCovarianceCompo
                 preparation.reach,
                 max_iter=settings.max_iter,
                 tolerance=settings.tol,
+                before=settings.log_likelihood_before,
                 conclude=conclude,
             )
         )
@@ -253,6 +311,8 @@ def _initialisations(
     pilot: PilotRows, settings: GaussianSettings
 ) -> Generator[Step, None, dict[str, GaussianComponents]]:
     """Return the initialisations that compete."""
+    if settings.init == "moments":
+        return (yield from _of_moments(pilot, settings))
     yield Step("clustering the sample")
     initial = {"merged clusters": cluster_initialisation(pilot, settings)}
     if settings.tied:
@@ -262,18 +322,33 @@ def _initialisations(
             for number in range(settings.n_init)
         }
         initial |= best_clusterings(tries, pilot, settings)
-    if settings.determined_by_moments:
+    if settings.init == "auto" and settings.determined_by_moments:
         components = yield from moment_initialisation(pilot, settings)
         if components is not None:
             initial["moments"] = components
     return initial
 
 
+def _of_moments(
+    pilot: PilotRows, settings: GaussianSettings
+) -> Generator[Step, None, dict[str, GaussianComponents]]:
+    """Return components of the third moment with one covariance, or raise a ParameterError."""
+    components = None
+    if settings.n_components == 1 or settings.determined_by_moments:
+        components = yield from moment_initialisation(pilot, settings)
+    if components is None:
+        raise ParameterError(
+            "the third moment of the rows does not determine "
+            f"{settings.n_components} components: use " + Setting("init", "kmeans")
+        )
+    return {"moments": components}
+
+
 def _concluded(preparation: GaussianPreparation, iterations: Iterations[EmIterate]) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
     components = iterations.state.components
     return judged(
-        components.by_weight(),
+        components if preparation.settings.orders_components else components.by_weight(),
         preparation.settings,
         _diagnostics(preparation, iterations, components.n_components),
     )
@@ -285,7 +360,7 @@ def _concluded_own(
     """Return the fitted mixture of components with a covariance each."""
     components = iterations.state.components
     return judged_own_covariances(
-        components.by_weight(),
+        components if preparation.settings.orders_components else components.by_weight(),
         preparation.settings,
         _diagnostics(preparation, iterations, components.n_components),
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
@@ -45,6 +45,10 @@ class GaussianSettings:
         How the number of components is chosen. None if it is given.
     covariance_type : {"full", "tied", "diag", "spherical", "shared_spherical"}
         Type of the covariances.
+    n_populations : int or "auto", optional
+        Number of populations that the components are merged into.
+    init : {"auto", "kmeans", "moments"}
+        Initialisations that compete.
     n_init : int
         Number of clusterings of the sample that EM iterations start from.
     reg_covar : float, optional
@@ -65,6 +69,8 @@ class GaussianSettings:
     n_components: int
     criterion: str | None
     covariance_type: str
+    n_populations: int | str | None
+    init: str
     n_init: int
     reg_covar: float | None
     max_iter: int
@@ -99,6 +105,29 @@ class GaussianSettings:
         return self.covariance_type in COVARIANCE_TYPES
 
     @property
+    def starts_from_all_arrays(self) -> bool:
+        """True if weights, means and covariances to start from are given."""
+        return self.initial is not None and self.initial.is_complete
+
+    @property
+    def orders_components(self) -> bool:
+        """True if components are in the order of given means."""
+        return self.initial is not None and self.initial.means is not None
+
+    @property
+    def log_likelihood_before(self) -> float | None:
+        """Mean log-likelihood before the last EM iteration of a fit that this one continues."""
+        return None if self.initial is None else self.initial.log_likelihood
+
+    @property
+    def sharing(self) -> GaussianSettings:
+        """Settings of the mixture with one covariance that is nearest to the covariance type."""
+        if not self.own_covariances:
+            return self
+        spherical = self.covariance_type == "spherical"
+        return replace(self, covariance_type="shared_spherical" if spherical else "tied")
+
+    @property
     def determined_by_moments(self) -> bool:
         """True if third moments may determine so many components."""
         k, d = self.n_components, self.n_features
@@ -118,8 +147,9 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
     DataError
         When there are fewer rows than components.
     ParameterError
-        When there are labels, and not one for every component, initial arrays do not fit, or
-        components that share a covariance are to sum over missing entries.
+        When there are labels, and not one for every component, initial arrays do not fit,
+        components that share a covariance are to sum over missing entries, or components cannot be
+        merged into so many populations.
     """
     d, covariance_type = len(shape.features), str(parameters.covariance_type)
     if parameters.missing == "marginalise" and covariance_type not in COVARIANCE_TYPES:
@@ -130,11 +160,15 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
             + ", or "
             + Setting("missing", "omit")
         )
+    _check_populations(parameters, shape)
     rows = max(shape.rows, shape.all_rows)
     asked_for = _given_components(parameters, shape)
     chosen = asked_for is None
     if asked_for is None:
-        k = _most_components(rows, d, covariance_type)
+        k = max(
+            most_components(rows, d, covariance_type), least_components(parameters.n_populations)
+        )
+        check_rows_for_components(rows, k)
     else:
         k = asked_for
         check_rows_for_components(rows, k)
@@ -156,6 +190,8 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
         n_components=k,
         criterion=str(parameters.criterion) if chosen else None,
         covariance_type=covariance_type,
+        n_populations=parameters.n_populations,
+        init=str(parameters.init),
         n_init=int(parameters.n_init),
         reg_covar=None if parameters.reg_covar == "auto" else float(parameters.reg_covar),
         max_iter=int(parameters.max_iter),
@@ -190,6 +226,34 @@ def free_parameters(covariance_type: str, n_components: int, n_features: int) ->
     return k - 1 + k * d + of_covariance
 
 
+def _check_populations(parameters: ParameterValues, shape: DataShape) -> None:
+    """Raise a ParameterError where components cannot be merged into populations."""
+    if parameters.n_populations is None:
+        return
+    asked_for = Setting("n_populations") + f" is {parameters.n_populations!r}, but "
+    if shape.in_rounds:
+        raise ParameterError(
+            asked_for + "a fit in rounds does not merge components; leave it out, or use fit"
+        )
+    if shape.groups:
+        raise ParameterError(
+            asked_for + "labelled rows say what the components are; leave out one of the two"
+        )
+    k = _given_components(parameters, shape)
+    if k is not None and least_components(parameters.n_populations) > k:
+        raise ParameterError(
+            asked_for
+            + f"there are {k} components to merge; use fewer populations or more components ("
+            + Setting("n_components")
+            + ")"
+        )
+
+
+def least_components(n_populations: int | str | None) -> int:
+    """Return the smallest number of components that can be merged into so many populations."""
+    return n_populations if isinstance(n_populations, int) else 1
+
+
 def _given_components(parameters: ParameterValues, shape: DataShape) -> int | None:
     """Return the number of components that is asked for, or follows from labels or arrays."""
     if parameters.n_components != "auto":
@@ -200,7 +264,17 @@ def _given_components(parameters: ParameterValues, shape: DataShape) -> int | No
     return len(shape.groups) or None
 
 
-def _most_components(rows: float, d: int, covariance_type: str) -> int:
-    """Return the largest number of components that so many rows may speak for."""
+def most_components(rows: float, d: int, covariance_type: str) -> int:
+    """Return the largest number of components that so many rows may speak for.
+
+    Parameters
+    ----------
+    rows : float
+        Number of rows.
+    d : int
+        Number of features.
+    covariance_type : str
+        Type of the covariances.
+    """
     each = free_parameters(covariance_type, 2, d) - free_parameters(covariance_type, 1, d)
     return int(min(max(rows / (LEAST_ROWS_A_NUMBER * each), 1), MOST_CHOSEN))

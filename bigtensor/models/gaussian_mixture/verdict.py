@@ -42,7 +42,7 @@ def judged(
 ) -> Solved:
     """Return a solution without empty components, with the verdict on it, and warn of a fault."""
     filled = components.weights * settings.shape.all_rows >= FEW_ROWS
-    if filled.any() and not filled.all() and not components.names:
+    if settings.max_iter and filled.any() and not filled.all() and not components.names:
         components = _without(~filled, components)
     diagnostics = {
         **diagnostics,
@@ -56,13 +56,21 @@ def judged(
         *_alike(components),
     )
     faults += outlier_faults(diagnostics)
-    notes = [*doubled_weights(components.weights), *heavy_tails(shapes["tails"])]
+    notes = [*not_iterated(settings), *doubled_weights(components.weights)]
+    notes += heavy_tails(shapes["tails"])
     notes += _skewed(shapes["most_skewed"])
     if not settings.tied:
         notes += _units(shapes["wide_features"], settings.n_features)
     faults += [(None, note) for note in notes]
     praise = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
     return with_verdict(components, after_praise(faults, praise), praise, diagnostics)
+
+
+def not_iterated(settings: GaussianSettings) -> list[str]:
+    """Return a sentence on a model that is its initialisation."""
+    if settings.max_iter:
+        return []
+    return ["No EM iteration was asked for: the components are those of the initialisation."]
 
 
 def _without(gone: NDArray[np.bool_], components: GaussianComponents) -> GaussianComponents:

@@ -7,7 +7,7 @@ import pytest
 from sklearn.mixture import GaussianMixture as Peer
 
 from bigtensor import GaussianMixture
-from bigtensor.models.gaussian_mixture.component_choice import fewest_as_good, numbers_up_to
+from bigtensor.models.gaussian_mixture.component_choice import compared_numbers, fewest_as_good
 from bigtensor.models.gaussian_mixture.settings import free_parameters
 
 FAST = {"reg_covar": 1e-6, "n_init": 2, "random_state": 0}
@@ -62,7 +62,7 @@ def test_free_parameters__are_those_of_scikit_learn(covariance_type: str) -> Non
 
 
 def test_numbers__grow_by_a_fifth() -> None:
-    assert list(numbers_up_to(20)) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 19]
+    assert list(compared_numbers(1, 20)) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 19]
 
 
 def test_fewest__is_within_a_standard_error() -> None:

@@ -277,7 +277,20 @@ def test_judged__gives_rows_of_a_dropped_component_to_the_nearest(tied):
     components = GaussianComponents(weights, means, covariance, (("x", ("a", "b")),), "float64")
     shape = DataShape(1000, components.views, "float64", False, 1000.0)
     kind = "tied" if tied else "shared_spherical"
-    settings = GaussianSettings(shape, 3, None, kind, 1, 1e-6, 1, 1e-5, 1000, 0)
+    settings = GaussianSettings(
+        shape,
+        n_components=3,
+        criterion=None,
+        covariance_type=kind,
+        n_populations=None,
+        init="kmeans",
+        n_init=1,
+        reg_covar=1e-6,
+        max_iter=1,
+        tol=1e-5,
+        pilot_rows=1000,
+        random_state=0,
+    )
     shapes = {
         "two_groups": 0,
         "tails": 0.0,

@@ -10,10 +10,10 @@ from sklearn.metrics import adjusted_rand_score
 
 import bigtensor
 from bigtensor import KernelMixture, SpectralOptions, simulate
+from bigtensor.decomposition.merging.replicated_trees import reliability_of, resolved_share
 from bigtensor.errors import NoPopulationsError
 from bigtensor.models.contract import driver_threads
 from bigtensor.models.kernel_mixture.choices import populations, replicates
-from bigtensor.models.kernel_mixture.choices.replicates import reliability_of, resolved_share
 from tests.benchmarks.matching import match_clusters
 
 OUTLIERS = 30

@@ -6,33 +6,24 @@ from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bigtensor.decomposition.merging.component_merging import SEPARATION, merge_components
-from bigtensor.decomposition.merging.consensus_tree import CONSENSUS, consensus_tree
+from bigtensor.decomposition.merging.consensus_tree import CONSENSUS
 from bigtensor.decomposition.merging.merge_tree import MergeTree
-from bigtensor.decomposition.merging.population_count import (
-    choose_population_count,
-    finest_separate_cut,
+from bigtensor.decomposition.merging.replicated_trees import (
+    consensus_of_replicates,
+    least_mass,
+    separation_tree,
 )
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.kernel_mixture.choices.components import mean_correlation
-from bigtensor.models.kernel_mixture.choices.replicates import (
-    grow_replicates,
-    least_mass,
-    reliability_of,
-    resolved_share,
-    shares_of_leaves,
-)
+from bigtensor.models.kernel_mixture.choices.replicates import grow_replicates
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import KernelSolution, responsibilities_of
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.row_sample import Sample
-
-MOST_POPULATIONS = 30
-"""Largest number of populations that is considered where it is to be found."""
 
 
 def find_populations(
@@ -76,12 +67,9 @@ def find_populations(
 
 def _tree_of_all_rows(sums: CoPosteriorSumsResult, settings: Settings) -> MergeTree:
     """Return the tree by the criterion of the settings, or by that which a consensus unites."""
-    criterion = SEPARATION if settings.merging == CONSENSUS else settings.merging
-    tree = merge_components(sums, criterion=criterion, least_mass=least_mass(sums))
-    if criterion != SEPARATION:
-        return tree
-    count = finest_separate_cut(tree, sums.assigned, MOST_POPULATIONS)
-    return replace(tree, automatic_count=count)
+    if settings.merging in (CONSENSUS, SEPARATION):
+        return separation_tree(sums)
+    return merge_components(sums, criterion=settings.merging, least_mass=least_mass(sums))
 
 
 def _consensus(
@@ -93,30 +81,17 @@ def _consensus(
     diagnostics: dict[str, Any],
 ) -> MergeTree:
     """Return the consensus of the trees of all rows and of halves of the pilot sample."""
-    pairs = grow_replicates(sample, preparation, settings)
-    replicates = [replicate for pair in pairs for replicate in pair]
     unweighted = replace(sample, weight=None)
     posterior = responsibilities_of(solution.mixture(), unweighted, solution.slices)
-    labels: NDArray[np.intp] = np.argmax(posterior, axis=1)
-    own = merge_components(sums, criterion=SEPARATION, least_mass=least_mass(sums))
-    resolved = [resolved_share(half.tree.n_components, half.rows) for half in replicates]
-    k, weights = len(sums.mass), sums.mass / sums.mass.sum()
-    tree = consensus_tree(
-        [own, *(replicate.tree for replicate in replicates)],
-        [
-            np.eye(k),
-            *(shares_of_leaves(labels, posterior, replicate) for replicate in replicates),
-        ],
-        weights,
-        [reliability_of(weights, share) for share in (resolved_share(k, sums.weight), *resolved)],
-        least_mass(sums) / sums.mass.sum(),
-    )
-    halves = [((first.tree, first.labels), (second.tree, second.labels)) for first, second in pairs]
-    population_count = choose_population_count(
-        halves, tree, sums.assigned, MOST_POPULATIONS, unresolved=max(resolved)
+    tree, population_count = consensus_of_replicates(
+        sums,
+        sums.weight,
+        np.argmax(posterior, axis=1),
+        posterior,
+        grow_replicates(sample, preparation, settings),
     )
     diagnostics["population_count"] = asdict(population_count)
-    return replace(tree, automatic_count=population_count.chosen)
+    return tree
 
 
 def product_temperature(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
-from bigtensor.decomposition.merging.component_merging import SEPARATION, merge_components
-from bigtensor.decomposition.merging.merge_tree import MergeTree
+from bigtensor.decomposition.merging.replicated_trees import Replicate, separation_tree
 from bigtensor.features.clustering import kmeans
 from bigtensor.models.contract.driver_threads import map_on_threads
 from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
@@ -17,7 +16,6 @@ from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import labels_of
 from bigtensor.models.kernel_mixture.solve import clustered_initialisation, refined
 from bigtensor.purpose_seeds import purpose_seed
-from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.row_sample import Sample
@@ -38,49 +36,12 @@ With 50 the accuracy on 2,000 handwritten digits in six views was 0.86 in place 
 ITERATIONS = 2
 """EM iterations of the components of a half, as many as those of all rows get."""
 
-LEAST_SHARE, LEAST_ROWS = 2e-4, 10
-"""Share and number of rows below which components are outliers of a population.
-
-The share lets a population of one cell in two thousand stand.
-"""
-
 NBYTES_AT_A_TIME = 256 * 2**20
 """Largest memory of the halves in work at a time. A single half may take more.
 
 Three halves fit, with 13 features and 50,000 rows. On two processors, hence with two halves, a fit
 of 600,000 cells took 4.6 s in place of 5.9.
 """
-
-RESOLVED_SHARE, RESOLVED_ROWS = 0.3, 50
-"""Mass of a component from which on a tree tells it from others.
-
-In parts of the mean mass of the tree's own components, and in rows; the smaller one counts. Half of
-50,000 rows hold twelve of a population of one cell in two thousand, which get no component of their
-own; the tree of a million rows has 500. With the share alone, for all trees, the ten populations of
-simulated cells, the rarest of this share, were found in 1 of ten sets in place of 7. Where the tree
-of all rows was believed whatever the mass, the F1 of 31,000 blood cells in 6 and 8 populations was
-0.46 and 0.57 in place of 0.52 and 0.59. Shares from 0.15 to 0.5 and 30 to 80 rows changed the F1 of
-gated cells by at most 0.04 from 10 populations on. Chosen with these cells in sight.
-"""
-
-
-@dataclass(frozen=True, eq=False)
-class Replicate:
-    """Components of half of the pilot sample.
-
-    Attributes
-    ----------
-    tree : MergeTree
-        Merges of the components of the half.
-    labels : (n0,) integer array
-        The most probable component of every row of the whole sample.
-    rows : int
-        Rows that the tree was grown on.
-    """
-
-    tree: MergeTree
-    labels: NDArray[np.intp]
-    rows: int
 
 
 def grow_replicates(
@@ -167,74 +128,5 @@ def _replicate(
         sums = sum_in_memory(statistic, block)
         solution = refined(sums, own)
     assert sums.co_posterior is not None
-    tree = merge_components(
-        sums.co_posterior, criterion=SEPARATION, least_mass=least_mass(sums.co_posterior)
-    )
+    tree = separation_tree(sums.co_posterior)
     return Replicate(tree, labels_of(solution.mixture(), sample, own.slices), len(rows))
-
-
-def least_mass(sums: CoPosteriorSumsResult) -> float:
-    """Return the mass below which components are no populations of their own."""
-    return sums.weight * max(LEAST_SHARE, min(LEAST_ROWS / sums.weight, 0.05))
-
-
-def shares_of_leaves(
-    solution_labels: NDArray[np.intp], posterior: FloatArray, replicate: Replicate
-) -> FloatArray:
-    """Return the shares of a replicate's components in the rows of every component.
-
-    Rows count for their most probable component. A component that is no row's most probable one
-    is described by the rows that are most likely its own.
-
-    Parameters
-    ----------
-    solution_labels : (n0,) integer array
-        Most probable component of the solution for every row.
-    posterior : (n0, k) float64 array
-        Of the components of the solution.
-    replicate : Replicate
-        Components of a half, the leaves of its tree.
-
-    Returns
-    -------
-    (k, leaves) float64 array
-        Rows sum to one.
-    """
-    k, leaves = posterior.shape[1], replicate.tree.n_components
-    pairs = solution_labels * leaves + replicate.labels
-    counts = np.bincount(pairs, minlength=k * leaves).reshape(k, leaves).astype(np.float64)
-    without = counts.sum(axis=1) == 0
-    for component in np.flatnonzero(without):
-        counts[component] = np.bincount(replicate.labels, posterior[:, component], minlength=leaves)
-    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
-
-
-def resolved_share(n_components: int, rows: float) -> float:
-    """Return the share of all rows from which on a tree tells a component from others.
-
-    Parameters
-    ----------
-    n_components : int
-        Of the tree.
-    rows : int
-        Rows that it was grown on.
-    """
-    return min(RESOLVED_SHARE / n_components, RESOLVED_ROWS / rows)
-
-
-def reliability_of(weights: FloatArray, resolved: float) -> FloatArray:
-    """Return how well a tree tells components from others, by their mass.
-
-    Parameters
-    ----------
-    weights : (k,) float64 array
-        Shares of the components in all rows.
-    resolved : float
-        See `resolved_share`.
-
-    Returns
-    -------
-    (k,) float64 array
-        One from this share on; it falls with the square of smaller ones, and stays positive.
-    """
-    return np.asarray(np.clip(weights / resolved, 1e-3, 1.0) ** 2)

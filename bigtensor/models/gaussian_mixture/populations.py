@@ -1,0 +1,143 @@
+"""Populations of Gaussian components: the tree of all rows and those of halves of the sample."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax
+
+from bigtensor.array_types import FloatArray
+from bigtensor.data.rows.block import Block
+from bigtensor.decomposition.merging.replicated_trees import (
+    Replicate,
+    consensus_of_replicates,
+    separation_tree,
+)
+from bigtensor.models.answers.populations import Populations
+from bigtensor.models.contract.script import Solved, Step
+from bigtensor.models.gaussian_mixture.component_choice import Components, SampleFit
+from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
+from bigtensor.models.gaussian_mixture.settings import GaussianSettings, most_components
+from bigtensor.purpose_seeds import purpose_seed
+from bigtensor.statistics.base import Pass, Workspace
+from bigtensor.statistics.densities.co_posterior import CoPosteriorSums, CoPosteriorSumsResult
+from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
+
+SPLITS = 4
+"""Random splits of the sample into two halves, as many as a kernel mixture makes."""
+
+
+@dataclass(frozen=True, eq=False)
+class SampleTrees:
+    """Rows of the sample, and trees of components of its halves.
+
+    Attributes
+    ----------
+    values : (rows, d) array
+        Rows, with features in the order of the data. NaN is missing.
+    pairs : tuple of pairs of Replicate
+        Both halves of every split.
+    """
+
+    values: NDArray[Any]
+    pairs: tuple[tuple[Replicate, Replicate], ...]
+
+
+def sample_trees(
+    sample: SampleRows, values: NDArray[Any], settings: GaussianSettings, fit: SampleFit
+) -> Generator[Step, None, SampleTrees]:
+    """Return trees of components that are fitted to both halves of random splits of the sample.
+
+    Parameters
+    ----------
+    sample : SampleRows
+        Rows of the sample.
+    values : (rows, d) array
+        The same rows, with features in the order of the data.
+    settings : GaussianSettings
+        Resolved parameters of the fit.
+    fit : callable (sample, settings)
+        Returns the components of rows.
+    """
+    rows = sample.block.rows
+    pairs: list[tuple[Replicate, Replicate]] = []
+    for split in range(SPLITS):
+        yield Step("merging components of halves of the sample", split + 1, SPLITS)
+        seed = purpose_seed(settings.random_state, f"replicates/{split}")
+        second = np.random.default_rng(seed).permutation(rows) % 2 == 1
+        first_tree = yield from _replicate(sample, ~second, settings, fit)
+        second_tree = yield from _replicate(sample, second, settings, fit)
+        pairs.append((first_tree, second_tree))
+    return SampleTrees(values, tuple(pairs))
+
+
+def _replicate(
+    sample: SampleRows, half: NDArray[np.bool_], settings: GaussianSettings, fit: SampleFit
+) -> Generator[Step, None, Replicate]:
+    """Fit components to some rows of the sample, and merge them."""
+    rows = int(half.sum())
+    most = most_components(rows, settings.n_features, settings.covariance_type)
+    fewer = replace(
+        settings,
+        n_components=max(2, min(settings.n_components, most)),
+        n_init=1,
+        init="kmeans",
+        initial=None,
+        criterion=None,
+    )
+    part = sample.part(half)
+    components = yield from fit(part, fewer)
+    sums = sum_in_memory(CoPosteriorSums(components.mixture()), part.block)
+    return Replicate(separation_tree(sums), _posterior(components, sample.block).argmax(1), rows)
+
+
+def population_pass(
+    components: Components, reach: Reach
+) -> Pass[ResultWithin[CoPosteriorSumsResult]]:
+    """Return the pass that sums what components share."""
+    return Pass("populations", WithinReach(CoPosteriorSums(components.mixture()), reach))
+
+
+def with_populations(
+    solved: Solved, sums: CoPosteriorSumsResult, trees: SampleTrees, n_populations: int | str
+) -> Solved:
+    """Return a solution whose components are merged into populations.
+
+    Parameters
+    ----------
+    solved : Solved
+        With the components in their final order.
+    sums : CoPosteriorSumsResult
+        What these components share, over all rows.
+    trees : SampleTrees
+        Of halves of the sample.
+    n_populations : int or "auto"
+        Number of populations.
+    """
+    components: Components = solved.fitted
+    diagnostics = dict(solved.diagnostics)
+    if components.n_components == 1:
+        tree = separation_tree(sums)
+    else:
+        block = Block(trees.values, components.slices, 0, len(trees.values))
+        posterior = _posterior(components, block)
+        tree, count = consensus_of_replicates(
+            sums, sums.weight, posterior.argmax(axis=1), posterior, trees.pairs
+        )
+        diagnostics["population_count"] = asdict(count)
+    populations = Populations.cut(tree, n_populations)
+    diagnostics["n_populations"] = populations.count
+    return Solved(replace(components, populations=populations), diagnostics)
+
+
+def _posterior(components: Components, block: Block) -> FloatArray:
+    """Return the posterior probabilities of the components: ``(rows, k)``."""
+    mixture = components.mixture()
+    joint = np.empty((block.rows, mixture.width), mixture.dtype)
+    mixture.log_joint(block.without_halo(), joint, Workspace())
+    return np.asarray(softmax(joint[:, : mixture.n_components].astype(np.float64), axis=1))

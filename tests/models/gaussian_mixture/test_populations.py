@@ -1,0 +1,89 @@
+"""Tests of Gaussian components that are merged into populations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import adjusted_rand_score
+
+from bigtensor import GaussianMixture, load
+from bigtensor.decomposition.merging.component_merging import SEPARATION
+from bigtensor.errors import ParameterError
+
+
+@pytest.fixture(scope="module")
+def rings() -> tuple[np.ndarray, np.ndarray]:
+    """Return rows of three arcs, which no Gaussian has the shape of, and the arc of every row."""
+    rng = np.random.default_rng(0)
+    arc = rng.integers(0, 3, 6000)
+    angle = rng.uniform(0, np.pi, 6000)
+    radius = 3 + rng.normal(scale=0.2, size=6000)
+    X = np.column_stack([radius * np.cos(angle) + 9 * arc, radius * np.sin(angle)])
+    return X, arc
+
+
+@pytest.mark.parametrize("kind", ["full", "spherical"])
+@pytest.mark.parametrize("count", [3, "auto"])
+def test_populations__are_the_groups_that_several_components_cover(rings, kind, count) -> None:
+    X, arc = rings
+    model = GaussianMixture(12, covariance_type=kind, n_populations=count).fit(X)
+    assert len(model.weights_) > 6
+    assert adjusted_rand_score(arc, model.predict(X)) > 0.99
+    assert model.population_weights_.shape == (3,)
+    assert model.predict_proba(X).shape == (6000, 3)
+    components = model.predict(X, level="component")
+    np.testing.assert_array_equal(model.population_of_component_[components], model.predict(X))
+    assert [one["name"] for one in model.diagnostics_["passes"]][-1] == "populations"
+
+
+def test_populations__are_saved_and_cut_anew(rings, tmp_path) -> None:
+    X, _ = rings
+    model = GaussianMixture(12, n_populations=3).fit(X)
+    again = load(model.save(tmp_path / "model.zarr"))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert len(again.cut_populations(5).population_weights_) == 5
+    assert again.merge_tree_.criterion == "consensus"
+
+
+def test_one_component__is_one_population(rings) -> None:
+    X, _ = rings
+    model = GaussianMixture(1, n_populations="auto").fit(X)
+    assert model.population_weights_.tolist() == [1.0]
+    assert model.merge_tree_.criterion == SEPARATION
+
+
+def test_populations_of_rows_with_holes__are_those_of_complete_rows(rings) -> None:
+    X, arc = rings
+    holes = X.copy()
+    holes[np.arange(len(X)) % 10 == 0, 1] = np.nan
+    model = GaussianMixture(12, n_populations=3, missing="marginalise").fit(holes)
+    assert adjusted_rand_score(arc, model.predict(holes)) > 0.97
+
+
+def test_number_of_components__is_chosen_from_the_number_of_populations_on(rings) -> None:
+    X, _ = rings
+    model = GaussianMixture(n_populations=3).fit(X)
+    counts = model.diagnostics_["pilot"]["component_choice"]["by_number_of_components"]
+    assert min(map(int, counts)) == 3
+    assert len(model.weights_) > 3
+
+
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"n_components": 2, "n_populations": 3}, "n_components"),
+        ({"n_populations": 0}, "at least 1"),
+    ],
+)
+def test_populations_that_cannot_be__are_refused(rings, settings, named) -> None:
+    with pytest.raises(ParameterError, match=named):
+        GaussianMixture(**settings).fit(rings[0])
+
+
+def test_populations__need_a_whole_fit_without_labels(rings) -> None:
+    X, arc = rings
+    model = GaussianMixture(3, n_populations=2)
+    with pytest.raises(ParameterError, match="labelled"):
+        model.fit(X, np.where(np.arange(len(X)) < 50, arc, -1))
+    with pytest.raises(ParameterError, match="rounds"):
+        model.prepare(X)
