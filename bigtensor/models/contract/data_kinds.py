@@ -53,8 +53,8 @@ class Data:
     ----------
     kinds : set of {"measured", "codes", "counts"}
         Kinds of data that a model takes.
-    marginalises : bool, default False
-        The model can leave missing codes out of a row, and use its other entries.
+    marginalises : set of {"measured", "codes"}, default empty
+        Kinds of data of which the model can leave missing entries out of a row, and use the others.
     dense_counts : bool, default False
         Dense numbers are counts too.
     labels : bool, default False
@@ -66,11 +66,15 @@ class Data:
     """
 
     kinds: AbstractSet[Kind]
-    marginalises: bool = False
+    marginalises: AbstractSet[Kind] = frozenset()
     dense_counts: bool = False
     labels: bool = False
     by_view: bool = False
     in_order: bool = False
+
+    def can_marginalise(self, samples: Samples) -> bool:
+        """Return True if the model can use the other entries of rows with missing ones."""
+        return ("measured" if samples.categories is None else "codes") in self.marginalises
 
     def check(
         self,

@@ -375,7 +375,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
     def check_parameters(self) -> None:
         """Raise a ParameterError for a parameter out of range, or one that contradicts others."""
         parameters = self._values()
-        check_inputs(parameters, marginalises=self.takes.marginalises)
+        check_inputs(parameters, marginalises=bool(self.takes.marginalises))
         check_declared(parameters, self.declares)
         self.steps.check(parameters)
 
@@ -511,7 +511,14 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         self._drawn_seed = opened.seed
         if is_plain(opened.data):
             validate_data(self, opened.data, skip_check_array=True)
-        ran = run_script(opened.samples, script, opened.plan_on, self.missing, **options)
+        ran = run_script(
+            opened.samples,
+            script,
+            opened.plan_on,
+            self.missing,
+            marginalises=self.takes.can_marginalise(opened.samples),
+            **options,
+        )
         self._forget_fit()
         self._remember_features(opened.data, opened.samples, ran.views)
         return ran

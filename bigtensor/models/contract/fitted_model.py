@@ -206,7 +206,10 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         def plan_on(processes: Processes, *, checkpoint: bool) -> Plan:
             return make_plan(samples, sizes, processes, (), smaller, checkpoint=checkpoint)
 
-        return run_script(samples, script, plan_on, self.missing, **options)
+        marginalises = self.takes.can_marginalise(samples)
+        return run_script(
+            samples, script, plan_on, self.missing, marginalises=marginalises, **options
+        )
 
     def write(
         self,

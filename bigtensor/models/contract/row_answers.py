@@ -23,6 +23,7 @@ from bigtensor.engine.plan import PassSize, make_plan
 from bigtensor.engine.runtime import open_runtime
 from bigtensor.errors import DataError
 from bigtensor.models.contract.containers import RowAnswer, is_labelled, is_lazy, labelled_answer
+from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.run import judge, warn_of_missing
 from bigtensor.statistics.base import RowFunction, SequenceFunction
 from bigtensor.statistics.validity import Validity
@@ -33,6 +34,10 @@ class AnswersRows(Protocol):
 
     missing: str
     sample_dim: str
+
+    @property
+    def takes(self) -> Data:
+        """Data that the model takes."""
 
     def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that answers for every row."""
@@ -96,7 +101,7 @@ def answers_in_memory(
         arrays, validity = evaluate_in_memory(
             samples, function, runtime, marginalised=model.missing == MARGINALISE
         )
-    judge(validity, samples, model.missing)
+    judge(validity, samples, model.missing, marginalises=model.takes.can_marginalise(samples))
     # after the rows: a store that cannot be read is an error of the evaluation
     model.warn_of_sequences(samples)
     warn_of_missing(validity, samples.views)
@@ -134,7 +139,7 @@ def write_answers(
         _check_rows(model, samples, os.fspath(path))
 
     def check(validity: Validity) -> None:
-        judge(validity, samples, model.missing)
+        judge(validity, samples, model.missing, marginalises=model.takes.can_marginalise(samples))
 
     tasks = -(-samples.source_rows // CHUNK_ROWS)
     with open_runtime(**where, tasks=tasks, remote=samples.is_remote) as runtime:

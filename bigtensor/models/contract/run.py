@@ -70,6 +70,7 @@ def run_script(
     plan_on: PlanMaker,
     missing: str,
     *,
+    marginalises: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     listeners: Iterable[Listener] = (),
     **where: Unpack[WhereOptions],
@@ -88,6 +89,8 @@ def run_script(
         before it runs.
     missing : {"raise", "omit", "marginalise"}
         Rule for rows with missing values.
+    marginalises : bool, default False
+        Whether the model can use the other entries of such rows, for messages.
     checkpoint, listeners, **where
         As for `Estimator.fit`.
     """
@@ -100,7 +103,7 @@ def run_script(
         # once for all passes: to take and release the limit takes as long as a small pass
         with single_blas_thread():
             result, views, left_out = _drive(
-                script, samples, runtime, store, listeners, missing, plan.smaller
+                script, samples, runtime, store, listeners, missing, marginalises, plan.smaller
             )
     return Ran(result, views, plan, _finished_passes(history), left_out)
 
@@ -112,6 +115,7 @@ def _drive(
     checkpoint: Checkpoint | None,
     listeners: tuple[Listener, ...],
     missing: str,
+    marginalises: bool,
     smaller: Mapping[str, tuple[Setting, ...]],
 ) -> tuple[Any, Views, int]:
     """Run the passes that the script asks for; return its result, the last views, rows left out."""
@@ -146,7 +150,7 @@ def _drive(
         validity, result = run_pass(
             samples, checked, runtime, checkpoint=checkpoint, listeners=listeners, stamp=stamp
         )
-        judge(validity, samples, missing)
+        judge(validity, samples, missing, marginalises=marginalises)
         if isinstance(result, Sample):
             check_pilot(result, validity, samples.views.feature_names)
         if item.rows is None and not left_out:
@@ -154,8 +158,19 @@ def _drive(
             left_out = validity.dropped
 
 
-def judge(validity: Validity, samples: Samples, missing: str) -> None:
+def judge(validity: Validity, samples: Samples, missing: str, *, marginalises: bool) -> None:
     """Refuse bad weights, and missing values unless they are to be left out.
+
+    Parameters
+    ----------
+    validity : Validity
+        What was found in the rows.
+    samples : Samples
+        The data.
+    missing : {"raise", "omit", "marginalise"}
+        Rule for rows with missing values.
+    marginalises : bool
+        Whether the model can use the other entries of such rows.
 
     Raises
     ------
@@ -169,7 +184,7 @@ def judge(validity: Validity, samples: Samples, missing: str) -> None:
         )
     if validity.dropped and missing == "raise":
         remedy = "give them values, or use " + Setting("missing", "omit") + " to leave them out"
-        if samples.categories is not None:
+        if marginalises:
             remedy += ", or " + Setting("missing", MARGINALISE) + " to use their other entries"
         raise MissingValueError(f"{explain(validity, samples.views.feature_names)}; " + remedy)
 

@@ -112,7 +112,7 @@ class DiscreteMixture(MixtureAnswers):
     """
 
     declares = PARAMETERS
-    takes = Data(kinds={"codes"}, marginalises=True)
+    takes = Data(kinds={"codes"}, marginalises={"codes"})
     steps = FitSteps(
         settings_of,
         prepare,

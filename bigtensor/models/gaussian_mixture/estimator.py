@@ -158,7 +158,7 @@ class GaussianMixture(MixtureAnswers):
     """
 
     declares = PARAMETERS
-    takes = Data(kinds={"measured"}, marginalises=True, labels=True)
+    takes = Data(kinds={"measured"}, marginalises={"measured"}, labels=True)
     steps = FitSteps(
         settings_of,
         prepare,

@@ -161,7 +161,7 @@ class HiddenMarkovModel(SequenceModel):
     """
 
     declares = PARAMETERS
-    takes = Data(kinds={"codes", "measured"}, marginalises=True, in_order=True)
+    takes = Data(kinds={"codes", "measured"}, marginalises={"codes"}, in_order=True)
     steps = FitSteps(
         settings_of,
         prepare,

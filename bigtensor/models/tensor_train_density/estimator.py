@@ -146,7 +146,7 @@ class TensorTrainDensity(DensityAnswers):
     """
 
     declares = PARAMETERS
-    takes = Data(kinds={"measured", "codes"}, marginalises=True)
+    takes = Data(kinds={"measured", "codes"}, marginalises={"measured", "codes"})
     steps = FitSteps(
         settings_of,
         prepare,

@@ -22,6 +22,7 @@ from tests.benchmarks.ica.simulated import (
     on_real_data,
     real_sets,
 )
+from tests.benchmarks.ica.source_counts import on_seeds
 from tests.benchmarks.tables import Report
 
 GROUPS = {"clean": CLEAN, "noisy": NOISY, "others": OTHERS}
@@ -36,8 +37,13 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=DATA, help="Folder of real data.")
     parser.add_argument("--keel", type=Path, help="Folder of KEEL tables.")
     parser.add_argument("--only", choices=(*GROUPS, *PURPOSES, "real"))
+    parser.add_argument("--counts", type=int, help="Compare the counts of so many seeds instead.")
     given = parser.parse_args()
     report = Report("ica", {"seeds": given.seeds}, given.out)
+    if given.counts:
+        rows = list(on_seeds(source_sets(given.data, given.keel), given.counts))
+        report.add("number of sources over seeds of the pilot sample", rows)
+        return
     for group, problems in GROUPS.items():
         for problem in problems if given.only in (None, group) else ():
             rows = measured(problem, given.seeds)

@@ -6,10 +6,11 @@ from numpy.random import default_rng
 from sklearn.datasets import load_wine
 from sklearn.metrics import adjusted_rand_score
 
-from bigtensor import GaussianMixture, load
+from bigtensor import GaussianMixture, KernelMixture, load
 from bigtensor.errors import (
     ConditioningWarning,
     DataError,
+    MissingValueError,
     MissingValueWarning,
     ParameterError,
 )
@@ -173,3 +174,13 @@ def test_rows_with_holes__have_the_samenesses_of_complete_rows(kind):
     others = np.arange(len(holes)) != 5
     shift = np.abs(left_out.score_samples(holes) - scores)[others].mean()
     assert shift < 0.02
+
+
+def test_missing_entries__are_an_error_that_names_the_rules() -> None:
+    rows, _ = load_wine(return_X_y=True)
+    holes = rows.copy()
+    holes[7, 2] = np.nan
+    with pytest.raises(MissingValueError, match=r"row 7.*missing='omit'.*missing='marginalise'"):
+        GaussianMixture(3).fit(holes)
+    with pytest.raises(MissingValueError, match=r"missing='omit' to leave them out$"):
+        KernelMixture(3).fit(holes)
