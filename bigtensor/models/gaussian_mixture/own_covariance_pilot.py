@@ -105,8 +105,8 @@ def pilot_components(
     facts: dict[str, Any] = {
         "initialisation": best.name,
         "log_likelihood": {end.name: end.log_likelihood for end in ends},
+        "reg_covar": least,
     }
-    facts["reg_covar"] = least
     if _chooses_regularisation(settings, best.name):
         yield Step("choosing the regularisation")
         chosen, compared = _validated(best.components, sample, total.variances, reach, settings)
