@@ -146,6 +146,7 @@ def test_main__draws_no_figure_of_another_table(tmp_path, capsys):
     assert "--figure draws the table growth" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_growth__the_descent_and_iterations_improve_the_spectral_step(tmp_path):
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     report = Report("hidden_markov", {})

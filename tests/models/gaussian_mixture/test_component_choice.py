@@ -21,7 +21,10 @@ def drawn(k: int, n: int = 600) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("covariance_type", "criterion"),
-    [("full", "held_out"), ("full", "bic"), ("tied", "held_out"), ("diag", "bic")],
+    [
+        *(("full", "bic"), ("diag", "held_out")),
+        *(pytest.param(kind, "held_out", marks=pytest.mark.slow) for kind in ("full", "tied")),
+    ],
 )
 def test_auto__finds_separate_components(covariance_type: str, criterion: str) -> None:
     model = GaussianMixture(covariance_type=covariance_type, criterion=criterion, **FAST)

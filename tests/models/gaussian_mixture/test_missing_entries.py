@@ -113,6 +113,7 @@ def test_row_without_entries__has_the_weights_of_the_components():
     assert model.score_samples(empty)[0] == pytest.approx(0, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_number_of_components__is_chosen_from_rows_with_holes():
     values, _ = two_groups(6)
     model = GaussianMixture(missing="marginalise", n_init=2, reg_covar=1e-6)

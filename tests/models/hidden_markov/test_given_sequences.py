@@ -175,7 +175,7 @@ def test_anndata__with_the_name_of_a_column_of_obs(
     np.testing.assert_array_equal(plain.predict(rows, sequence="who"), model.predict(sequences))
 
 
-@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("ending", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
 def test_imported_tables__keep_sequences_and_their_names(
     codes: np.ndarray, plain: HiddenMarkovModel, tmp_path: Path, ending: str
 ) -> None:

@@ -18,7 +18,6 @@ from bigtensor.errors import (
     PlanError,
     ViewError,
 )
-from tests.parameters import first_quick
 from tests.statistics.sequences.recursions import Chain, forward_backward, runs
 
 
@@ -221,7 +220,8 @@ def test_bad_input__is_refused_with_a_remedy(sequences: xr.Dataset) -> None:
         HiddenMarkovModel(2).fit(short)
 
 
-@pytest.mark.parametrize("seed", first_quick([3, 4]))
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", [3, 4])
 def test_rare_categories__take_no_state_from_frequent_ones(seed: int) -> None:
     """Runs of a rare letter are a cluster of triples of their own, as in real sequences of DNA."""
     data = simulate.hidden_markov(100_000, 2, 4, stay=0.8, concentration=0.7, random_state=seed)
