@@ -36,14 +36,18 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any], *, chos
         if chosen
         else (" Use fewer components, or " + Setting("n_components", "auto") + ".")
     )
-    sentences = [
-        *_undetermined(fit.solution),
-        *_small(fit.solution, weight, remedy),
-        *_alike(fit.solution, remedy),
-    ]
+    small = _small(fit.solution, weight)
+    faults = as_warnings(*_undetermined(fit.solution))
+    # held-out rows spoke for a small component that nobody asked for
+    faults += (
+        [(None, sentence) for sentence in small]
+        if chosen
+        else as_warnings(*(sentence + remedy for sentence in small))
+    )
+    faults += as_warnings(*_alike(fit.solution, remedy))
     k = fit.solution.n_components
     praise = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
-    return with_verdict(fit, as_warnings(*sentences), praise, diagnostics)
+    return with_verdict(fit, faults, praise, diagnostics)
 
 
 def _undetermined(solution: DiscreteSolution) -> list[str]:
@@ -58,15 +62,12 @@ def _undetermined(solution: DiscreteSolution) -> list[str]:
     ]
 
 
-def _small(solution: DiscreteSolution, weight: float, remedy: Message) -> list[Message]:
+def _small(solution: DiscreteSolution, weight: float) -> list[str]:
     """Return a sentence on components of hardly any row."""
     few = np.flatnonzero(solution.weights * weight < FEW_ROWS)
     if not few.size or solution.n_components == 1:
         return []
-    return [
-        f"{few.size} of {solution.n_components} components have fewer than {FEW_ROWS:g} rows."
-        + remedy
-    ]
+    return [f"{few.size} of {solution.n_components} components have fewer than {FEW_ROWS:g} rows."]
 
 
 def _alike(solution: DiscreteSolution, remedy: Message) -> list[Message]:

@@ -174,9 +174,9 @@ def _check_categories(parameters: ParameterValues, shape: DataShape) -> None:
         )
     if parameters.n_components != "auto" and len(categories) < parameters.n_components:
         raise IdentifiabilityError(
-            f"{parameters.n_components} states were asked for, and the feature "
-            f"{shape.features[0]!r} has {len(categories)} categories, whose triples support at "
-            "most as many states: use fewer states"
+            Setting("n_components", parameters.n_components)
+            + f" states need at least as many categories, and the feature {shape.features[0]!r} "
+            f"has {len(categories)}: use fewer states"
         )
 
 

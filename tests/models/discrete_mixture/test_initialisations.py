@@ -82,11 +82,12 @@ def test_alike_components__are_merged_by_weight() -> None:
     assert with_alike_merged(three).n_components == 3
 
 
-@pytest.mark.parametrize(("chosen", "advised"), [(True, False), (False, True)])
-def test_verdict__advises_auto_unless_it_was_used(chosen: bool, advised: bool) -> None:
+def test_verdict__advises_fewer_components_unless_the_number_was_chosen() -> None:
     views = tuple((f"view{t}", (f"view{t}",)) for t in range(3))
     fit = DiscreteFit(drawn(3, (4, 4, 4), 0), views, (tuple("abcd"),) * 3)
-    with pytest.warns(ConditioningWarning) as caught:
-        judged(fit, 12.0, {}, chosen=chosen)
-    assert any("n_components" in str(warning.message) for warning in caught)
-    assert any("auto" in str(warning.message) for warning in caught) is advised
+    with pytest.warns(ConditioningWarning, match="fewer than 5 rows.*n_components='auto'"):
+        judged(fit, 12.0, {}, chosen=False)
+    # warnings are errors here
+    verdict = judged(fit, 12.0, {}, chosen=True).diagnostics["verdict"]
+    assert verdict["good"]
+    assert "fewer than 5 rows" in verdict["sentences"][0]

@@ -203,7 +203,9 @@ def test_one_state__has_the_frequencies_of_the_symbols(sequences: xr.Dataset) ->
 
 
 def test_bad_input__is_refused_with_a_remedy(sequences: xr.Dataset) -> None:
-    with pytest.raises(IdentifiabilityError, match="9 states were asked for"):
+    with pytest.raises(
+        IdentifiabilityError, match="n_components=9 states need at least as many categories"
+    ):
         HiddenMarkovModel(9).fit(sequences)
     with pytest.raises(ParameterError, match="n_components is 0"):
         HiddenMarkovModel(0).fit(sequences)
