@@ -391,7 +391,7 @@ class FillsMissing(Standardiser):
 
 
 class ShiftsByRule(Standardiser):
-    takes = Data(kinds={"measured"}, marginalises=True)
+    takes = Data(kinds={"measured"}, marginalises={"measured"})
 
     def fit(self, X, y=None, sample_weight=None, **options):
         shift = float(self.missing == "marginalise")

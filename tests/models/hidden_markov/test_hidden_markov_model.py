@@ -105,13 +105,13 @@ def test_score_samples__is_planned_for_the_sequences_that_there_are(
     data = simulate.hidden_markov(200_000, 3, 8, sequences=100_000, random_state=1)
     where = {"scheduler": "threads", "workers": 2}
     with pytest.raises(PlanError, match=r"ends +200,000 rows +state 6\.\d+ MiB"):
-        model._ends(data, None, None, memory_limit="500MiB", **where)
-    ends, _ = model._ends(data, None, None, memory_limit="600MiB", **where)
+        model._ends(data, None, None, memory_limit="540MiB", **where)
+    ends, _ = model._ends(data, None, None, memory_limit="640MiB", **where)
     assert ends.rows.tolist() == [2] * 100_000
     kept = sum(array.nbytes for array in (ends.sequence, ends.rows, ends.log_likelihood, ends.last))
     assert 4 * 2**20 < kept < 4.7 * 2**20
     few = data.isel(sample=slice(2_000))
-    ends, _ = model._ends(few, None, None, memory_limit="500MiB", **where)
+    ends, _ = model._ends(few, None, None, memory_limit="540MiB", **where)
     assert len(ends.rows) == 1_000
 
 
@@ -203,9 +203,7 @@ def test_one_state__has_the_frequencies_of_the_symbols(sequences: xr.Dataset) ->
 
 
 def test_bad_input__is_refused_with_a_remedy(sequences: xr.Dataset) -> None:
-    with pytest.raises(
-        IdentifiabilityError, match="n_components=9 states need at least as many categories"
-    ):
+    with pytest.raises(IdentifiabilityError, match=r"n_components=9 states.* has 8"):
         HiddenMarkovModel(9).fit(sequences)
     with pytest.raises(ParameterError, match="n_components is 0"):
         HiddenMarkovModel(0).fit(sequences)
