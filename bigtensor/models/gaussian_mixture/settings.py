@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
@@ -190,7 +191,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
         n_components=k,
         criterion=str(parameters.criterion) if chosen else None,
         covariance_type=covariance_type,
-        n_populations=parameters.n_populations,
+        n_populations=_whole(parameters.n_populations),
         init=str(parameters.init),
         n_init=int(parameters.n_init),
         reg_covar=None if parameters.reg_covar == "auto" else float(parameters.reg_covar),
@@ -226,6 +227,13 @@ def free_parameters(covariance_type: str, n_components: int, n_features: int) ->
     return k - 1 + k * d + of_covariance
 
 
+def _whole(n_populations: Any) -> int | str | None:
+    """Return an integer of NumPy as one of Python, which files hold."""
+    if n_populations is None or isinstance(n_populations, str):
+        return n_populations
+    return int(n_populations)
+
+
 def _check_populations(parameters: ParameterValues, shape: DataShape) -> None:
     """Raise a ParameterError where components cannot be merged into populations."""
     if parameters.n_populations is None:
@@ -251,7 +259,7 @@ def _check_populations(parameters: ParameterValues, shape: DataShape) -> None:
 
 def least_components(n_populations: int | str | None) -> int:
     """Return the smallest number of components that can be merged into so many populations."""
-    return n_populations if isinstance(n_populations, int) else 1
+    return 1 if n_populations is None or isinstance(n_populations, str) else int(n_populations)
 
 
 def _given_components(parameters: ParameterValues, shape: DataShape) -> int | None:

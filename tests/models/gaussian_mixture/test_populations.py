@@ -71,7 +71,7 @@ def test_number_of_components__is_chosen_from_the_number_of_populations_on(rings
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        ({"n_components": 2, "n_populations": 3}, "n_components"),
+        ({"n_components": 2, "n_populations": np.int64(3)}, "n_components"),
         ({"n_populations": 0}, "at least 1"),
     ],
 )
