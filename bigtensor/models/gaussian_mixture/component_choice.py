@@ -189,10 +189,15 @@ def _information_scores(
     return np.array([mean - numbers * np.log(rows) / (2 * rows)])
 
 
-def log_densities(components: Components, block: Block) -> FloatArray:
-    """Return the log density of every row of a block, in nats: ``(n,)``."""
+def log_joint_densities(components: Components, block: Block) -> FloatArray:
+    """Return ``log w_h + log p(x | h)`` of every row and component, up to the volume: ``(n, k)``."""
     mixture = components.mixture()
     joint = np.empty((block.rows, mixture.width), mixture.dtype)
     mixture.log_joint(block.without_halo(), joint, Workspace())
-    whole = joint[:, : mixture.n_components].astype(np.float64)
-    return np.asarray(logsumexp(whole, axis=1) - mixture.log_volume)
+    return joint[:, : mixture.n_components].astype(np.float64)
+
+
+def log_densities(components: Components, block: Block) -> FloatArray:
+    """Return the log density of every row of a block, in nats: ``(n,)``."""
+    joint = log_joint_densities(components, block)
+    return np.asarray(logsumexp(joint, axis=1) - components.mixture().log_volume)

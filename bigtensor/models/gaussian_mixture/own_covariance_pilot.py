@@ -21,6 +21,7 @@ from bigtensor.models.gaussian_mixture.competition import (
     SAMPLE_ITERATIONS,
     SAMPLE_TOLERANCE,
 )
+from bigtensor.models.gaussian_mixture.component_choice import log_joint_densities
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.own_covariance_initialisations import (
     clustered_components,
@@ -41,7 +42,6 @@ from bigtensor.models.gaussian_mixture.own_covariance_ridge import (
 )
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
-from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
 from bigtensor.statistics.gaussian.own_covariance_sums import OwnCovarianceSums
 from bigtensor.statistics.in_memory import sum_in_memory
@@ -240,12 +240,10 @@ def _from_labels(
     settings: GaussianSettings,
 ) -> OwnCovarianceComponents:
     """Return components of the rows that are most probably theirs, with the same names."""
-    block, mixture = sample.block, components.mixture()
-    joint = np.empty((block.rows, mixture.n_components))
-    mixture.log_joint(block.without_halo(), joint, Workspace())
+    joint = log_joint_densities(components, sample.block)
     rows = components.frame.of_rows(sample.complete.astype(np.float64))
     anew = components_of_labels(
-        rows, joint.argmax(axis=1), block.weight, components.frame, reg_covar, settings
+        rows, joint.argmax(axis=1), sample.block.weight, components.frame, reg_covar, settings
     )
     return replace(anew, names=components.names)
 

@@ -19,11 +19,15 @@ from bigtensor.decomposition.merging.replicated_trees import (
 )
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.script import Solved, Step
-from bigtensor.models.gaussian_mixture.component_choice import Components, SampleFit
+from bigtensor.models.gaussian_mixture.component_choice import (
+    Components,
+    SampleFit,
+    log_joint_densities,
+)
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings, most_components
 from bigtensor.purpose_seeds import purpose_seed
-from bigtensor.statistics.base import Pass, Workspace
+from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSums, CoPosteriorSumsResult
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
@@ -137,7 +141,4 @@ def with_populations(
 
 def _posterior(components: Components, block: Block) -> FloatArray:
     """Return the posterior probabilities of the components: ``(rows, k)``."""
-    mixture = components.mixture()
-    joint = np.empty((block.rows, mixture.width), mixture.dtype)
-    mixture.log_joint(block.without_halo(), joint, Workspace())
-    return np.asarray(softmax(joint[:, : mixture.n_components].astype(np.float64), axis=1))
+    return np.asarray(softmax(log_joint_densities(components, block), axis=1))
