@@ -190,7 +190,7 @@ def _information_scores(
 
 
 def log_joint_densities(components: Components, block: Block) -> FloatArray:
-    """Return ``log w_h + log p(x | h)`` of every row and component, up to the volume: ``(n, k)``."""
+    """Return ``log w_h + log p(x | h)`` for rows and components, up to the volume: ``(n, k)``."""
     mixture = components.mixture()
     joint = np.empty((block.rows, mixture.width), mixture.dtype)
     mixture.log_joint(block.without_halo(), joint, Workspace())
