@@ -62,7 +62,7 @@ class TopicModel(
         enough where the spectrum has a gap.
     max_iter : int, optional
         Number of EM iterations over all documents, by default as many as improve the prediction of
-        held-out documents, at most 12. With 0, the topics of the moments are returned.
+        held-out documents, at most 40. With 0, the topics of the moments are returned.
     missing : {"raise", "omit"}, default "raise"
         Rule for rows with missing counts: ``"raise"`` is an error, and ``"omit"`` leaves the rows
         out and counts them.

@@ -36,11 +36,11 @@ FEW = 6
 CLOSING = 2
 """Last passes, over all documents and without long steps."""
 
-LEAST_JUDGED = 4
-"""Passes after which held-out documents are asked: the moments were told their words too."""
+PATIENCE = 2
+"""Passes in a row without gain before the last passes follow: draws and long steps are noisy."""
 
 STILL = 3e-4
-"""Gain of the log-probability of a held-out word, in nats, below which the last pass follows."""
+"""Least gain of the log-probability of a held-out word, in nats, over the best pass before."""
 
 AGREEMENT = 1.25
 """Factor within which the concentration of moments is kept.
@@ -197,8 +197,10 @@ def _name(step: int) -> str:
 
 
 def _is_settled(scores: Sequence[float]) -> bool:
-    """Return True if held-out documents gained little by the last update."""
-    return len(scores) >= LEAST_JUDGED and scores[-1] - scores[-2] < STILL
+    """Return True if held-out documents gained little by the last updates."""
+    # the moments, which the first score judges, were told the words of these documents too
+    before, last = scores[1:-PATIENCE], scores[-PATIENCE:]
+    return len(before) > 0 and max(last) - max(before) < STILL
 
 
 def _prior_after(

@@ -12,7 +12,7 @@ from bigtensor.models.topic_model.declared_parameters import PARAMETERS
 MOST_TOPICS = 50
 """Largest number of topics that is looked for."""
 
-MOST_POLISHES = 12
+MOST_POLISHES = 40
 """Most passes of expectation maximisation that held-out documents may ask for."""
 
 _OVERSAMPLING = 10

@@ -19,9 +19,6 @@ from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents, documen
 LONGEST = 10_000
 """Words of a document that are drawn one by one; of a longer one, each stands for several."""
 
-_TOGETHER = 8
-"""Topics whose probabilities are added up before a draw looks at each of them."""
-
 _MOST_TERMS = 10_000
 """Largest number of terms that are added up for a difference of digamma functions. Beyond it, three
 terms of the asymptotic series are exact to the last digit."""
@@ -88,7 +85,8 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         """Return the arrays of the state."""
         k = len(self.prior)
         return {
-            "counts": (self.topics.shape, "float64"),
+            "by_draws": (self.topics.shape, "float64"),
+            "by_prior": ((len(self.topics),), "float64"),
             "derivatives": ((2, k + 1), "float64"),
             "words": ((), "float64"),
         }
@@ -105,14 +103,14 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         ends = np.concatenate([[0], np.cumsum(counts)])
         words = np.concatenate([[0], np.cumsum(np.maximum(documents.counts, 0), dtype=np.float64)])
         drawn = np.diff(ends[starts])
-        # the words of a document are added to the prior, and the prior is taken off again
         drawn_words = work.take(
             "topic_counts.drawn_words", (block.rows, len(self.prior)), "float64"
         )
-        drawn_words[:] = self.prior
+        drawn_words[:] = 0
         topic_of = work.take("topic_counts.topic_of", (int(drawn.max(initial=1)),), "int64")
         keys = document_keys(documents, self.random_state, f"topics{self.step}")
         sweeps = np.array([self.burn_in, self.kept])
+        prior_mass = self.topics @ self.prior
         for piece in stoppable_pieces(drawn * len(self.prior) * (1.0 + sweeps.sum())):
             _add_topic_counts(
                 starts[piece.start : piece.stop + 1],
@@ -124,12 +122,14 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
                 keys[piece],
                 self.topics,
                 self.prior,
+                prior_mass,
                 sweeps,
                 topic_of,
-                state["counts"],
+                state["by_draws"],
+                state["by_prior"],
                 drawn_words[piece],
             )
-        drawn_words -= self.prior
+        drawn_words *= scale[:, None]
         _add_derivatives(drawn_words, self.prior, weight, state["derivatives"])
         state["words"] += weight @ np.diff(words[starts])
 
@@ -137,7 +137,7 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         """Return the sums."""
         (*slope, common_slope), (*curvature, common_curvature) = state["derivatives"]
         return TopicCountsResult(
-            counts=state["counts"],
+            counts=state["by_draws"] + state["by_prior"][:, None] * self.topics * self.prior,
             slope=np.array(slope),
             curvature=np.array(curvature),
             common_slope=float(common_slope),
@@ -177,57 +177,82 @@ def _add(
     keys: NDArray[np.uint64],
     topics: FloatArray,
     prior: FloatArray,
+    prior_mass: FloatArray,
     sweeps: IntArray,
     topic_of: IntArray,
-    total: FloatArray,
+    by_draws: FloatArray,
+    by_prior: FloatArray,
     drawn_words: FloatArray,
 ) -> None:
-    """Add the averaged conditional probabilities of the topics of all words."""
+    """Add the averaged conditional probabilities of the topics of all words.
+
+    A probability is a topic's share of the word times the sum of its prior and of the words of the
+    document that have it. The second part is zero but for the few topics of the document; the first
+    one is the same for all documents, of which only the mass is added here (Yao, Mimno and McCallum
+    2009, Efficient methods for topic model inference on streaming document collections).
+    """
     k = len(prior)
     own = np.empty(k)
+    # topics of the document, and the place of each among them
+    present, place_of = np.empty(k, np.int64), np.empty(k, np.int64)
     for row in range(len(starts) - 1):
         if weight[row] == 0:
             continue
-        state, of_topic = keys[row], drawn_words[row]
+        state, of_topic, n_present = keys[row], drawn_words[row], 0
         for sweep in range(-1, sweeps[0] + sweeps[1]):
-            # at first every word is alone
-            others = of_topic if sweep >= 0 else prior
-            place = 0
+            token = 0
             for at in range(starts[row], starts[row + 1]):
+                word = words[at]
                 for _ in range(counts[at]):
                     if sweep >= 0:
-                        of_topic[topic_of[place]] -= scale[row]
-                    for j in range(k):
-                        own[j] = topics[words[at], j] * others[j]
-                    mass = 0.0
-                    for j in range(k):
-                        mass += own[j]
+                        left = topic_of[token]
+                        of_topic[left] -= 1
+                        if of_topic[left] == 0:
+                            n_present -= 1
+                            last = present[n_present]
+                            present[place_of[left]] = last
+                            place_of[last] = place_of[left]
+                    # at first every word is alone
+                    n_likely = n_present if sweep >= 0 else 0
+                    for i in range(n_likely):
+                        own[i] = topics[word, present[i]] * of_topic[present[i]]
+                    mass_of_draws = 0.0
+                    for i in range(n_likely):
+                        mass_of_draws += own[i]
+                    mass_of_draws *= scale[row]
+                    mass = mass_of_draws + prior_mass[word]
                     # SplitMix64 (Steele, Lea and Flood 2014)
                     state += np.uint64(0x9E3779B97F4A7C15)
                     mixed = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
                     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
                     mixed ^= mixed >> np.uint64(31)
                     level = (mixed >> np.uint64(11)) * (mass / 9007199254740992.0)
-                    # sums of eight topics first: a sum of one after the other takes longest
-                    drawn = 0
-                    while drawn + _TOGETHER < k:
-                        part = 0.0
-                        for j in range(_TOGETHER):
-                            part += own[drawn + j]
-                        if level < part:
-                            break
-                        level -= part
-                        drawn += _TOGETHER
-                    while drawn < k - 1 and level >= own[drawn]:
-                        level -= own[drawn]
-                        drawn += 1
+                    if level < mass_of_draws:
+                        level /= scale[row]
+                        i = 0
+                        while i < n_likely - 1 and level >= own[i]:
+                            level -= own[i]
+                            i += 1
+                        drawn = present[i]
+                    else:
+                        level -= mass_of_draws
+                        drawn = 0
+                        while drawn < k - 1 and level >= topics[word, drawn] * prior[drawn]:
+                            level -= topics[word, drawn] * prior[drawn]
+                            drawn += 1
                     if sweep >= sweeps[0]:
                         share = weight[row] * stored[at] / (counts[at] * mass * sweeps[1])
-                        for j in range(k):
-                            total[words[at], j] += share * own[j]
-                    topic_of[place] = drawn
-                    of_topic[drawn] += scale[row]
-                    place += 1
+                        by_prior[word] += share
+                        share *= scale[row]
+                        for i in range(n_likely):
+                            by_draws[word, present[i]] += share * own[i]
+                    topic_of[token] = drawn
+                    if of_topic[drawn] == 0:
+                        present[n_present] = drawn
+                        place_of[drawn] = n_present
+                        n_present += 1
+                    of_topic[drawn] += 1
+                    token += 1
 
 
 def _add_derivatives(
