@@ -51,8 +51,14 @@ class ThreadedRuntime:
     ) -> None:
         """Run the jobs on threads of this process.
 
-        After an error, no further job begins, and those that have begun are waited for.
+        After an error, no further job begins, and those that have begun are waited for. A single
+        job runs in the thread that calls: a thread and a graph would take longer than a thousand
+        rows do.
         """
+        if len(jobs) == 1 and not any(map(dask.base.is_dask_collection, jobs[0])):
+            with single_blas_thread():
+                collect(0, copy_context().run(function, shared, *jobs[0]))
+            return
         lock, failed = threading.Lock(), threading.Event()
 
         def task(index: int, *job: object) -> None:

@@ -17,6 +17,7 @@ from tests.benchmarks.kernels import floor_rows, worker_row
 from tests.benchmarks.peers import describe, peer_rows
 from tests.benchmarks.row_loops import row_loop_rows
 from tests.benchmarks.scaling import dispatch_rows, growth_rows, share_rows, worker_rows
+from tests.benchmarks.sizes import CASES, SIZES, add_sizes
 from tests.benchmarks.tables import Report
 from tests.benchmarks.tensor_updates import update_rows
 
@@ -88,11 +89,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
             "peers",
         ],
     )
+    parser.add_argument(
+        "--sizes",
+        nargs="*",
+        type=int,
+        help="every family beside its peer, on data of these sizes, and nothing else; without "
+        f"numbers {SIZES}",
+    )
+    parser.add_argument(
+        "--models", nargs="*", default=[], help=f"with --sizes: {', '.join(c.name for c in CASES)}"
+    )
+    parser.add_argument("--history", type=Path, help="with --sizes: file to compare with, added to")
     parser.add_argument("--folder", type=Path, help="where the data are kept for the next run")
     parser.add_argument("--out", type=Path, help="JSON file to write")
     options = parser.parse_args(arguments)
     settings = {"rows": options.rows, "repeats": options.repeats}
     report = Report("speed", settings, options.out)
+    if options.sizes is not None:
+        add_sizes(report, options.sizes or SIZES, options.models, options.history)
+        print(f"\n{len(report.missed)} rows miss a bar")
+        return 1 if report.missed else 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)

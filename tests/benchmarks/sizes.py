@@ -1,0 +1,303 @@
+"""Processor time of every family beside its peer, from 150 rows upwards.
+
+Run ``python -m tests.benchmarks.speed --sizes``. Fits with no options but the number of components
+take turns with the peer's in one process, after a first call of each, so that a ratio says what the
+machine does not. ``--history FILE`` compares the ratios with the last ones of the file and adds
+them to it.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.decomposition import FastICA, MiniBatchDictionaryLearning
+from sklearn.mixture import GaussianMixture as PeerGaussianMixture
+from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KernelDensity
+
+import bigtensor
+from bigtensor import simulate
+from bigtensor.engine.blas import single_blas_thread
+from tests.benchmarks.tables import Report, Row, bars, machine
+from tests.benchmarks.topics import gibbs
+
+SIZES = (150, 1000, 10_000)
+
+MOST_RATIO, ENOUGH_SECONDS = 5.0, 0.3
+"""Bar: processor time over the peer's, or processor seconds, whichever allows more."""
+
+MOST_FALL = 1.2
+"""Bar: growth of a ratio since the last run of the history."""
+
+TURNS = 3
+
+Data = Any
+Fit = Callable[[Data], object]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A family and its peer on simulated data.
+
+    Parameters
+    ----------
+    name : str
+    draw : callable
+        Returns the data of a number of rows.
+    ours : callable
+        Returns a new model.
+    peer_name : str
+    peer : callable
+        Fits the peer.
+    most_rows : int
+        Largest size on which the peer ends in less than a minute.
+    """
+
+    name: str
+    draw: Callable[[int], Data]
+    ours: Callable[[], Any]
+    peer_name: str
+    peer: Fit
+    most_rows: int = 10_000_000
+
+    def fit(self, data: Data) -> object:
+        """Fit a new model without options."""
+        return self.ours().fit(data)
+
+
+_THIRDS = {"a": list(range(10)), "b": list(range(10, 20)), "c": list(range(20, 30))}
+
+
+def _cells(rows: int) -> NDArray[np.float64]:
+    """Return rows of three correlated groups, six features."""
+    rng = np.random.default_rng(0)
+    means = 4.0 * rng.normal(size=(3, 6))
+    turns = rng.normal(size=(3, 6, 6)) / 2 + np.eye(6)
+    groups = rng.integers(3, size=rows)
+    noise = rng.normal(size=(rows, 6))
+    return np.asarray(means[groups] + np.einsum("nij,nj->ni", turns[groups], noise))
+
+
+def _values(data: Any) -> NDArray[np.float64]:
+    """Return the values of a simulated dataset."""
+    return np.asarray(data["X"].to_numpy(), np.float64)
+
+
+def _symbols(rows: int) -> NDArray[np.int64]:
+    """Return one sequence of symbols, (n, 1)."""
+    data = simulate.hidden_markov(rows, 3, 8, stay=0.5, random_state=0)
+    return np.asarray(data["X"].to_numpy(), np.int64)
+
+
+def _answers(rows: int) -> NDArray[np.int64]:
+    """Return answers to six questions, (n, 6)."""
+    data = simulate.discrete_mixture(rows, 3, 4, views=6, random_state=0)
+    return np.asarray(data["X"].to_numpy(), np.int64)
+
+
+def _hmmlearn(emissions: str, **settings: Any) -> Fit:
+    """Return one start of a hidden Markov model of hmmlearn."""
+
+    def fit(data: Data) -> object:
+        from hmmlearn import hmm
+
+        return getattr(hmm, emissions)(3, n_iter=100, random_state=0, **settings).fit(data)
+
+    return fit
+
+
+def _stepmix(data: Data) -> object:
+    """Fit latent classes from one start."""
+    from stepmix.stepmix import StepMix
+
+    return StepMix(
+        3, measurement="categorical", random_state=0, verbose=0, progress_bar=0, max_iter=1000
+    ).fit(data)
+
+
+def _kernel_density(data: Data) -> object:
+    """Fit a kernel density whose width is chosen among twelve by five folds."""
+    widths = {"bandwidth": np.geomspace(0.1, 3, 12)}
+    return GridSearchCV(KernelDensity(rtol=1e-3), widths, cv=5).fit(data)
+
+
+CASES = (
+    Case(
+        "KernelMixture(3)",
+        _cells,
+        lambda: bigtensor.KernelMixture(3, random_state=0),
+        "GaussianMixture of scikit-learn",
+        lambda data: PeerGaussianMixture(3, random_state=0).fit(data),
+    ),
+    Case(
+        "GaussianMixture(3)",
+        _cells,
+        lambda: bigtensor.GaussianMixture(3, random_state=0),
+        "GaussianMixture of scikit-learn",
+        lambda data: PeerGaussianMixture(3, random_state=0).fit(data),
+    ),
+    Case(
+        "LinearMixture(3)",
+        lambda rows: _values(simulate.linear_mixture(rows, 3, random_state=0)),
+        lambda: bigtensor.LinearMixture(3, views=_THIRDS, random_state=0),
+        "GaussianMixture of scikit-learn, spherical",
+        lambda data: PeerGaussianMixture(3, covariance_type="spherical", random_state=0).fit(data),
+    ),
+    Case(
+        "ICA(4)",
+        lambda rows: _values(simulate.ica(rows, 4, 6, noise=0.1, random_state=0)),
+        lambda: bigtensor.ICA(4, random_state=0),
+        "FastICA",
+        lambda data: FastICA(4, whiten="unit-variance", random_state=0).fit(data),
+    ),
+    Case(
+        "KernelICA(4)",
+        lambda rows: _values(simulate.ica(rows, 4, 4, random_state=0)),
+        lambda: bigtensor.KernelICA(4, random_state=0),
+        "FastICA",
+        lambda data: FastICA(4, whiten="unit-variance", random_state=0).fit(data),
+    ),
+    Case(
+        "SparseICA(6)",
+        lambda rows: _values(simulate.ica(rows, 6, 6, sources="laplace", random_state=0)),
+        lambda: bigtensor.SparseICA(6, random_state=0),
+        "MiniBatchDictionaryLearning",
+        lambda data: MiniBatchDictionaryLearning(6, random_state=0).fit(data),
+    ),
+    Case(
+        "TensorTrainDensity()",
+        _cells,
+        lambda: bigtensor.TensorTrainDensity(random_state=0),
+        "KernelDensity by five folds",
+        _kernel_density,
+        most_rows=10_000,
+    ),
+    Case(
+        "HiddenMarkovModel(3)",
+        _symbols,
+        lambda: bigtensor.HiddenMarkovModel(3, random_state=0),
+        "CategoricalHMM of hmmlearn, one start",
+        _hmmlearn("CategoricalHMM"),
+        most_rows=100_000,
+    ),
+    Case(
+        'HiddenMarkovModel(3, emissions="kernel")',
+        _cells,
+        lambda: bigtensor.HiddenMarkovModel(3, emissions="kernel", random_state=0),
+        "GMMHMM of hmmlearn, one start",
+        _hmmlearn("GMMHMM", n_mix=2, covariance_type="diag"),
+        most_rows=100_000,
+    ),
+    Case(
+        "DiscreteMixture(3)",
+        _answers,
+        lambda: bigtensor.DiscreteMixture(3, random_state=0),
+        "StepMix, one start",
+        _stepmix,
+        most_rows=100_000,
+    ),
+    Case(
+        "TopicModel(5)",
+        lambda rows: csr_array(simulate.topics(rows, 5, 500, random_state=0).X),
+        lambda: bigtensor.TopicModel(5, random_state=0),
+        "tomotopy, 200 sweeps",
+        lambda data: gibbs(200)(data, 5, 0),
+        most_rows=10_000,
+    ),
+)
+"""Every family of the package."""
+
+
+def size_rows(case: Case, sizes: Sequence[int]) -> list[Row]:
+    """Return the processor times of a family and of its peer.
+
+    Parameters
+    ----------
+    case : Case
+    sizes : sequence of int
+        Numbers of rows.
+    """
+    table: list[Row] = []
+    for rows in sizes:
+        data = case.draw(rows)
+        seconds, wall, peer = _medians(case, data, with_peer=rows <= case.most_rows)
+        row: Row = {"model": case.name, "rows": rows, "processor s": seconds, "wall s": wall}
+        if peer is not None:
+            ratio = seconds / peer
+            row |= {"peer": case.peer_name, "peer's processor s": peer, "ratio": ratio}
+            if rows <= SIZES[-1]:
+                allowed = max(MOST_RATIO * peer, ENOUGH_SECONDS)
+                row |= bars({f"<= {MOST_RATIO:g} x or {ENOUGH_SECONDS:g} s": seconds <= allowed})
+        table.append(row)
+    return table
+
+
+def _medians(case: Case, data: Data, *, with_peer: bool) -> tuple[float, float, float | None]:
+    """Return processor and wall seconds of ours, and processor seconds of the peer."""
+    ours, peer = [_seconds(case.fit, data)], []
+    # the first call compiles; where it is long all the same, one more is enough
+    ours = [_seconds(case.fit, data) for _ in range(TURNS if ours[0][1] < 10 else 1)]
+    if with_peer:
+        peer = [_seconds(case.peer, data)[0] for _ in range(TURNS)]
+    processor, wall = np.median(ours, axis=0)
+    return float(processor), float(wall), float(np.median(peer)) if peer else None
+
+
+def _seconds(fit: Fit, data: Data) -> tuple[float, float]:
+    """Return the processor and wall seconds of a fit."""
+    with warnings.catch_warnings(), single_blas_thread():
+        warnings.simplefilter("ignore")
+        began = time.process_time(), time.perf_counter()
+        fit(data)
+        return time.process_time() - began[0], time.perf_counter() - began[1]
+
+
+def add_sizes(
+    report: Report, sizes: Sequence[int], only: Sequence[str] = (), history: Path | None = None
+) -> None:
+    """Print the table of every family, and compare ratios with those of the history.
+
+    Parameters
+    ----------
+    report : Report
+    sizes : sequence of int
+    only : sequence of str
+        Families whose name begins with one of these; all by default.
+    history : Path, optional
+        File of one line of JSON a run.
+    """
+    before = _last_ratios(history)
+    ratios: dict[str, float] = {}
+    for case in CASES:
+        if only and not case.name.startswith(tuple(only)):
+            continue
+        rows = size_rows(case, sizes)
+        for row in rows:
+            key = f"{case.name} {row['rows']}"
+            if "ratio" not in row:
+                continue
+            ratios[key] = row["ratio"]
+            if key in before:
+                row["ratio before"] = before[key]
+                row["slower"] = row["ratio"] > MOST_FALL * before[key]
+        report.add(case.name, rows)
+    if history is not None:
+        line = {"date": datetime.now(UTC).date().isoformat(), **machine(), "ratios": ratios}
+        with history.open("a") as file:
+            file.write(json.dumps(line) + "\n")
+
+
+def _last_ratios(history: Path | None) -> dict[str, float]:
+    """Return the latest ratio of every case and size."""
+    lines = history.read_text().splitlines() if history is not None and history.exists() else []
+    return {key: ratio for line in lines for key, ratio in json.loads(line)["ratios"].items()}
