@@ -23,6 +23,7 @@ from bigtensor.decomposition.multiview.view_groups import (
 )
 from bigtensor.features.column_order import content_order
 from bigtensor.features.group_map import GroupMap
+from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.view_features import coarse_maps, exact_features
@@ -73,7 +74,13 @@ class SampleFeatures:
 
     @classmethod
     def of_sample(
-        cls, rows: FloatArray, scale: FloatArray, settings: Settings, diagnostics: dict[str, Any]
+        cls,
+        rows: FloatArray,
+        scale: FloatArray,
+        settings: Settings,
+        diagnostics: dict[str, Any] | None = None,
+        *,
+        landmarks: Mapping[str, FloatArray] | None = None,
     ) -> SampleFeatures:
         """Evaluate the features with the coarse bandwidth, and choose the groups.
 
@@ -85,10 +92,12 @@ class SampleFeatures:
             The scale of the features inside components.
         settings : Settings
             Settings with bandwidths and groups of views.
-        diagnostics : dict
-            Receives bandwidths, landmarks and groups.
+        diagnostics : dict, optional
+            Receives bandwidths, landmarks and groups; None for features that are compared only.
+        landmarks : mapping of str to (p, d) float64 array, optional
+            Landmarks of views with another bandwidth.
         """
-        maps = coarse_maps(rows, scale, settings, diagnostics)
+        maps = coarse_maps(rows, scale, settings, diagnostics, landmarks or {})
         # views in the order of their content, so that their place in the data does not matter
         order = content_order(rows, [settings.slices[name] for name in maps])
         names = [list(maps)[place] for place in order]
@@ -154,21 +163,38 @@ class SampleFeatures:
         return tuple(views)
 
 
+def landmarks_of(groups: Groups, others: Sequence[OtherView]) -> dict[str, FloatArray]:
+    """Return the landmarks of the views whose features are made of some."""
+    maps = [pair for group in groups for pair in zip(group.views, group.maps, strict=True)]
+    maps += [(view.name, view.feature_map) for view in others]
+    return {
+        name: feature_map.landmarks
+        for name, feature_map in maps
+        if isinstance(feature_map, Nystroem)
+    }
+
+
 def projected_views(
-    rows: FloatArray, scale: FloatArray, settings: Settings, diagnostics: dict[str, Any]
+    rows: FloatArray,
+    scale: FloatArray,
+    settings: Settings,
+    diagnostics: dict[str, Any] | None = None,
+    *,
+    landmarks: Mapping[str, FloatArray] | None = None,
 ) -> tuple[Groups, tuple[OtherView, ...]]:
     """Return the features of three groups of views, and of the views outside them."""
-    features = SampleFeatures.of_sample(rows, scale, settings, diagnostics)
+    features = SampleFeatures.of_sample(rows, scale, settings, diagnostics, landmarks=landmarks)
     groups, subspaces = features.projected()
-    shown = 2 * settings.n_components + 2
-    diagnostics["pilot_singular_values"] = [
-        spectrum[:shown].tolist() for spectrum in subspaces.singular_values
-    ]
+    if diagnostics is not None:
+        shown = 2 * settings.n_components + 2
+        diagnostics["pilot_singular_values"] = [
+            spectrum[:shown].tolist() for spectrum in subspaces.singular_values
+        ]
     return groups, features.others(subspaces, groups[0].n_features)
 
 
 def _members(
-    values: Mapping[str, FloatArray], settings: Settings, diagnostics: dict[str, Any]
+    values: Mapping[str, FloatArray], settings: Settings, diagnostics: dict[str, Any] | None
 ) -> Members:
     """Return the groups that are given, or those that tell the components apart.
 
@@ -178,6 +204,7 @@ def _members(
     features = dict(settings.shape.views)
     sizes = [len(features[name]) for name in names]
     members: Members
+    choice: dict[str, Any] | None = None
     if settings.groups is not None:
         members = settings.groups
     elif len(names) < 3:
@@ -188,7 +215,7 @@ def _members(
         moments = _cross_moments(dict(enumerate(values.values())))
         chosen = choose_view_groups(moments, settings.n_components, sizes)
         members = _named(chosen.groups, names)
-        diagnostics["group_choice"] = {
+        choice = {
             "score": chosen.score,
             "best": [list(group) for group in _named(chosen.best, names)],
             "best_score": chosen.best_score,
@@ -197,7 +224,10 @@ def _members(
             "picked": [list(group) for group in _named(chosen.picked, names)],
             "picked_score": chosen.picked_score,
         }
-    diagnostics["groups"] = [list(group) for group in members]
+    if diagnostics is not None:
+        diagnostics["groups"] = [list(group) for group in members]
+        if choice is not None:
+            diagnostics["group_choice"] = choice
     return members
 
 

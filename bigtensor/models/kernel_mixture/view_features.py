@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,11 @@ FEW_FEATURES = 3
 
 
 def coarse_maps(
-    rows: FloatArray, scale: FloatArray, settings: Settings, diagnostics: dict[str, Any]
+    rows: FloatArray,
+    scale: FloatArray,
+    settings: Settings,
+    diagnostics: dict[str, Any] | None,
+    chosen: Mapping[str, FloatArray],
 ) -> dict[str, FeatureMap]:
     """Return orthonormal features of every view with the coarse bandwidth, which moments want.
 
@@ -51,8 +56,11 @@ def coarse_maps(
         The scale of the features inside components.
     settings : Settings
         Settings with kernels, landmarks and the bandwidth factor.
-    diagnostics : dict
-        Receives ``bandwidths``, ``landmarks`` and notes.
+    diagnostics : dict, optional
+        Receives ``bandwidths``, ``landmarks`` and notes; None for features that are compared only.
+    chosen : mapping of str to (p, d) float64 array
+        Landmarks of views with another bandwidth, which they do not depend on unless a kernel
+        chooses them.
 
     Returns
     -------
@@ -76,8 +84,8 @@ def coarse_maps(
             settings.n_landmarks,
         )
         kernel = _kernel(kind, width)
-        landmarks = _landmarks(values, within, kernel, settings)
-        if landmarks.note is not None:
+        landmarks = _landmarks(values, within, kernel, settings, chosen.get(name))
+        if landmarks.note is not None and diagnostics is not None:
             diagnostics["notes"].append(f"view {name!r}: {landmarks.note}")
         if len(within) > FEW_FEATURES:
             kernel, width = _overlapping(kind, width, landmarks.points, LEAST_COARSE)
@@ -88,8 +96,9 @@ def coarse_maps(
         if not isinstance(kernel, CustomKernel):
             widths[name] = width.tolist()
         maps[name] = _orthonormal_map(values, landmarks.points, kernel, settings.feature_dtype)
-    diagnostics["bandwidths"] = widths
-    diagnostics["landmarks"] = landmark_diagnostics
+    if diagnostics is not None:
+        diagnostics["bandwidths"] = widths
+        diagnostics["landmarks"] = landmark_diagnostics
     return _for_all_views(maps, settings)
 
 
@@ -203,9 +212,15 @@ def _overlapping(
 
 
 def _landmarks(
-    values: FloatArray, within: FloatArray, kernel: Kernel, settings: Settings
+    values: FloatArray,
+    within: FloatArray,
+    kernel: Kernel,
+    settings: Settings,
+    chosen: FloatArray | None = None,
 ) -> Landmarks:
-    """Choose the landmarks of one view."""
+    """Choose the landmarks of one view, or take those that were chosen for another bandwidth."""
+    if chosen is not None and settings.landmarks != "cholesky" and not settings.landmark_tolerance:
+        return Landmarks(chosen)
     # one seed for all views: neither the name nor the position of a view has an effect
     seed = purpose_seed(settings.random_state, "landmarks")
     return choose_landmarks(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.contract.script import Estimate, Solved, Step
-from bigtensor.models.kernel_mixture.groups import projected_views
+from bigtensor.models.kernel_mixture.groups import landmarks_of, projected_views
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import (
@@ -131,8 +131,10 @@ def best_initialisation(
 def _with_bandwidth(preparation: Preparation, factor: float) -> Preparation:
     """Prepare the features of the moments again with another bandwidth."""
     assert preparation.pilot is not None
+    assert preparation.groups is not None
     rows: NDArray[np.float64] = np.asarray(preparation.pilot.values, np.float64)
     scale = np.array(list(preparation.diagnostics["scales"].values()))
     settings = replace(preparation.settings, bandwidth=factor)
-    groups, others = projected_views(rows, scale, settings, {"notes": []})
+    landmarks = landmarks_of(preparation.groups, preparation.others)
+    groups, others = projected_views(rows, scale, settings, landmarks=landmarks)
     return replace(preparation, groups=groups, others=others)

@@ -11,9 +11,13 @@ import numpy as np
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.contract.script import Step
-from bigtensor.models.kernel_mixture.groups import Groups, SampleFeatures, projected_views
+from bigtensor.models.kernel_mixture.groups import (
+    Groups,
+    SampleFeatures,
+    landmarks_of,
+    projected_views,
+)
 from bigtensor.models.kernel_mixture.preparation import Preparation
-from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import decomposed, spectral_initialisation
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
@@ -35,24 +39,22 @@ Choice = tuple[float, dict[str, Any]]
 
 
 def factor_of_largest_gap(
-    rows: FloatArray, scale: FloatArray, settings: Settings
+    scale: FloatArray, preparation: Preparation
 ) -> Generator[Step, None, Choice]:
     """Choose the bandwidth whose k-th singular value stands out most from the next one.
 
     Parameters
     ----------
-    rows : (n0, features) float64 array
-        The sample.
     scale : (features,) float64 array
         The scale of the features inside components.
-    settings : Settings
-        Settings with the number of components.
+    preparation : Preparation
+        Preparation of the pilot sample.
     """
-    k = settings.n_components
+    k = preparation.n_components
     gaps = []
     for number, factor in enumerate(FACTORS):
         yield Step("choosing the bandwidth", number + 1, len(FACTORS))
-        features = _features(rows, scale, settings, factor)
+        features = _features(preparation, scale, factor)
         _, subspaces = features.projected()
         gaps.append(min(_gap(values, k) for values in subspaces.singular_values))
     return FACTORS[int(np.argmax(gaps))], {"factors": list(FACTORS), "spectral_gaps": gaps}
@@ -84,15 +86,13 @@ def factor_by_cross_validation(
     Pass or Step
         The passes are ``"cross-validation moments"`` and ``"cross-validation scores"``.
     """
-    sample, settings = preparation.pilot, preparation.settings
+    sample, seed = preparation.pilot, preparation.settings.random_state
     assert sample is not None
-    rows = np.asarray(sample.values, np.float64)
-    seed = settings.random_state
     fold_of_row = fold_of_rows(sample.index, FOLDS, seed)
     candidates: dict[str, Groups] = {}
     for position, factor in enumerate(FACTORS):
         yield Step("preparing the features of every bandwidth", position + 1, len(FACTORS))
-        features = _features(rows, scale, settings, factor)
+        features = _features(preparation, scale, factor)
         for fold in range(FOLDS):
             candidates[_name(position, fold)], _ = features.projected(fold_of_row != fold)
     moments = yield Pass(
@@ -185,12 +185,16 @@ def _has_bandwidth(name: str, position: int) -> bool:
     return name.startswith(f"bandwidth {position} ")
 
 
-def _features(
-    rows: FloatArray, scale: FloatArray, settings: Settings, factor: float
-) -> SampleFeatures:
-    """Return the features of the groups with one of the bandwidths."""
-    notes: dict[str, Any] = {"notes": []}
-    return SampleFeatures.of_sample(rows, scale, replace(settings, bandwidth=factor), notes)
+def _features(preparation: Preparation, scale: FloatArray, factor: float) -> SampleFeatures:
+    """Return the features of the groups with one of the bandwidths, and the same landmarks."""
+    assert preparation.pilot is not None
+    assert preparation.groups is not None
+    return SampleFeatures.of_sample(
+        np.asarray(preparation.pilot.values, np.float64),
+        scale,
+        replace(preparation.settings, bandwidth=factor),
+        landmarks=landmarks_of(preparation.groups, preparation.others),
+    )
 
 
 def _mixture(moments: TripleMomentsResult, preparation: Preparation) -> MixtureDensities | None:
@@ -222,7 +226,7 @@ def with_chosen_bandwidth(
     rows = np.asarray(sample.values, np.float64)
     scale = np.array(list(preparation.diagnostics["scales"].values()))
     if settings.bandwidth == "gap":
-        factor, figures = yield from factor_of_largest_gap(rows, scale, settings)
+        factor, figures = yield from factor_of_largest_gap(scale, preparation)
     else:
         factor, figures = yield from factor_by_cross_validation(scale, preparation, windows)
     diagnostics = {**preparation.diagnostics, "bandwidth_choice": {"chosen": factor, **figures}}

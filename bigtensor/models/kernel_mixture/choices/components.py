@@ -94,7 +94,7 @@ def with_counted_components(sample: Sample, settings: Settings) -> tuple[Setting
         bandwidth=WIDENING,
     )
     scale = sample_clusters(rows, sample.weight, wide).scale
-    features = SampleFeatures.of_sample(rows, scale, wide, {"notes": []})
+    features = SampleFeatures.of_sample(rows, scale, wide)
     seed = purpose_seed(settings.random_state, "component count")
     component_count = count_components(
         features.groups, permutations=PERMUTATIONS, most=most, random_state=seed
