@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -196,12 +197,17 @@ def processes_to_start(workers: int | None, tasks: int | None) -> int:
     return count if tasks is None else min(count, max(tasks, 1))
 
 
+def _distributed_is_loaded() -> bool:
+    """Return True if a client or a worker may be in this process; to import it takes a second."""
+    return "distributed.client" in sys.modules
+
+
 def _in_task() -> bool:
     """Return True inside a task of a Dask worker."""
-    try:
-        from distributed import get_worker
-    except ImportError:
+    if not _distributed_is_loaded():
         return False
+    from distributed import get_worker
+
     try:
         get_worker()
     except ValueError:
@@ -226,10 +232,10 @@ def _seceded() -> Iterator[None]:
 
 def _current_client() -> Client | None:
     """Return the client that the caller made current, if any."""
-    try:
-        from distributed import get_client
-    except ImportError:
+    if not _distributed_is_loaded():
         return None
+    from distributed import get_client
+
     try:
         client = get_client()
     except ValueError:
