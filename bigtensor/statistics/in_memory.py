@@ -7,7 +7,9 @@ from bigtensor.statistics.base import Result, Statistic, Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
 
 
-def sum_in_memory(statistic: Statistic[Result], rows: Block) -> Result:
+def sum_in_memory(
+    statistic: Statistic[Result], rows: Block, work: Workspace | None = None
+) -> Result:
     """Return the result of a statistic over a few rows, such as a pilot sample.
 
     Parameters
@@ -16,8 +18,11 @@ def sum_in_memory(statistic: Statistic[Result], rows: Block) -> Result:
         Statistic to compute.
     rows : Block
         All rows, as one block.
+    work : Workspace, optional
+        Buffers of the caller, who computes the statistic again and again.
     """
-    state, work = statistic.init(), Workspace()
+    state = statistic.init()
+    work = Workspace() if work is None else work
     for _, block in sub_blocks(rows, statistic.block_rows, statistic.halo):
         statistic.update(state, block, work)
     return statistic.finalize(state)

@@ -1,8 +1,8 @@
 """Processor time of every family beside its peer, from 150 rows upwards.
 
-Run ``python -m tests.benchmarks.speed --sizes``. Fits with no options but the number of components
-take turns with the peer's in one process, after a first call of each, so that a ratio says what the
-machine does not. ``--history FILE`` compares the ratios with the last ones of the file and adds
+Run ``python -m tests.benchmarks.speed --sizes``. Both are fitted with no options but the number of
+components, one after the other in the same process, so that a ratio says little about the machine.
+``--history FILE`` compares the ratios with the last ones of the file and adds
 them to it.
 """
 
@@ -39,7 +39,8 @@ MOST_RATIO, ENOUGH_SECONDS = 5.0, 0.3
 MOST_FALL = 1.2
 """Bar: growth of a ratio since the last run of the history."""
 
-TURNS = 3
+TURNS, LONG = 3, 10.0
+"""Fits of which the median counts, and seconds of one that is not repeated."""
 
 Data = Any
 Fit = Callable[[Data], object]
@@ -60,7 +61,7 @@ class Case:
     peer : callable
         Fits the peer.
     most_rows : int
-        Largest size on which the peer ends in less than a minute.
+        Largest size to which the peer is fitted.
     """
 
     name: str
@@ -244,13 +245,20 @@ def size_rows(case: Case, sizes: Sequence[int]) -> list[Row]:
 
 def _medians(case: Case, data: Data, *, with_peer: bool) -> tuple[float, float, float | None]:
     """Return processor and wall seconds of ours, and processor seconds of the peer."""
-    ours, peer = [_seconds(case.fit, data)], []
-    # the first call compiles; where it is long all the same, one more is enough
-    ours = [_seconds(case.fit, data) for _ in range(TURNS if ours[0][1] < 10 else 1)]
-    if with_peer:
-        peer = [_seconds(case.peer, data)[0] for _ in range(TURNS)]
-    processor, wall = np.median(ours, axis=0)
-    return float(processor), float(wall), float(np.median(peer)) if peer else None
+    # the first call compiles
+    _seconds(case.fit, data)
+    processor, wall = np.median(_turns(case.fit, data), axis=0)
+    if not with_peer:
+        return float(processor), float(wall), None
+    return float(processor), float(wall), float(np.median(_turns(case.peer, data), axis=0)[0])
+
+
+def _turns(fit: Fit, data: Data) -> list[tuple[float, float]]:
+    """Return the seconds of a few fits; one is enough where it takes long."""
+    taken = [_seconds(fit, data)]
+    while len(taken) < TURNS and taken[0][1] < LONG:
+        taken.append(_seconds(fit, data))
+    return taken
 
 
 def _seconds(fit: Fit, data: Data) -> tuple[float, float]:

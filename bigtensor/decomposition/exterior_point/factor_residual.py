@@ -115,8 +115,10 @@ def _write_residual(
     directions, k = tensor.shape[0], factors.shape[1]
     projected = np.zeros((3, directions, k))
     products = np.zeros((3, directions, k))
-    grams[:] = 0
     for view in range(3):
+        for g in range(k):
+            for h in range(k):
+                grams[view, g, h] = 0
         for row in range(starts[view], starts[view + 1]):
             for d in range(directions):
                 for h in range(k):
@@ -125,7 +127,7 @@ def _write_residual(
                 for h in range(k):
                     grams[view, g, h] += factors[row, g] * factors[row, h]
     first, second, third = projected[0], projected[1], projected[2]
-    pair, partial = np.empty(k), np.empty(k)
+    pair, partial, others = np.empty(k), np.empty(k), np.empty((k, k))
     for i in range(directions):
         for j in range(directions):
             for h in range(k):
@@ -138,7 +140,7 @@ def _write_residual(
             for h in range(k):
                 products[0, i, h] += partial[h] * second[j, h]
                 products[1, j, h] += partial[h] * first[i, h]
-    terms[:] = 0
+    terms[0] = terms[1] = 0
     for m in range(directions):
         for h in range(k):
             terms[0] += products[2, m, h] * third[m, h]
@@ -148,7 +150,10 @@ def _write_residual(
     if not with_gradients:
         return
     for view in range(3):
-        others = grams[(view + 1) % 3] * grams[(view + 2) % 3]
+        # entry by entry, because Numba takes half a second for a product of arrays
+        for g in range(k):
+            for h in range(k):
+                others[g, h] = grams[(view + 1) % 3, g, h] * grams[(view + 2) % 3, g, h]
         for row in range(starts[view], starts[view + 1]):
             for h in range(k):
                 gradients[row, h] = 0

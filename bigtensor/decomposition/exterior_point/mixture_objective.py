@@ -111,6 +111,8 @@ class MixtureObjective:
 
     def expansion(self, point: FloatArray) -> Expansion:
         """Residual and penalties at a point, with their gradient and curvature bounds."""
+        # points of either order in memory would have the loop compiled twice
+        point = np.ascontiguousarray(point)
         residual = self.residual.gradients_of_rows(self._weighted(point))
         penalty, gradient, bounds = np.empty(1), np.empty_like(point), np.empty((4, point.shape[1]))
         _write_expansion(
@@ -167,7 +169,7 @@ def _write_expansion(
     rows, k = residual_gradients.shape
     sum_penalty, ridge = penalties[0], penalties[1]
     weights = point[rows]
-    sums, square_scales, gram = -np.ones((3, k)), np.zeros(3), np.zeros((k, k))
+    sums, square_scales, gram = np.zeros((3, k)), np.zeros(3), np.zeros((k, k))
     for row in range(rows):
         view = view_of_row[row]
         square_scales[view] += scale[row] ** 2
@@ -176,9 +178,21 @@ def _write_expansion(
             if view == 0:
                 for g in range(k):
                     gram[h, g] += point[row, h] * point[row, g]
-    total = weights.sum() - 1
-    penalty[0] = sum_penalty / 2 * ((sums**2).sum() + total**2)
-    gradient[rows] = sum_penalty * total
+    # entry by entry, because Numba takes a second for sums and products of arrays
+    total = -1.0
+    for h in range(k):
+        total += weights[h]
+    squares = total**2
+    for view in range(3):
+        for h in range(k):
+            sums[view, h] -= 1
+            squares += sums[view, h] ** 2
+    penalty[0] = sum_penalty / 2 * squares
+    for h in range(k):
+        gradient[rows, h] = sum_penalty * total
+        bounds[3, h] = sum_penalty * k
+        for view in range(3):
+            bounds[view, h] = sum_penalty * square_scales[view] + ridge
     for row in range(rows):
         view = view_of_row[row]
         for h in range(k):
@@ -190,9 +204,6 @@ def _write_expansion(
                 by_factor *= weights[h]
             gradient[row, h] = by_factor + ridge * distance
             gradient[row, h] += sum_penalty * scale[row] * sums[view, h]
-    for view in range(3):
-        bounds[view] = sum_penalty * square_scales[view] + ridge
-    bounds[3] = sum_penalty * k
     for h in range(k):
         for g in range(k):
             weighted, second, third = abs(grams[0, h, g]), abs(grams[1, h, g]), abs(grams[2, h, g])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from bigtensor.models.moment_tensors.sample_tensor import (
     discover_terms,
     nearest,
 )
+from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.covariances import Covariances
 from bigtensor.statistics.sources.contrast_sums import ContrastSums, ContrastSumsResult
@@ -94,6 +95,7 @@ class WhitenedSample:
     block: Block
     axes: PrincipalAxes
     mean: FloatArray
+    _work: Workspace = field(default_factory=Workspace, repr=False)
 
     @classmethod
     def of_block(
@@ -130,9 +132,8 @@ class WhitenedSample:
             Orthonormal columns.
         """
         point = np.zeros(self.n_axes)
-        return sum_in_memory(
-            ContrastSums(rotation, point, str(self.block.dense_values.dtype)), self.block
-        )
+        statistic = ContrastSums(rotation, point, str(self.block.dense_values.dtype))
+        return sum_in_memory(statistic, self.block, self._work)
 
     def cumulant(self) -> Contract:
         """Return the contraction of the fourth cumulant, about the mean of these rows."""
