@@ -2,8 +2,8 @@
 
 Run ``python -m tests.benchmarks.speed --sizes``. Both are fitted with no options but the number of
 components, one after the other in the same process, so that a ratio says little about the machine.
-``--history FILE`` compares the ratios with the last ones of the file and adds
-them to it.
+``--history FILE`` compares the ratios with the last runs of the file, adds
+them to it, and fails where one is a fifth above the usual.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ SIZES = (150, 1000, 10_000)
 MOST_RATIO, ENOUGH_SECONDS = 5.0, 0.3
 """Bar: processor time over the peer's, or processor seconds, whichever allows more."""
 
-MOST_FALL = 1.2
-"""Bar: growth of a ratio since the last run of the history."""
+MOST_GROWTH, RUNS = 1.2, 5
+"""Bar: a ratio over the median of that many runs before."""
 
 TURNS, LONG = 3, 10.0
 """Fits of which the median counts, and seconds of one that is not repeated."""
@@ -272,40 +272,53 @@ def _seconds(fit: Fit, data: Data) -> tuple[float, float]:
 
 def add_sizes(
     report: Report, sizes: Sequence[int], only: Sequence[str] = (), history: Path | None = None
-) -> None:
+) -> list[str]:
     """Print the table of every family, and compare ratios with those of the history.
 
     Parameters
     ----------
     report : Report
+        Receives a table a family.
     sizes : sequence of int
+        Numbers of rows.
     only : sequence of str
-        Families whose name begins with one of these; all by default.
+        Beginnings of the names of the families; all by default.
     history : Path, optional
-        File of one line of JSON a run.
+        File of one line of JSON a run, to which the ratios of this run are added.
+
+    Returns
+    -------
+    list of str
+        Families and sizes whose ratio is above `MOST_GROWTH` times the usual one of the history.
     """
-    before = _last_ratios(history)
-    ratios: dict[str, float] = {}
+    usual, ratios, slower = _usual_ratios(history), dict[str, float](), list[str]()
     for case in CASES:
         if only and not case.name.startswith(tuple(only)):
             continue
         rows = size_rows(case, sizes)
         for row in rows:
-            key = f"{case.name} {row['rows']}"
             if "ratio" not in row:
                 continue
+            key = f"{case.name} {row['rows']}"
             ratios[key] = row["ratio"]
-            if key in before:
-                row["ratio before"] = before[key]
-                row["slower"] = row["ratio"] > MOST_FALL * before[key]
+            if key in usual:
+                row["usual ratio"] = usual[key]
+                if row["ratio"] > MOST_GROWTH * usual[key]:
+                    slower.append(key)
         report.add(case.name, rows)
     if history is not None:
         line = {"date": datetime.now(UTC).date().isoformat(), **machine(), "ratios": ratios}
+        history.parent.mkdir(parents=True, exist_ok=True)
         with history.open("a") as file:
             file.write(json.dumps(line) + "\n")
+    return slower
 
 
-def _last_ratios(history: Path | None) -> dict[str, float]:
-    """Return the latest ratio of every case and size."""
+def _usual_ratios(history: Path | None) -> dict[str, float]:
+    """Return the median of the last ratios of every family and size: one run alone is noisy."""
     lines = history.read_text().splitlines() if history is not None and history.exists() else []
-    return {key: ratio for line in lines for key, ratio in json.loads(line)["ratios"].items()}
+    collected: dict[str, list[float]] = {}
+    for line in lines[-RUNS:]:
+        for key, ratio in json.loads(line)["ratios"].items():
+            collected.setdefault(key, []).append(ratio)
+    return {key: float(np.median(values)) for key, values in collected.items()}

@@ -76,7 +76,10 @@ def run(report: Report, folder: Path, rows: int, repeats: int, only: Sequence[st
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the benchmark; the exit code is 1 when a bar is missed."""
+    """Run the benchmark.
+
+    The exit code is 1 when a bar is missed, or, with a history, when a ratio has grown.
+    """
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=ROWS, help="rows of the largest data set")
     parser.add_argument("--repeats", type=int, default=5, help="times that A and B take turns")
@@ -106,9 +109,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = {"rows": options.rows, "repeats": options.repeats}
     report = Report("speed", settings, options.out)
     if options.sizes is not None:
-        add_sizes(report, options.sizes or SIZES, options.models, options.history)
-        print(f"\n{len(report.missed)} rows miss a bar")
-        return 1 if report.missed else 0
+        slower = add_sizes(report, options.sizes or SIZES, options.models, options.history)
+        print(f"\n{len(report.missed)} rows miss a bar, {len(slower)} are slower than before")
+        print(*slower, sep="\n")
+        return 1 if slower or (report.missed and options.history is None) else 0
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)

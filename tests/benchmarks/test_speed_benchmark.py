@@ -20,6 +20,7 @@ from tests.benchmarks.preparations import in_memory, statistic_of
 from tests.benchmarks.row_loops import SHAPES as LOOP_SHAPES
 from tests.benchmarks.row_loops import drawn_rows, label_loop, row_loop_rows, sums_loop
 from tests.benchmarks.scaling import dispatch_rows, growth_rows, share_rows, worker_rows
+from tests.benchmarks.sizes import CASES, size_rows
 from tests.benchmarks.speed import main
 from tests.benchmarks.tensor_updates import SHAPES as UPDATE_SHAPES
 from tests.benchmarks.tensor_updates import update_rows
@@ -156,3 +157,23 @@ def test_main__writes_what_it_prints(tmp_path, capsys):
     (table,) = stored["tables"].values()
     assert len(table["rows"]) == len(SHAPES)
     assert "Mrows/s" in capsys.readouterr().out
+
+
+def test_sizes__compare_ratios_with_the_history(tmp_path, capsys):
+    history = tmp_path / "sizes.jsonl"
+    arguments = ["--sizes", "150", "--models", "ICA", "--history", str(history)]
+    assert main(arguments) == 0
+    (line,) = history.read_text().splitlines()
+    (ratio,) = json.loads(line)["ratios"].values()
+    assert ratio > 0
+    history.write_text(line.replace(repr(ratio), repr(ratio / 100)) + "\n")
+    assert main(arguments) == 1
+    assert "ICA(4) 150" in capsys.readouterr().out.splitlines()
+    assert len(history.read_text().splitlines()) == 2
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_size_rows__time_a_family_and_its_peer(case):
+    pytest.importorskip("hmmlearn", reason="peers are not installed")
+    (row,) = size_rows(case, [150])
+    assert row["ratio"] == pytest.approx(row["processor s"] / row["peer's processor s"])

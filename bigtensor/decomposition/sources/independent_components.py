@@ -177,37 +177,44 @@ def symmetric_orthogonalisation(matrix: FloatArray) -> FloatArray:
 
     Parameters
     ----------
-    matrix : (q, k) array
+    matrix : (..., q, k) array
         With at most q columns.
     """
-    values, vectors = np.linalg.eigh(matrix.T @ matrix)
-    if values[0] > LEAST_EIGENVALUE * values[-1]:
+    values, vectors = np.linalg.eigh(matrix.mT @ matrix)
+    if (values[..., 0] > LEAST_EIGENVALUE * values[..., -1]).all():
         # a quarter of the time of singular values
-        return np.asarray(matrix @ ((vectors / np.sqrt(values)) @ vectors.T))
+        return np.asarray(matrix @ ((vectors / np.sqrt(values)[..., None, :]) @ vectors.mT))
     left, _, right = np.linalg.svd(matrix, full_matrices=False)
     return np.asarray(left @ right)
 
 
-def mean_turn(before: FloatArray, after: FloatArray) -> float:
-    """Return the mean sine of the angle between unit columns, whatever their signs."""
-    cosines = np.minimum(np.abs((before * after).sum(axis=0)), 1.0)
-    return float(np.sqrt(1 - np.square(cosines)).mean())
+def mean_turn(before: FloatArray, after: FloatArray) -> FloatArray:
+    """Return the mean sine of the angle between unit columns, whatever their signs.
+
+    Parameters
+    ----------
+    before, after : (..., q, k) arrays
+        Unit columns.
+    """
+    cosines = np.minimum(np.abs((before * after).sum(axis=-2)), 1.0)
+    return np.asarray(np.sqrt(1 - np.square(cosines)).mean(axis=-1))
 
 
-def part_of_turn(before: FloatArray, after: FloatArray, part: float) -> FloatArray:
+def part_of_turn(before: FloatArray, after: FloatArray, part: float | FloatArray) -> FloatArray:
     """Return orthonormal columns on the way from some to others, whatever their signs.
 
     Parameters
     ----------
-    before, after : (q, k) arrays
+    before, after : (..., q, k) arrays
         Orthonormal columns.
-    part : float
+    part : float or (...) array
         Above 0; one leads to the others.
     """
-    if part == 1:
+    if np.all(part == 1):
         return after
-    signs = np.where((before * after).sum(axis=0) < 0, -1.0, 1.0)
-    return symmetric_orthogonalisation(before + part * (after * signs - before))
+    signs = np.where((before * after).sum(axis=-2, keepdims=True) < 0, -1.0, 1.0)
+    share = np.asarray(part)[..., None, None]
+    return symmetric_orthogonalisation(before + share * (after * signs - before))
 
 
 def squared_lengths(columns: FloatArray, covariance: FloatArray) -> FloatArray:

@@ -145,7 +145,7 @@ def whitened_sources(
             sums.kurtosis,
             gaussian_sources(non_gaussianity(before.rotation, sums), moments.weight),
         )
-        return state, mean_turn(before.rotation, updated)
+        return state, float(mean_turn(before.rotation, updated))
 
     def sources(iterations: Iterations[_Rotated]) -> WhitenedSources:
         state = iterations.state

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -82,12 +83,13 @@ def kernel_rotation(sample: WhitenedSample, random_state: int) -> DampedRotation
     )
     few = oriented.part(0, max(1, rows // max(SEARCH_VALUES // k, LEAST_SEARCH_ROWS)))
     random = np.random.default_rng([random_state, 17])
-    starts = (
-        symmetric_orthogonalisation(random.standard_normal((k, k))) for _ in range(INITIALISATIONS)
-    )
-    settled_starts = [_settled(few, DampedRotation(start, 1.0)) for start in starts]
+    starts = [
+        DampedRotation(symmetric_orthogonalisation(random.standard_normal((k, k))), 1.0)
+        for _ in range(INITIALISATIONS)
+    ]
+    settled_starts = _settled(few, starts)
     best = settled_starts[int(np.argmax([_distance(few, one.columns) for one in settled_starts]))]
-    settled = _settled(oriented, best)
+    (settled,) = _settled(oriented, [best])
     return replace(settled, columns=signs[:, None] * settled.columns)
 
 
@@ -96,16 +98,32 @@ def _distance(sample: WhitenedSample, columns: FloatArray) -> float:
     return float(np.square(non_gaussianity(columns, sample.contrast(columns))).sum())
 
 
-def _settled(sample: WhitenedSample, start: DampedRotation) -> DampedRotation:
-    """Return columns after fixed-point iterations, damped once whole updates do not settle."""
-    columns, step = start.columns, start.step
-    turns: list[float] = []
-    for _ in range(UPDATES):
-        updated = symmetric_orthogonalisation(tanh_update(columns, sample.contrast(columns)))
-        turns.append(mean_turn(columns, updated))
-        columns = part_of_turn(columns, updated, step)
-        if turns[-1] <= _STILL:
+def _settled(sample: WhitenedSample, starts: Sequence[DampedRotation]) -> list[DampedRotation]:
+    """Return columns after fixed-point iterations, damped once whole updates do not settle.
+
+    The columns of all that have not settled yet are updated together, as those of one matrix.
+    """
+    columns = np.array([start.columns for start in starts])
+    steps = np.array([start.step for start in starts])
+    turns = np.full((UPDATES, len(starts)), np.inf)
+    left = np.arange(len(starts))
+    for number in range(UPDATES):
+        before = columns[left]
+        updated = symmetric_orthogonalisation(_updated(sample, before))
+        turns[number, left] = mean_turn(before, updated)
+        columns[left] = part_of_turn(before, updated, steps[left])
+        left = left[turns[number, left] > _STILL]
+        if number >= _WATCHED:
+            is_slow = turns[number, left] > _SETTLING * turns[number - _WATCHED, left]
+            steps[left[is_slow]] = DAMPED
+        if not len(left):
             break
-        if len(turns) > _WATCHED and turns[-1] > _SETTLING * turns[-1 - _WATCHED]:
-            step = DAMPED
-    return DampedRotation(columns, step)
+    return [DampedRotation(*pair) for pair in zip(columns, steps.tolist(), strict=True)]
+
+
+def _updated(sample: WhitenedSample, rotations: FloatArray) -> FloatArray:
+    """Return several rotations after one update, before they are made orthonormal: (m, q, k)."""
+    m, q, k = rotations.shape
+    wide = rotations.transpose(1, 0, 2).reshape(q, m * k)
+    updated = tanh_update(wide, sample.contrast(wide))
+    return updated.reshape(q, m, k).transpose(1, 0, 2)

@@ -81,7 +81,7 @@ class SparseDictionary:
 
     def turn_to(self, other: SparseDictionary) -> float:
         """Return the mean sine of the angle between the columns of two dictionaries."""
-        return mean_turn(self.columns, other.columns)
+        return float(mean_turn(self.columns, other.columns))
 
 
 def activity_of(kurtosis: FloatArray) -> FloatArray:
