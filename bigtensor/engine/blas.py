@@ -20,10 +20,21 @@ def single_blas_thread() -> Iterator[None]:
     Where BLAS has a thread pool of the process, only the thread that took control of it can
     change its size or set it back, and it would do so while others still compute. A thread of our
     own therefore holds the limit as long as anybody needs it. Where BLAS has a pool for every
-    calling thread, the limit of the calling thread is what counts.
+    calling thread, the limit of the calling thread is what counts. A thread that has the limit
+    already takes it for granted, because to take it costs as much as a pass over few rows.
     """
-    with _keeper, _controller(len(sys.modules)).limit(limits=1):
+    if getattr(_this_thread, "is_limited", False):
         yield
+        return
+    with _keeper, _controller(len(sys.modules)).limit(limits=1):
+        _this_thread.is_limited = True
+        try:
+            yield
+        finally:
+            _this_thread.is_limited = False
+
+
+_this_thread = threading.local()
 
 
 @lru_cache(maxsize=1)

@@ -244,6 +244,8 @@ def updated(
 def shares(columns: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return columns as parts of their sums; a column of zeros becomes uniform."""
     sums = columns.sum(axis=0)
+    if (sums > 0).all():
+        return np.asarray(columns / sums)
     return np.asarray(
         np.where(sums > 0, columns / np.where(sums > 0, sums, 1.0), 1.0 / len(columns))
     )

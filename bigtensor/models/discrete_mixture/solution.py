@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +47,10 @@ class DiscreteSolution:
 
     def mixture(self) -> MixtureDensities:
         """Return the log probabilities as a posterior pass reads them."""
+        return self._densities
+
+    @cached_property
+    def _densities(self) -> MixtureDensities:
         return MixtureDensities(self.weights, CodeTables.of_probabilities(self.probabilities))
 
     def by_weight(self) -> DiscreteSolution:

@@ -156,7 +156,7 @@ def test_default__is_better_than_the_spectral_solution_and_random_starts() -> No
         known = truth(6, (12, 12, 12), seed=100 + seed)
         data, weight = known.drawn(4000, np.random.default_rng(seed))
         for method, found in errors.items():
-            ridge = "none" if method == "em" else "cross-validation"
+            ridge = None if method == "em" else "cross-validation"
             model = DiscreteMixture(6, method=method, ridge=ridge)
             with warnings.catch_warnings():
                 # a component of the other methods may be almost empty
