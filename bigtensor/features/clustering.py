@@ -260,7 +260,8 @@ def _plus_plus(
     nearest = _squared_distances(values, squares, chosen)[0]
     for _ in range(n_clusters - 1):
         candidates = _draw(weight * nearest, trials, rng)
-        distances = np.minimum(_squared_distances(values, squares, candidates), nearest)
+        distances = _squared_distances(values, squares, candidates)
+        np.minimum(distances, nearest, out=distances)
         best = int(np.argmin(distances @ weight))
         chosen.append(candidates[best])
         nearest = distances[best]
@@ -271,6 +272,9 @@ def _squared_distances(
     values: FloatArray, squares: FloatArray, chosen: IndexArray | list[np.intp]
 ) -> FloatArray:
     """Return the squared distance of every row to every chosen row: ``(chosen, n)``."""
+    if values.shape[1] == 1:
+        differences: FloatArray = values[chosen] - values.T
+        return np.square(differences, out=differences)
     products: FloatArray = values[chosen] @ values.T
     products *= -2
     products += squares
