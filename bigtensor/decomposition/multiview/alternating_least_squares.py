@@ -9,6 +9,10 @@ from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import ParameterError
 
+_LEAST_PIVOT = 1e-10
+"""Least pivot of the normal equations, over the largest, with which they are solved directly, in a
+fifth of the time of singular values."""
+
 _MODES = (0, 1, 2)
 """Modes of the tensor, in the order in which their factors are solved for."""
 
@@ -74,11 +78,15 @@ def alternating_least_squares(
     scale = float(np.linalg.norm(tensor)) or 1.0
     current = [np.array(factor, dtype=np.float64) for factor in factors]
     current[0] = current[0] * weights
+    unfolded = [
+        np.ascontiguousarray(np.moveaxis(tensor, mode, 0)).reshape(tensor.shape[mode], -1)
+        for mode in _MODES
+    ]
     residual = residual_norm(tensor, np.ones(len(weights)), current) / scale
     sweep, converged = 0, False
     while not converged and sweep < max_sweeps:
         for mode in _MODES:
-            current[mode] = _solve_mode(tensor, current, mode)
+            current[mode] = _solve_mode(unfolded[mode], current, mode)
             if mode != _MODES[-1]:
                 current[mode] = _unit_columns(current[mode])[0]
         sweep += 1
@@ -110,13 +118,19 @@ def residual_norm(tensor: FloatArray, weights: FloatArray, factors: Sequence[Flo
     return float(np.linalg.norm(tensor.reshape(len(tensor), -1) - model))
 
 
-def _solve_mode(tensor: FloatArray, factors: Sequence[FloatArray], mode: int) -> FloatArray:
+def _solve_mode(unfolded: FloatArray, factors: Sequence[FloatArray], mode: int) -> FloatArray:
     """Least squares factor of one mode, through the k x k normal equations."""
     b, c = (factors[other] for other in _MODES if other != mode)
-    unfolded = np.moveaxis(tensor, mode, 0).reshape(tensor.shape[mode], -1)
     gram = (b.T @ b) * (c.T @ c)
+    target = unfolded @ _khatri_rao(b, c)
+    try:
+        pivots = np.square(np.linalg.cholesky(gram).diagonal())
+    except np.linalg.LinAlgError:
+        pivots = np.zeros(1)
+    if pivots.min() > _LEAST_PIVOT * pivots.max():
+        return np.asarray(np.linalg.solve(gram, target.T).T, dtype=np.float64)
     # Minimum-norm solution: collinear components share their term instead of diverging.
-    solution = np.linalg.lstsq(gram, (unfolded @ _khatri_rao(b, c)).T, rcond=None)[0]
+    solution = np.linalg.lstsq(gram, target.T, rcond=None)[0]
     return np.asarray(solution.T, dtype=np.float64)
 
 
