@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -65,12 +65,15 @@ class SampleFeatures:
         Of every view.
     values : mapping of str to (n0, r) float64 arrays
         Of every view, in the order of their content.
+    moments : mapping of pairs of str to (r, r') float64 arrays
+        Cross moments of the views, where groups were chosen by them.
     """
 
     settings: Settings
     members: Members
     maps: Mapping[str, FeatureMap]
     values: Mapping[str, FloatArray]
+    moments: Mapping[tuple[str, str], FloatArray]
 
     @classmethod
     def of_sample(
@@ -104,7 +107,9 @@ class SampleFeatures:
         values = {
             name: exact_features(maps[name], rows[:, settings.slices[name]]) for name in names
         }
-        return cls(settings, _members(values, settings, diagnostics), maps, values)
+        moments: dict[tuple[str, str], FloatArray] = {}
+        members = _members(values, settings, diagnostics, moments)
+        return cls(settings, members, maps, values, moments)
 
     @property
     def groups(self) -> list[FloatArray]:
@@ -125,18 +130,36 @@ class SampleFeatures:
         kept : (n0,) bool array, optional
             The rows of the sample that the directions may know of; None stands for all.
         """
-        values = self.groups if kept is None else [part[kept] for part in self.groups]
         shared = self.settings.shared
+        sizes = [sum(self.values[name].shape[1] for name in names) for names in self.members]
+        if kept is None and self.moments and max(sizes) <= len(next(iter(self.values.values()))):
+            q = min(self.settings.n_directions, *sizes)
+            subspaces = cross_covariance_subspaces(self._group_moments(), q)
+            return self._projections(subspaces, q), subspaces
+        values = self.groups if kept is None else [part[kept] for part in self.groups]
         q = min(self.settings.n_directions, *(part.shape[1] for part in values))
         if shared:
             subspaces = symmetric_subspace(_cross_moments(dict(enumerate(values))), q)
         else:
             subspaces = _covarying_directions(values, q)
+        return self._projections(subspaces, q), subspaces
+
+    def _group_moments(self) -> dict[tuple[int, int], FloatArray]:
+        """Return the cross moments of all ordered pairs of groups, from those of their views."""
+        return {
+            (a, b): np.block(
+                [[self.moments[own, other] for other in self.members[b]] for own in self.members[a]]
+            )
+            for a, b in permutations(range(3), 2)
+        }
+
+    def _projections(self, subspaces: Subspaces, q: int) -> Groups:
+        """Return the features of the groups in their directions."""
         first, second, third = (
-            _projected(names, self.maps, basis[:, :q], shared=shared)
+            _projected(names, self.maps, basis[:, :q], shared=self.settings.shared)
             for names, basis in zip(self.members, subspaces.bases, strict=True)
         )
-        return (first, second, third), subspaces
+        return first, second, third
 
     def others(self, subspaces: Subspaces, q: int) -> tuple[OtherView, ...]:
         """Return the views in no group, projected to the directions that the groups explain.
@@ -149,6 +172,8 @@ class SampleFeatures:
             Directions of every group that are used.
         """
         inside = {name for names in self.members for name in names}
+        if inside == set(self.values):
+            return ()
         projected = [
             part @ basis[:, :q] for part, basis in zip(self.groups, subspaces.bases, strict=True)
         ]
@@ -194,11 +219,15 @@ def projected_views(
 
 
 def _members(
-    values: Mapping[str, FloatArray], settings: Settings, diagnostics: dict[str, Any] | None
+    values: Mapping[str, FloatArray],
+    settings: Settings,
+    diagnostics: dict[str, Any] | None,
+    moments: dict[tuple[str, str], FloatArray],
 ) -> Members:
     """Return the groups that are given, or those that tell the components apart.
 
-    Two views stay two groups, whose dependence can be counted but not decomposed.
+    ``moments`` receives the cross moments of the views that the groups are chosen by. Two views
+    stay two groups, whose dependence can be counted but not decomposed.
     """
     names = list(values)
     features = dict(settings.shape.views)
@@ -212,8 +241,9 @@ def _members(
     elif len(names) == 3 or len(names) > MOST_VIEWS or settings.shared or settings.counted:
         members = _named(neighbouring_groups(sizes), names)
     else:
-        moments = _cross_moments(dict(enumerate(values.values())))
-        chosen = choose_view_groups(moments, settings.n_components, sizes)
+        of_places = _cross_moments(dict(enumerate(values.values())))
+        moments |= {(names[a], names[b]): moment for (a, b), moment in of_places.items()}
+        chosen = choose_view_groups(of_places, settings.n_components, sizes)
         members = _named(chosen.groups, names)
         choice = {
             "score": chosen.score,
