@@ -28,6 +28,7 @@ from sklearn.neighbors import KernelDensity
 import bigtensor
 from bigtensor import simulate
 from bigtensor.engine.blas import single_blas_thread
+from tests.benchmarks.baselines.flowsom import flowsom_labels
 from tests.benchmarks.tables import Report, Row, bars, machine
 from tests.benchmarks.topics import gibbs
 
@@ -139,6 +140,14 @@ CASES = (
         lambda: bigtensor.KernelMixture(3, random_state=0),
         "GaussianMixture of scikit-learn",
         lambda data: PeerGaussianMixture(3, random_state=0).fit(data),
+    ),
+    Case(
+        "KernelMixture(8) of cells",
+        lambda rows: _values(simulate.cytometry(rows, random_state=0)),
+        lambda: bigtensor.KernelMixture(8, random_state=0),
+        "FlowSOM",
+        lambda data: flowsom_labels(data, 8),
+        most_rows=1_000_000,
     ),
     Case(
         "GaussianMixture(3)",
