@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bigtensor.array_types import FloatArray, IntArray
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.discrete.discrete_core import ByView
-from bigtensor.features.row_loops import row_loop
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,15 +49,9 @@ class FactorResidual:
     def __init__(self, tensor: FloatArray, bases: ByView) -> None:
         self.bases = bases
         self.square_norm = float(np.vdot(tensor, tensor))
-        # directions that a view does not have are zeros
-        directions = max(tensor.shape)
-        self._tensor = np.zeros((directions, directions, directions))
-        self._tensor[tuple(map(slice, tensor.shape))] = tensor
-        self._starts = np.cumsum([0, *map(len, bases)])
-        self._slices = list(map(slice, self._starts[:-1], self._starts[1:]))
-        self._bases = np.zeros((self._starts[-1], directions))
-        for of_view, basis in zip(self._slices, bases, strict=True):
-            self._bases[of_view, : basis.shape[1]] = basis
+        self._tensor = np.ascontiguousarray(tensor, np.float64)
+        starts = np.cumsum([0, *map(len, bases)])
+        self._slices = list(map(slice, starts[:-1], starts[1:]))
 
     def value(self, factors: ByView) -> float:
         """Half the squared residual."""
@@ -82,84 +75,27 @@ class FactorResidual:
 
     def _computed(self, rows: FloatArray, *, with_gradients: bool) -> FactorGradients:
         """Half the squared residual, with gradients that mean nothing where none are wanted."""
-        k = rows.shape[1]
-        terms, grams = np.empty(2), np.empty((3, k, k))
-        gradients = np.empty_like(rows)
-        _write_residual(
-            rows, self._starts, self._bases, self._tensor, with_gradients, terms, grams, gradients
+        parts = [rows[of_view] for of_view in self._slices]
+        grams = np.array([part.T @ part for part in parts])
+        first, second, third = (
+            basis.T @ part for basis, part in zip(self.bases, parts, strict=True)
         )
-        value = self.square_norm / 2.0 - float(terms[0]) + float(terms[1]) / 2.0
-        first, second, third = (gradients[of_view] for of_view in self._slices)
-        return FactorGradients(value, gradients, (first, second, third), grams)
-
-
-@row_loop
-def _write_residual(
-    factors: FloatArray,
-    starts: IntArray,
-    bases: FloatArray,
-    tensor: FloatArray,
-    with_gradients: bool,
-    terms: FloatArray,
-    grams: FloatArray,
-    gradients: FloatArray,
-) -> None:
-    """Write the terms of the squared residual, and the gradients of half of it.
-
-    The lines of all views lie one below the other in ``factors`` and ``gradients``, (rows, k), and
-    in ``bases``, (rows, r). ``starts`` holds the first line of every view and the number of lines.
-    ``terms`` receives the inner product of the model and the tensor, and the squared norm of the
-    model. ``grams`` receives the inner products of the columns of every factor. Gradients are
-    written only ``with_gradients``.
-    """
-    directions, k = tensor.shape[0], factors.shape[1]
-    projected = np.zeros((3, directions, k))
-    products = np.zeros((3, directions, k))
-    for view in range(3):
-        for g in range(k):
-            for h in range(k):
-                grams[view, g, h] = 0
-        for row in range(starts[view], starts[view + 1]):
-            for d in range(directions):
-                for h in range(k):
-                    projected[view, d, h] += bases[row, d] * factors[row, h]
-            for g in range(k):
-                for h in range(k):
-                    grams[view, g, h] += factors[row, g] * factors[row, h]
-    first, second, third = projected[0], projected[1], projected[2]
-    pair, partial, others = np.empty(k), np.empty(k), np.empty((k, k))
-    for i in range(directions):
-        for j in range(directions):
-            for h in range(k):
-                pair[h] = first[i, h] * second[j, h]
-                partial[h] = 0
-            for m in range(directions):
-                for h in range(k):
-                    products[2, m, h] += tensor[i, j, m] * pair[h]
-                    partial[h] += tensor[i, j, m] * third[m, h]
-            for h in range(k):
-                products[0, i, h] += partial[h] * second[j, h]
-                products[1, j, h] += partial[h] * first[i, h]
-    terms[0] = terms[1] = 0
-    for m in range(directions):
-        for h in range(k):
-            terms[0] += products[2, m, h] * third[m, h]
-    for g in range(k):
-        for h in range(k):
-            terms[1] += grams[0, g, h] * grams[1, g, h] * grams[2, g, h]
-    if not with_gradients:
-        return
-    for view in range(3):
-        # entry by entry, because Numba takes half a second for a product of arrays
-        for g in range(k):
-            for h in range(k):
-                others[g, h] = grams[(view + 1) % 3, g, h] * grams[(view + 2) % 3, g, h]
-        for row in range(starts[view], starts[view + 1]):
-            for h in range(k):
-                gradients[row, h] = 0
-            for g in range(k):
-                for h in range(k):
-                    gradients[row, h] += factors[row, g] * others[g, h]
-            for d in range(directions):
-                for h in range(k):
-                    gradients[row, h] -= bases[row, d] * products[view, d, h]
+        k, (sizes, last) = rows.shape[1], (self._tensor.shape[:2], self._tensor.shape[2])
+        unfolded = self._tensor.reshape(-1, last)
+        # the tensor with the third factor, (r_1, r_2, k)
+        partial = (unfolded @ third).reshape(*sizes, k)
+        products = [np.einsum("ijh,jh->ih", partial, second)]
+        inner, square = np.vdot(first, products[0]), (grams[0] * grams[1] * grams[2]).sum()
+        value = self.square_norm / 2.0 - float(inner) + float(square) / 2.0
+        gradients = np.empty_like(rows)
+        if with_gradients:
+            products += [
+                np.einsum("ijh,ih->jh", partial, first),
+                unfolded.T @ (first[:, None] * second).reshape(-1, k),
+            ]
+            for view, (of_view, part) in enumerate(zip(self._slices, parts, strict=True)):
+                others = grams[(view + 1) % 3] * grams[(view + 2) % 3]
+                np.matmul(part, others, out=gradients[of_view])
+                gradients[of_view] -= self.bases[view] @ products[view]
+        by_view = gradients[self._slices[0]], gradients[self._slices[1]], gradients[self._slices[2]]
+        return FactorGradients(value, gradients, by_view, grams)

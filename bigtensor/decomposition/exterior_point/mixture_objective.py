@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bigtensor.array_types import FloatArray, IntArray
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.discrete.discrete_core import (
     DiscreteCore,
     DiscreteFactors,
@@ -13,7 +13,6 @@ from bigtensor.decomposition.exterior_point.factor_residual import FactorResidua
 from bigtensor.decomposition.exterior_point.proximal_descent import Expansion
 from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import ParameterError
-from bigtensor.features.row_loops import row_loop
 
 ROUNDING = 1e-15
 """Rounding error of a value, relative to the squared norm of the tensor that it is a part of."""
@@ -62,12 +61,11 @@ class MixtureObjective:
         ends = np.cumsum([0, *sizes])
         self._slices = [slice(ends[t], ends[t + 1]) for t in range(3)]
         self._rows = np.repeat(np.arange(4), [*sizes, 1])
-        self._prices = np.array([sum_penalty, ridge])
-        self._scale = np.concatenate(core.scales)
         # the sums of all views as one product
         self._sums = np.zeros((3, ends[-1]))
         for t, scale in enumerate(core.scales):
             self._sums[t, self._slices[t]] = scale
+        self._square_scales = np.square(self._sums).sum(axis=1)
         self._target = np.concatenate(core.targets)
 
     @property
@@ -110,25 +108,37 @@ class MixtureObjective:
         )
 
     def expansion(self, point: FloatArray) -> Expansion:
-        """Residual and penalties at a point, with their gradient and curvature bounds."""
-        # points of either order in memory would have the loop compiled twice
-        point = np.ascontiguousarray(point)
+        """Residual and penalties at a point, with their gradient and curvature bounds.
+
+        The bounds are row sums of magnitudes of the second derivatives within every block of a
+        column: those of a view, and those of the weights.
+        """
+        factors, weights, leading = point[:-1], point[-1], self._slices[0]
         residual = self.residual.gradients_of_rows(self._weighted(point))
-        penalty, gradient, bounds = np.empty(1), np.empty_like(point), np.empty((4, point.shape[1]))
-        _write_expansion(
-            point,
-            self._rows,
-            self._scale,
-            self._target,
-            self._prices,
-            residual.rows,
-            residual.grams,
-            penalty,
-            gradient,
-            bounds,
+        sums, total = self._departures(point)
+        distance = factors - self._target[:, None]
+        penalty = self._penalty(sums, total) + self._ridge / 2.0 * _sum_of_squares(distance)
+        gradient = np.empty(point.shape)
+        gradient[:-1] = residual.rows
+        # the weights enter through the first factor alone
+        gradient[leading] *= weights
+        gradient[:-1] += self._ridge * distance + self._sum_penalty * (self._sums.T @ sums)
+        by_weights = (residual.rows[leading] * factors[leading]).sum(axis=0)
+        gradient[-1] = by_weights + self._sum_penalty * total
+        first, second, third = np.abs(residual.grams)
+        size, unweighted = np.abs(weights), np.abs(factors[leading].T @ factors[leading])
+        bounds = np.array(
+            [
+                size * ((second * third) @ size),
+                (first * third).sum(axis=1),
+                (first * second).sum(axis=1),
+                (unweighted * second * third).sum(axis=1),
+            ]
         )
+        bounds[:3] += self._sum_penalty * self._square_scales[:, None] + self._ridge
+        bounds[3] += self._sum_penalty * len(weights)
         curvature = np.full((1, 1), bounds.max()) if self._scalar else bounds[self._rows]
-        return Expansion(residual.value + float(penalty[0]), gradient, curvature)
+        return Expansion(residual.value + penalty, gradient, curvature)
 
     def _weighted(self, point: FloatArray) -> FloatArray:
         """Three factors one below the other, of which the first carries the weights."""
@@ -143,74 +153,6 @@ class MixtureObjective:
     def _penalty(self, sums: FloatArray, total: float) -> float:
         """Penalty of sums that are not one."""
         return self._sum_penalty / 2.0 * (_sum_of_squares(sums) + total**2)
-
-
-@row_loop
-def _write_expansion(
-    point: FloatArray,
-    view_of_row: IntArray,
-    scale: FloatArray,
-    target: FloatArray,
-    penalties: FloatArray,
-    residual_gradients: FloatArray,
-    grams: FloatArray,
-    penalty: FloatArray,
-    gradient: FloatArray,
-    bounds: FloatArray,
-) -> None:
-    """Write the penalties, the gradient of residual and penalties, and bounds of its curvature.
-
-    The last line of ``point`` and ``gradient`` holds the weights. ``view_of_row`` is 0, 1 or 2 for
-    the lines of a view, and 3 for the weights. ``penalties`` are the factors of sums that are not
-    one and of the distance from ``target``. ``residual_gradients`` and ``grams`` belong to the
-    factors, of which the first carries the weights. ``bounds`` receives row sums of magnitudes of
-    the second derivatives within every block, (4, k).
-    """
-    rows, k = residual_gradients.shape
-    sum_penalty, ridge = penalties[0], penalties[1]
-    weights = point[rows]
-    sums, square_scales, gram = np.zeros((3, k)), np.zeros(3), np.zeros((k, k))
-    for row in range(rows):
-        view = view_of_row[row]
-        square_scales[view] += scale[row] ** 2
-        for h in range(k):
-            sums[view, h] += scale[row] * point[row, h]
-            if view == 0:
-                for g in range(k):
-                    gram[h, g] += point[row, h] * point[row, g]
-    # entry by entry, because Numba takes a second for sums and products of arrays
-    total = -1.0
-    for h in range(k):
-        total += weights[h]
-    squares = total**2
-    for view in range(3):
-        for h in range(k):
-            sums[view, h] -= 1
-            squares += sums[view, h] ** 2
-    penalty[0] = sum_penalty / 2 * squares
-    for h in range(k):
-        gradient[rows, h] = sum_penalty * total
-        bounds[3, h] = sum_penalty * k
-        for view in range(3):
-            bounds[view, h] = sum_penalty * square_scales[view] + ridge
-    for row in range(rows):
-        view = view_of_row[row]
-        for h in range(k):
-            by_factor, distance = residual_gradients[row, h], point[row, h] - target[row]
-            penalty[0] += ridge / 2 * distance**2
-            if view == 0:
-                # the weights enter through the first factor alone
-                gradient[rows, h] += by_factor * point[row, h]
-                by_factor *= weights[h]
-            gradient[row, h] = by_factor + ridge * distance
-            gradient[row, h] += sum_penalty * scale[row] * sums[view, h]
-    for h in range(k):
-        for g in range(k):
-            weighted, second, third = abs(grams[0, h, g]), abs(grams[1, h, g]), abs(grams[2, h, g])
-            bounds[0, h] += abs(weights[h]) * second * third * abs(weights[g])
-            bounds[1, h] += weighted * third
-            bounds[2, h] += weighted * second
-            bounds[3, h] += abs(gram[h, g]) * second * third
 
 
 def _sum_of_squares(values: FloatArray) -> float:
