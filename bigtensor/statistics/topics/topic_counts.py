@@ -100,6 +100,10 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         counts, scale = _thinned(documents)
         weight = np.ones(block.rows) if block.weight is None else block.weight
         starts = documents.starts
+        of_count = np.repeat(weight, np.diff(starts))
+        counts[of_count == 0] = 0
+        # what a drawn word adds in a sweep: it may stand for several, and sweeps are averaged
+        shares = of_count * documents.counts / (np.maximum(counts, 1) * self.kept)
         ends = np.concatenate([[0], np.cumsum(counts)])
         words = np.concatenate([[0], np.cumsum(np.maximum(documents.counts, 0), dtype=np.float64)])
         drawn = np.diff(ends[starts])
@@ -115,10 +119,9 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
             _add_topic_counts(
                 starts[piece.start : piece.stop + 1],
                 documents.words,
-                documents.counts,
-                counts,
+                ends,
+                shares,
                 scale[piece],
-                weight[piece],
                 keys[piece],
                 self.topics,
                 self.prior,
@@ -170,10 +173,9 @@ def _thinned(documents: Documents) -> tuple[IntArray, FloatArray]:
 def _add(
     starts: NDArray[np.integer[Any]],
     words: NDArray[np.integer[Any]],
-    stored: NDArray[Any],
-    counts: IntArray,
+    ends: IntArray,
+    shares: FloatArray,
     scale: FloatArray,
-    weight: FloatArray,
     keys: NDArray[np.uint64],
     topics: FloatArray,
     prior: FloatArray,
@@ -190,69 +192,56 @@ def _add(
     document that have it. The second part is zero but for the few topics of the document; the first
     one is the same for all documents, of which only the mass is added here (Yao, Mimno and McCallum
     2009, Efficient methods for topic model inference on streaming document collections).
+
+    Words of count i are drawn ``ends[i]`` to ``ends[i + 1]``, each for ``scale`` words of its
+    document. In a sweep of number -1 every word is alone. ``present`` lists the topics of the
+    document, and ``place_of`` their places in it. Random numbers are those of SplitMix64 (Steele,
+    Lea and Flood 2014).
     """
     k = len(prior)
-    own = np.empty(k)
-    # topics of the document, and the place of each among them
-    present, place_of = np.empty(k, np.int64), np.empty(k, np.int64)
+    own, present, place_of = np.empty(k), np.empty(k, np.int64), np.empty(k, np.int64)
     for row in range(len(starts) - 1):
-        if weight[row] == 0:
-            continue
-        state, of_topic, n_present = keys[row], drawn_words[row], 0
+        state, of_topic, n_present, first = keys[row], drawn_words[row], 0, ends[starts[row]]
         for sweep in range(-1, sweeps[0] + sweeps[1]):
-            token = 0
             for at in range(starts[row], starts[row + 1]):
-                word = words[at]
-                for _ in range(counts[at]):
+                word, by_topic = words[at], topics[words[at]]
+                for place in range(ends[at] - first, ends[at + 1] - first):
                     if sweep >= 0:
-                        left = topic_of[token]
+                        left = topic_of[place]
                         of_topic[left] -= 1
                         if of_topic[left] == 0:
                             n_present -= 1
-                            last = present[n_present]
-                            present[place_of[left]] = last
-                            place_of[last] = place_of[left]
-                    # at first every word is alone
-                    n_likely = n_present if sweep >= 0 else 0
+                            present[place_of[left]] = present[n_present]
+                            place_of[present[n_present]] = place_of[left]
+                    n_likely, of_draws, drawn = n_present if sweep >= 0 else 0, 0.0, 0
                     for i in range(n_likely):
-                        own[i] = topics[word, present[i]] * of_topic[present[i]]
-                    mass_of_draws = 0.0
+                        own[i] = scale[row] * by_topic[present[i]] * of_topic[present[i]]
                     for i in range(n_likely):
-                        mass_of_draws += own[i]
-                    mass_of_draws *= scale[row]
-                    mass = mass_of_draws + prior_mass[word]
-                    # SplitMix64 (Steele, Lea and Flood 2014)
+                        of_draws += own[i]
+                    mass = of_draws + prior_mass[word]
                     state += np.uint64(0x9E3779B97F4A7C15)
                     mixed = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
                     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-                    mixed ^= mixed >> np.uint64(31)
-                    level = (mixed >> np.uint64(11)) * (mass / 9007199254740992.0)
-                    if level < mass_of_draws:
-                        level /= scale[row]
-                        i = 0
-                        while i < n_likely - 1 and level >= own[i]:
-                            level -= own[i]
-                            i += 1
-                        drawn = present[i]
+                    level = ((mixed ^ (mixed >> np.uint64(31))) >> np.uint64(11)) * (mass / 2.0**53)
+                    if level < of_draws:
+                        while drawn < n_likely - 1 and level >= own[drawn]:
+                            level -= own[drawn]
+                            drawn += 1
+                        drawn = present[drawn]
                     else:
-                        level -= mass_of_draws
-                        drawn = 0
-                        while drawn < k - 1 and level >= topics[word, drawn] * prior[drawn]:
-                            level -= topics[word, drawn] * prior[drawn]
+                        level -= of_draws
+                        while drawn < k - 1 and level >= by_topic[drawn] * prior[drawn]:
+                            level -= by_topic[drawn] * prior[drawn]
                             drawn += 1
                     if sweep >= sweeps[0]:
-                        share = weight[row] * stored[at] / (counts[at] * mass * sweeps[1])
-                        by_prior[word] += share
-                        share *= scale[row]
+                        by_prior[word] += shares[at] / mass
                         for i in range(n_likely):
-                            by_draws[word, present[i]] += share * own[i]
-                    topic_of[token] = drawn
+                            by_draws[word, present[i]] += shares[at] / mass * own[i]
+                    topic_of[place] = drawn
                     if of_topic[drawn] == 0:
-                        present[n_present] = drawn
-                        place_of[drawn] = n_present
+                        present[n_present], place_of[drawn] = drawn, n_present
                         n_present += 1
                     of_topic[drawn] += 1
-                    token += 1
 
 
 def _add_derivatives(
