@@ -198,7 +198,7 @@ def processes_to_start(workers: int | None, tasks: int | None) -> int:
 
 
 def _distributed_is_loaded() -> bool:
-    """Return True if a client or a worker may be in this process; to import it takes a second."""
+    """Return True if a client or a worker may be in this process; to import it takes .2 s."""
     return "distributed.client" in sys.modules
 
 

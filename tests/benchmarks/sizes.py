@@ -2,8 +2,8 @@
 
 Run ``python -m tests.benchmarks.speed --sizes``. Both are fitted with no options but the number of
 components, one after the other in the same process, so that a ratio says little about the machine.
-``--history FILE`` compares the ratios with the last runs of the file, adds
-them to it, and fails where one is a fifth above the usual.
+``--history FILE`` compares the ratios with the last runs of the file, adds them to it, and fails
+where one is a fifth above the usual.
 """
 
 from __future__ import annotations
@@ -54,11 +54,13 @@ class Case:
     Parameters
     ----------
     name : str
+        Model, as a reader would write it.
     draw : callable
         Returns the data of a number of rows.
     ours : callable
         Returns a new model.
     peer_name : str
+        Name of the peer, with what is not its default.
     peer : callable
         Fits the peer.
     most_rows : int
@@ -107,6 +109,15 @@ def _answers(rows: int) -> NDArray[np.int64]:
     return np.asarray(data["X"].to_numpy(), np.int64)
 
 
+def _gaussian_mixture(covariance_type: str) -> Fit:
+    """Return one start of a Gaussian mixture of scikit-learn."""
+
+    def fit(data: Data) -> object:
+        return PeerGaussianMixture(3, covariance_type=covariance_type, random_state=0).fit(data)
+
+    return fit
+
+
 def _hmmlearn(emissions: str, **settings: Any) -> Fit:
     """Return one start of a hidden Markov model of hmmlearn."""
 
@@ -139,7 +150,7 @@ CASES = (
         _cells,
         lambda: bigtensor.KernelMixture(3, random_state=0),
         "GaussianMixture of scikit-learn",
-        lambda data: PeerGaussianMixture(3, random_state=0).fit(data),
+        _gaussian_mixture("full"),
     ),
     Case(
         "KernelMixture(8) of cells",
@@ -154,14 +165,14 @@ CASES = (
         _cells,
         lambda: bigtensor.GaussianMixture(3, random_state=0),
         "GaussianMixture of scikit-learn",
-        lambda data: PeerGaussianMixture(3, random_state=0).fit(data),
+        _gaussian_mixture("full"),
     ),
     Case(
         "LinearMixture(3)",
         lambda rows: _values(simulate.linear_mixture(rows, 3, random_state=0)),
         lambda: bigtensor.LinearMixture(3, views=_THIRDS, random_state=0),
         "GaussianMixture of scikit-learn, spherical",
-        lambda data: PeerGaussianMixture(3, covariance_type="spherical", random_state=0).fit(data),
+        _gaussian_mixture("spherical"),
     ),
     Case(
         "ICA(4)",
@@ -234,6 +245,7 @@ def size_rows(case: Case, sizes: Sequence[int]) -> list[Row]:
     Parameters
     ----------
     case : Case
+        Family and peer.
     sizes : sequence of int
         Numbers of rows.
     """

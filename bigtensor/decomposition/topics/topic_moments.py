@@ -25,8 +25,8 @@ _LEAST_VALUE = 1e-100
 _SWEEPS = 4
 """Sweeps of rotations from the topics at the guess, for the sum of the prior alone.
 
-On simulated words 3 are enough. Real words are no exact topics, so that rotations hardly settle,
-and with more sweeps for every concentration they take longer than all passes over moments.
+On simulated words the estimate is the same with 4 and 12. Real words are no exact topics, so that
+rotations hardly settle: moments of 50 topics of news took 2.9 s with 12 sweeps and 2.2 s with 6.
 """
 
 _CLOSE = 1e-5

@@ -1,4 +1,4 @@
-"""Populations of Gaussian components: the tree of all rows and those of halves of the sample."""
+"""Populations of Gaussian components, by trees of all rows and of halves of the sample."""
 
 from __future__ import annotations
 

@@ -95,6 +95,7 @@ class WhitenedSample:
     block: Block
     axes: PrincipalAxes
     mean: FloatArray
+    # copies share it, and are used by one thread
     _work: Workspace = field(default_factory=Workspace, repr=False)
 
     @classmethod
