@@ -203,8 +203,11 @@ from bigtensor.cli.command import Command
 
 class Endless(zarr.storage.MemoryStore):
     async def get(self, key, *args, **kwargs):
-        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
-        await asyncio.sleep(60)
+        # one of the files that Zarr asks for at once sends the signal, when its caller waits
+        await asyncio.sleep(0.2)
+        if key == "zarr.json":
+            os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+        await asyncio.sleep(600)
 
 click.command(cls=Command)(lambda: zarr.open_group(Endless(), mode="r"))([])
 """
