@@ -137,7 +137,7 @@ def test_main__writes_all_tables(tmp_path, monkeypatch):
     written = json.loads(out.read_text())
     assert code in (0, 1)
     assert written["settings"]["models"] == 1
-    assert len(written["tables"]) == 8
+    assert len(written["tables"]) == 9
 
 
 def test_main__draws_no_figure_of_another_table(tmp_path, capsys):

@@ -18,6 +18,7 @@ from tests.benchmarks.figures import markov_error_against_triples, save
 from tests.benchmarks.hidden_markov.accuracy import add_accuracy
 from tests.benchmarks.hidden_markov.classification import add_classification
 from tests.benchmarks.hidden_markov.densities import add_densities
+from tests.benchmarks.hidden_markov.dependence import add_dependence
 from tests.benchmarks.hidden_markov.growth import add_growth
 from tests.benchmarks.hidden_markov.recording import add_recording
 from tests.benchmarks.hidden_markov.state_choice import add_state_choice
@@ -30,6 +31,7 @@ PARTS: dict[str, Callable[[Report, argparse.Namespace], None]] = {
     "growth": lambda report, asked: add_growth(report, asked.models, first_seed=asked.seed),
     "densities": lambda report, asked: add_densities(report, asked.models, first_seed=asked.seed),
     "recording": lambda report, asked: add_recording(report, asked.data),
+    "dependence": lambda report, asked: add_dependence(report, asked.models),
     "times": lambda report, _: add_times(report),
     "states": lambda report, asked: add_state_choice(report, asked.models),
     "classification": lambda report, _: add_classification(report),
