@@ -16,6 +16,7 @@ from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.densities.class_densities import ClassDensities
+from bigtensor.statistics.densities.tile_posterior import write_labels
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class GroupSums(SumStatistic[GroupSumsResult]):
             else:
                 np.copyto(weight, tile.block.weight[: tile.rows])
             np.copyto(groups, block.group[window], casting="same_kind")
-            np.argmax(posterior, axis=1, out=label)
+            write_labels(posterior, label)
             add_to_groups(
                 groups,
                 weight,

@@ -17,7 +17,11 @@ from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.densities.class_densities import shares_buffer, sum_of_populations
 from bigtensor.statistics.densities.joint_densities import JointDensities, JointTile
-from bigtensor.statistics.densities.tile_posterior import posterior_buffers, tile_posterior
+from bigtensor.statistics.densities.tile_posterior import (
+    posterior_buffers,
+    tile_posterior,
+    write_labels,
+)
 
 _ROW_NAMES = ("label", "probability", "log_density")
 # "component" is the name of a dimension
@@ -106,7 +110,7 @@ class Responsibilities(RowFunction):
         of_components = "label" if self.populations is None else "component_label"
         if {*out} == {of_components}:
             tile.write_log_joint(joint)
-            np.argmax(joint, axis=1, out=label)
+            write_labels(joint, label)
         else:
             joint, log_density = tile_posterior(tile, work, label if of_components in out else None)
         posterior = joint[:, : self.mixture.n_components]
@@ -123,7 +127,7 @@ class Responsibilities(RowFunction):
                 # the most probable part may be of another whole than without a temperature
                 flatten_wholes(shares, self.whole, self.temperature)
             if "label" in out:
-                np.argmax(shares, axis=1, out=label)
+                write_labels(shares, label)
                 np.copyto(out["label"], label, casting="same_kind")
         if "probability" in out:
             if self.populations is not None and self.whole is None and self.temperature != 1:

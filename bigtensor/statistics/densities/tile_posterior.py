@@ -27,6 +27,9 @@ _LOWEST_EXPONENT = {np.dtype("float32"): float(np.log(HOPELESS)), np.dtype("floa
 _LANES = 16
 """Entries of a row that are compared at once: a vector of the processor in float32."""
 
+_FEW = 16
+"""Longest rows whose largest entry a plain loop finds sooner than `numpy.argmax` does."""
+
 
 def tally_arrays() -> dict[str, ArraySpec]:
     """Return the arrays of a state that `write_posterior` and `count_rows` add to."""
@@ -142,7 +145,7 @@ def normalise(
     if label is None:
         _write_largest(log_joint, log_density)
     else:
-        np.argmax(log_joint, axis=1, out=label)
+        write_labels(log_joint, label)
         _write_labelled(log_joint, label, log_density)
     # the largest term becomes one: many views would underflow otherwise
     lowest = log_joint.dtype.type(_LOWEST_EXPONENT[log_joint.dtype])
@@ -150,6 +153,36 @@ def normalise(
     # between two loops, because exponentials of many numbers are vector operations
     exponentiate(log_joint)
     _divide_by_total(log_joint, log_density)
+
+
+def write_labels(joint: NDArray[Any], label: IndexArray) -> None:
+    """Write the place of the first largest entry of every row, zero where all are NaN.
+
+    Parameters
+    ----------
+    joint : (rows, width) array
+        A row is free of NaN, or its first entry is NaN.
+    label : (rows,) intp array
+        Receives the places.
+    """
+    if joint.shape[1] <= _FEW:
+        _write_first_largest(joint, label)
+    else:
+        np.argmax(joint, axis=1, out=label)
+
+
+@row_loop
+def _write_first_largest(joint: NDArray[Any], label: IndexArray) -> None:
+    """Write the place of the first largest entry of every row."""
+    for row in range(joint.shape[0]):
+        of_row = joint[row]
+        place, largest = 0, of_row[0]
+        for h in range(1, of_row.size):
+            # choices without a branch, which the processor could not predict
+            larger = of_row[h] > largest
+            place = h if larger else place
+            largest = of_row[h] if larger else largest
+        label[row] = place
 
 
 @row_loop
