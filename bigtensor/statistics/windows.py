@@ -59,16 +59,14 @@ def sample_windows(
     return tuple((place * length, (place + 1) * length) for place in places)
 
 
-def settling_windows(rows: int, multiple: int = 1) -> tuple[tuple[int, int], ...] | None:
+def settling_windows(rows: int) -> tuple[tuple[int, int], ...] | None:
     """Return the rows on which a mixture settles before it is polished on all; None for all.
 
     Parameters
     ----------
     rows : int
         Rows of the data.
-    multiple : int, default 1
-        Number by which the rows are multiplied, such as for moments.
     """
     if rows < 4 * SETTLING_ROWS:
         return None
-    return sample_windows(rows, multiple * SETTLING_ROWS // 2, SETTLING_WINDOWS)
+    return sample_windows(rows, SETTLING_ROWS // 2, SETTLING_WINDOWS)

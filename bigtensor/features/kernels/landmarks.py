@@ -230,7 +230,7 @@ def kmeans_landmarks(
     Zhang and Kwok (2010), "Clustered Nyström method for large scale manifold learning".
     """
     rows = _checked(sample, count)
-    distinct = np.unique(rows, axis=0)
+    distinct = _distinct(rows)
     if len(distinct) <= count:
         return Landmarks(distinct, _note(len(distinct), count))
     centres = np.unique(
@@ -270,11 +270,19 @@ def plus_plus_landmarks(
     Arthur and Vassilvitskii (2007), "k-means++: the advantages of careful seeding".
     """
     rows = _checked(sample, count)
-    distinct = np.unique(rows, axis=0)
+    distinct = _distinct(rows)
     if len(distinct) <= count:
         return Landmarks(distinct, _note(len(distinct), count))
     chosen = np.unique(rows[plus_plus_rows(rows / scale, count, random_state)], axis=0)
     return Landmarks(chosen, _note(len(chosen), count))
+
+
+def _distinct(rows: FloatArray) -> FloatArray:
+    """Return the distinct rows in ascending order."""
+    if rows.shape[1] == 1:
+        # numbers are sorted in a fifth of the time of rows
+        return np.asarray(np.unique(rows[:, 0])[:, None])
+    return np.asarray(np.unique(rows, axis=0))
 
 
 def _landmarks_without_kernel(

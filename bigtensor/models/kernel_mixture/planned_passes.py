@@ -14,7 +14,10 @@ from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import MOST_CATEGORIES, OneHot
 from bigtensor.models.contract.script import PlannedPass
-from bigtensor.models.kernel_mixture.choices.alternative_initialisations import alternatives_to
+from bigtensor.models.kernel_mixture.choices.alternative_initialisations import (
+    has_alternatives,
+    trial_pass,
+)
 from bigtensor.models.kernel_mixture.choices.bandwidth import (
     candidate_names,
     held_out_scores,
@@ -31,11 +34,11 @@ from bigtensor.models.kernel_mixture.stages import (
     moments_pass,
     moments_windows,
 )
+from bigtensor.models.kernel_mixture.view_features import VIEWS_AT_ONCE
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
-from bigtensor.statistics.windows import settling_windows
 
 
 def planned_preparation(settings: Settings) -> list[PlannedPass]:
@@ -56,24 +59,17 @@ def planned_preparation(settings: Settings) -> list[PlannedPass]:
 
 def planned_refinement(settings: Settings) -> list[PlannedPass]:
     """Return upper bounds of the moments and the posterior passes."""
-    rows, planned, initialisations = settings.shape.rows, list[PlannedPass](), 1
-    stages = longest_stages(settings)
+    planned = list[PlannedPass]()
     if settings.spectral:
-        windows = moments_windows(settings, rows)
-        alternatives = (
-            alternatives_to(settings, rows) if any(stage.settle for stage in stages) else ()
-        )
-        initialisations += len(alternatives)
-        moments = moments_pass(_blank_groups(settings), windows)
-        planned.append(PlannedPass(moments))
-        for number, (_, multiple) in enumerate(alternatives, 2):
-            read = None if windows is None else settling_windows(rows, multiple)
-            planned.append(
-                PlannedPass(replace(moments, name=f"initialisation {number}: moments", rows=read))
-            )
-    for stage in stages:
-        times = stage.most * (initialisations if stage.settle else 1)
-        planned.append(PlannedPass(_blank_posterior(stage, settings), times))
+        windows = moments_windows(settings, settings.shape.rows)
+        planned.append(PlannedPass(moments_pass(_blank_groups(settings), windows)))
+    if has_alternatives(settings):
+        trial = trial_pass(settings)
+        planned.append(PlannedPass(trial, driver_nbytes=trial.statistic.state_nbytes()))
+    planned += [
+        PlannedPass(_blank_posterior(stage, settings), stage.most)
+        for stage in longest_stages(settings)
+    ]
     merged = settings.if_dependent
     if merged is not None:
         last = _blank_posterior(longest_stages(merged)[-1], merged)
@@ -89,11 +85,12 @@ def _sample_nbytes(settings: Settings) -> int:
     """Return an upper bound of the bytes that the driver derives from the sample, in float64.
 
     The features of all views lie there once by view and once beside each other in groups, with two
-    more while a view is evaluated. Held-out scores hold six numbers a row and component.
+    more for every view that is evaluated at the time. Held-out scores hold six numbers a row and
+    component.
     """
     features = 0
     if settings.spectral:
-        features = (2 * len(settings.shape.views) + 2) * settings.n_landmarks
+        features = 2 * (len(settings.shape.views) + VIEWS_AT_ONCE) * settings.n_landmarks
     columns = 4 * len(settings.shape.features) + max(features, 6 * settings.n_components)
     return 8 * _held_rows(settings) * columns
 

@@ -18,7 +18,10 @@ from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.plain_maps import OneHot
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.script import Estimate, Script, Solved, Step
-from bigtensor.models.kernel_mixture.choices.alternative_initialisations import best_initialisation
+from bigtensor.models.kernel_mixture.choices.alternative_initialisations import (
+    best_initialisation,
+    has_alternatives,
+)
 from bigtensor.models.kernel_mixture.choices.bandwidth import with_chosen_bandwidth
 from bigtensor.models.kernel_mixture.choices.components import (
     with_counted_components,
@@ -135,6 +138,8 @@ def refine(preparation: Preparation) -> Script:
     diagnostics = {**preparation.diagnostics, **preparation.outliers}
     mixture, doubtful = yield from _initialisation(preparation, diagnostics)
     in_rounds = preparation.pilot is None
+    if doubtful and not in_rounds and preparation.groups and has_alternatives(settings):
+        mixture = yield from best_initialisation(mixture, preparation, diagnostics)
     stages = (
         [rounds_stage(settings)] if in_rounds else posterior_stages(settings, doubtful=doubtful)
     )
@@ -145,10 +150,6 @@ def refine(preparation: Preparation) -> Script:
         )
         passes = yield from posterior_solution(mixture, preparation, stage, conclude)
         co_posterior = passes.sums.co_posterior or co_posterior
-        if doubtful and stage.settle and preparation.groups:
-            passes = yield from best_initialisation(
-                passes, preparation, stage, diagnostics, conclude
-            )
         mixture = passes.solution.mixture()
         key = "mean" if stage.name == "posterior" else stage.name
         diagnostics[f"{key}_log_likelihood"] = passes.likelihoods

@@ -237,7 +237,7 @@ def posterior_solution(
     mixture: MixtureDensities,
     preparation: Preparation,
     stage: Stage,
-    conclude: Callable[[Refinement], Solved],
+    conclude: Callable[[Refinement], Solved] | None = None,
 ) -> Generator[Pass[Any] | Estimate, PosteriorSumsResult, Refinement]:
     """Re-estimate weights and densities, one pass after the other.
 
@@ -249,7 +249,7 @@ def posterior_solution(
         Decisions from the pilot sample.
     stage : Stage
         The stage that the passes belong to.
-    conclude : callable
+    conclude : callable, optional
         Makes the solution of a fit that ends after a pass.
     """
 
@@ -283,7 +283,7 @@ def posterior_solution(
         update,
         max_iter=stage.most,
         stopping_rule=change_below(SETTLED) if stage.settle else None,
-        conclude=lambda iterations: conclude(refinement(iterations)),
+        conclude=None if conclude is None else lambda iterations: conclude(refinement(iterations)),
     )
     return refinement(iterations)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from bigtensor.features.kernels.landmarks import Landmarks, choose_landmarks
 from bigtensor.features.kernels.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import OneHot, find_categories
+from bigtensor.models.contract.driver_threads import map_on_threads
 from bigtensor.models.kernel_mixture.embedded_view import features_of
 from bigtensor.models.kernel_mixture.settings import DELTA, Settings, ViewKernel
 from bigtensor.purpose_seeds import purpose_seed
@@ -34,6 +36,9 @@ Chosen with labels on digits cut into four and six blocks of pixels and on simul
 100 features, where 0.4, 0.7, 1, 1.5 and 2.5 gave a mean accuracy of 0.74, 0.85, 0.87, 0.86 and
 0.85.
 """
+
+VIEWS_AT_ONCE, _ROWS_FOR_THREADS = 2, 5000
+"""Views that are prepared at the same time, where the sample has so many rows."""
 
 FEW_FEATURES = 3
 """Largest number of features of a view whose rule of thumb needs no such least width."""
@@ -67,39 +72,79 @@ def coarse_maps(
     dict of str to FeatureMap
         One and the same map for all views where they share their components.
     """
-    maps: dict[str, FeatureMap] = {}
-    widths: dict[str, list[float]] = {}
-    landmark_diagnostics: dict[str, dict[str, Any]] = {}
-    for name, values, within in _views_of_sample(rows, scale, settings):
+
+    def coarse(view: tuple[str, FloatArray, FloatArray]) -> _CoarseView:
+        name, values, within = view
         kind = settings.kernels[name]
-        if kind == DELTA:
-            maps[name] = _indicators(values, settings)
-            continue
-        width = settings.bandwidth_factor * coarse_width(
-            within,
-            settings.shape.all_rows,
-            len(rows),
-            settings.n_components,
-            quantile_range(values),
-            settings.n_landmarks,
-        )
-        kernel = _kernel(kind, width)
-        landmarks = _landmarks(values, within, kernel, settings, chosen.get(name))
-        if landmarks.note is not None and diagnostics is not None:
-            diagnostics["notes"].append(f"view {name!r}: {landmarks.note}")
-        if len(within) > FEW_FEATURES:
-            kernel, width = _overlapping(kind, width, landmarks.points, LEAST_COARSE)
-        landmark_diagnostics[name] = {
-            "count": len(landmarks.points),
-            "trace_error": landmarks.trace_error,
-        }
-        if not isinstance(kernel, CustomKernel):
-            widths[name] = width.tolist()
-        maps[name] = _orthonormal_map(values, landmarks.points, kernel, settings.feature_dtype)
+        return _coarse_view(values, within, settings, len(rows), kind, chosen.get(name))
+
+    views = _views_of_sample(rows, scale, settings)
+    few = len(rows) < _ROWS_FOR_THREADS
+    made = [*map(coarse, views)] if few else map_on_threads(coarse, views, VIEWS_AT_ONCE)
+    of_view = {name: one for (name, _, _), one in zip(views, made, strict=True)}
     if diagnostics is not None:
-        diagnostics["bandwidths"] = widths
-        diagnostics["landmarks"] = landmark_diagnostics
-    return _for_all_views(maps, settings)
+        diagnostics["bandwidths"] = {
+            name: one.width.tolist() for name, one in of_view.items() if one.width is not None
+        }
+        chosen_landmarks = {
+            name: one.landmarks for name, one in of_view.items() if one.landmarks is not None
+        }
+        diagnostics["landmarks"] = {
+            name: {"count": len(landmarks.points), "trace_error": landmarks.trace_error}
+            for name, landmarks in chosen_landmarks.items()
+        }
+        diagnostics["notes"] += [
+            f"view {name!r}: {landmarks.note}"
+            for name, landmarks in chosen_landmarks.items()
+            if landmarks.note is not None
+        ]
+    return _for_all_views({name: one.feature_map for name, one in of_view.items()}, settings)
+
+
+@dataclass(frozen=True, eq=False)
+class _CoarseView:
+    """Features of a view with the coarse bandwidth, and what they were made of.
+
+    Attributes
+    ----------
+    feature_map : FeatureMap
+        Orthonormal features, or indicators of categories.
+    landmarks : Landmarks, optional
+        None for categories.
+    width : (d,) float64 array, optional
+        Bandwidth; None for categories and kernels of the user.
+    """
+
+    feature_map: FeatureMap
+    landmarks: Landmarks | None = None
+    width: FloatArray | None = None
+
+
+def _coarse_view(
+    values: FloatArray,
+    within: FloatArray,
+    settings: Settings,
+    sample_rows: int,
+    kind: ViewKernel,
+    chosen: FloatArray | None,
+) -> _CoarseView:
+    """Return the features of one view of the sample with the coarse bandwidth."""
+    if kind == DELTA:
+        return _CoarseView(_indicators(values, settings))
+    width = settings.bandwidth_factor * coarse_width(
+        within,
+        settings.shape.all_rows,
+        sample_rows,
+        settings.n_components,
+        quantile_range(values),
+        settings.n_landmarks,
+    )
+    kernel = _kernel(kind, width)
+    landmarks = _landmarks(values, within, kernel, settings, chosen)
+    if len(within) > FEW_FEATURES:
+        kernel, width = _overlapping(kind, width, landmarks.points, LEAST_COARSE)
+    feature_map = _orthonormal_map(values, landmarks.points, kernel, settings.feature_dtype)
+    return _CoarseView(feature_map, landmarks, None if isinstance(kernel, CustomKernel) else width)
 
 
 def fine_maps(

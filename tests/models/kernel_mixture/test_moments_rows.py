@@ -9,6 +9,11 @@ from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.errors import ParameterError
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.kernel_mixture import stages
+from bigtensor.models.kernel_mixture.choices.alternative_initialisations import (
+    ALTERNATIVES,
+    RECURS,
+)
+from bigtensor.models.kernel_mixture.solve import SETTLED
 from bigtensor.models.kernel_mixture.stages import LEAST_CANDIDATES
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics import windows as row_windows
@@ -87,16 +92,58 @@ def test_moments__of_windows_that_leave_a_doubtful_start_get_rivals(many):
     ).fit(cells)
     found = model.diagnostics_
     assert found["spectral"]["outcome"] != "converged"
-    assert [tried["rows"] for tried in found["initialisations"]] == [WINDOW_ROWS, ROWS, WINDOW_ROWS]
-    assert [tried["bandwidth"] for tried in found["initialisations"]] == [1, 1, 2]
-    best = max(tried["log_likelihood"] for tried in found["initialisations"])
-    assert found["settling_log_likelihood"][-1] == best
-    # the passes of every start are in the plan
+    tried = found["initialisations"]
+    assert [one["rows"] for one in tried] == [WINDOW_ROWS, *[ROWS] * (len(tried) - 1)]
+    assert [one["bandwidth"] for one in tried] == [1, *ALTERNATIVES][: len(tried)]
+    # they end with the pair in which the best likelihood recurs
+    likelihoods = sorted(one["log_likelihood"] for one in tried)
+    assert len(tried) in (2, 4, 6)
+    assert len(tried) == 6 or likelihoods[-1] - likelihoods[-2] < RECURS
+    # what settles goes on from the best of them
+    settling = found["settling_log_likelihood"]
+    assert settling[0] == pytest.approx(likelihoods[-1], abs=0.02)
+    assert settling[-1] >= settling[0]
+    # the passes of every initialisation are in the plan
     shape = DataShape(ROWS, model.views_.features, "float32", False, ROWS)
     planned = {size.name: size for size in sizes_of(model, shape)}
     names = [one["name"] for one in found["passes"]]
-    assert {name for name in names if name.startswith("moments")} <= set(planned)
+    assert [name for name in names if name.startswith("trial")] == ["trial rows"]
+    assert planned["trial rows"].times == 1
     assert sum(name.startswith("settling") for name in names) <= planned["settling"].times
+
+
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
+def test_alternatives__of_the_same_rows_have_other_bandwidths():
+    cells = simulate.cytometry(20_000, 8, random_state=1)
+    found = KernelMixture(8, random_state=0).fit(cells).diagnostics_
+    tried = found["initialisations"]
+    assert {one["rows"] for one in tried} == {20_000}
+    assert [one["bandwidth"] for one in tried] == [1, *ALTERNATIVES[1:]][: len(tried)]
+    best = max(one["log_likelihood"] for one in tried)
+    assert found["mean_log_likelihood"][0] > best - SETTLED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"max_iter": 3},
+        {"n_populations": 4},
+        {"init": "kmeans"},
+        {"spectral": SpectralOptions(posterior_width=0.2)},
+    ],
+)
+def test_alternatives__are_not_tried_where_passes_are_fixed_or_broad(change):
+    views = tuple((name, (name,)) for name in "abc")
+    names = {
+        rows: {
+            size.name
+            for size in sizes_of(
+                KernelMixture(8, **change), DataShape(rows, views, "float32", False, rows)
+            )
+        }
+        for rows in (100_000, 10**8)
+    }
+    assert not {"trial rows"} & (names[100_000] | names[10**8])
 
 
 def test_moments__of_few_rows_read_all(rows):
