@@ -17,7 +17,6 @@ from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import PATH, count, runtime
 from bigtensor.cli.output import say, seconds_taken
 from bigtensor.cli.progress import reporter
-from bigtensor.cli.workers import started
 from bigtensor.engine.progress.reporter import Reporter, duration
 
 if TYPE_CHECKING:
@@ -53,7 +52,7 @@ def demo(rows: int, out: Path | None) -> None:
     say(
         f"demo       {rows:,} simulated blood cells of {POPULATIONS} populations\n"
         f"markers    {', '.join(MARKERS)}\n"
-        f"runs on    {processors} worker process{'es' * (processors != 1)} on this machine"
+        f"runs on    {processors} thread{'s' * (processors != 1)} of this process"
     )
     with _folder(out) as folder:
         with reporter() as progress:
@@ -110,20 +109,19 @@ def _run(
     with progress.rows("simulate") as advance:
         write_blood(cells, rows, progress=advance)
     lap("simulated")
-    with started(runtime(processors, None, None)) as where:
-        latest = time.perf_counter()
-        model = KernelMixture(POPULATIONS, random_state=0)
-        model.fit(str(cells), listeners=[progress.listen], **where)
-        model.save(folder / MODEL)
-        lap("fitted")
-        model.write(
-            str(cells),
-            folder / LABELS,
-            outputs=("label", "probability", "log_density"),
-            listeners=[progress.listen],
-            **where,
-        )
-        lap("labelled")
+    where = runtime(processors, "threads")
+    model = KernelMixture(POPULATIONS, random_state=0)
+    model.fit(str(cells), listeners=[progress.listen], **where)
+    model.save(folder / MODEL)
+    lap("fitted")
+    model.write(
+        str(cells),
+        folder / LABELS,
+        outputs=("label", "probability", "log_density"),
+        listeners=[progress.listen],
+        **where,
+    )
+    lap("labelled")
     return model, taken
 
 
