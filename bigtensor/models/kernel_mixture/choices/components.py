@@ -60,6 +60,10 @@ DEPENDENCE_ITERATIONS = 20
 FEWEST_ROWS_CORRELATED = 30
 """Rows of a component from which on its correlations count."""
 
+_PRODUCTS, _ROUNDING = 2**22, 1e-10
+"""Products of features that are held at a time; variance relative to the mean square that is none.
+"""
+
 
 def with_counted_components(sample: Sample, settings: Settings) -> tuple[Settings, dict[str, Any]]:
     """Count the components where their number is to be found, knowing nothing of them.
@@ -189,20 +193,38 @@ def _pairs_of_views(preparation: Preparation, settings: Settings) -> NDArray[np.
 
 
 def mean_correlation(values: FloatArray, posterior: FloatArray, pairs: NDArray[np.bool_]) -> float:
-    """Return the root of the mean squared correlation of pairs within components."""
+    """Return the root of the mean squared correlation of pairs within components.
+
+    Parameters
+    ----------
+    values : (n, d) float64 array
+        Rows.
+    posterior : (n, components) float64 array
+        Their posterior probabilities, times their weights.
+    pairs : (d, d) bool array
+        The pairs of features to correlate.
+    """
     scaled = (values - values.mean(axis=0)) / values.std(axis=0)
+    masses, d = posterior.sum(axis=0), scaled.shape[1]
+    # sums of all components in two matrix products, a few rows at a time
+    first, second = posterior.T @ scaled, np.zeros((len(masses), d * d))
+    step = max(1, _PRODUCTS // (d * d))
+    for start in range(0, len(scaled), step):
+        rows = scaled[start : start + step]
+        products = (rows[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
+        second += posterior[start : start + step].T @ products
     total = weight = 0.0
-    for shares in posterior.T:
-        mass = float(shares.sum())
+    for mass, of_first, of_second in zip(masses.tolist(), first, second, strict=True):
         if mass < FEWEST_ROWS_CORRELATED:
             continue
-        centred = scaled - shares @ scaled / mass
-        covariance = (centred * shares[:, None]).T @ centred / mass
-        spread = np.sqrt(np.diag(covariance))
-        spreads = np.multiply.outer(spread, spread)
-        usable = pairs & (spreads > 0)
+        square, mean = of_second.reshape(d, d) / mass, of_first / mass
+        covariance = square - np.multiply.outer(mean, mean)
+        variance = np.diag(covariance)
+        # what is left of equal values is the rounding of their squares
+        varies = variance > _ROUNDING * np.diag(square)
+        usable = pairs & varies[:, None] & varies
         if usable.any():
-            squares = (covariance[usable] / spreads[usable]) ** 2
+            squares = covariance[usable] ** 2 / np.multiply.outer(variance, variance)[usable]
             total += mass * (float(squares.mean()) - 1 / mass)
             weight += mass
     return float(np.sqrt(max(total / weight, 0.0))) if weight else 0.0

@@ -120,13 +120,13 @@ def _replicate(
         assignment=clusters.labels,
         clustering_weight=weight,
     )
-    solution = clustered_initialisation(half, own)
+    solution = clustered_initialisation(half, own, reported=False)
     block = half.block(preparation.slices)
     for iteration in range(ITERATIONS):
         last = iteration == ITERATIONS - 1
         statistic = PosteriorSums(solution.mixture(), own.embedded_maps, co_posterior=last)
         sums = sum_in_memory(statistic, block)
-        solution = refined(sums, own)
+        solution = refined(sums, own, reported=False)
     assert sums.co_posterior is not None
     tree = separation_tree(sums.co_posterior)
     return Replicate(tree, labels_of(solution.mixture(), sample, own.slices), len(rows))

@@ -1,0 +1,44 @@
+"""Correlations of features within components, against NumPy's weighted covariances."""
+
+import numpy as np
+import pytest
+
+from bigtensor.models.kernel_mixture.choices import components
+from bigtensor.models.kernel_mixture.choices.components import mean_correlation
+
+
+def plain(values, posterior, pairs):
+    """Return the same by one weighted covariance after the other."""
+    total = mass = 0.0
+    for shares in posterior.T:
+        covariance = np.cov(values.T, aweights=shares, ddof=0)
+        spread = np.sqrt(np.diag(covariance))
+        usable = pairs & (np.multiply.outer(spread, spread) > 1e-9)
+        correlation = covariance[usable] / np.multiply.outer(spread, spread)[usable]
+        total += shares.sum() * ((correlation**2).mean() - 1 / shares.sum())
+        mass += shares.sum()
+    return np.sqrt(max(total / mass, 0.0))
+
+
+@pytest.mark.parametrize("products", [100, 2**22])
+def test_mean_correlation__is_that_of_weighted_covariances(products, monkeypatch):
+    monkeypatch.setattr(components, "_PRODUCTS", products)
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 3, 3000)
+    values = rng.normal(size=(3000, 4)) @ rng.normal(size=(4, 4)) + 50 * label[:, None] + 1000
+    posterior = rng.dirichlet(np.ones(3), 3000) * 0.1 + 0.9 * np.eye(3)[label]
+    pairs = np.tri(4, k=-1, dtype=bool)
+    found = mean_correlation(values, posterior, pairs)
+    assert found == pytest.approx(plain(values, posterior, pairs), rel=1e-8)
+
+
+def test_mean_correlation__takes_no_notice_of_features_that_are_equal_within_a_component():
+    rng = np.random.default_rng(1)
+    label = rng.integers(0, 2, 2000)
+    values = rng.normal(size=(2000, 3))
+    values[:, 1] += values[:, 0]
+    # the third feature has one value within each component
+    values[:, 2] = np.array([0.1, 1234.567])[label]
+    posterior, pairs = np.eye(2)[label], np.tri(3, k=-1, dtype=bool)
+    alone = mean_correlation(values[:, :2], posterior, np.tri(2, k=-1, dtype=bool))
+    assert mean_correlation(values, posterior, pairs) == pytest.approx(alone, rel=1e-9)
