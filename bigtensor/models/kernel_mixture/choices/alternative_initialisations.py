@@ -35,10 +35,10 @@ ALTERNATIVES = (2.0, 1.0, 1.4, 0.5, 3.0)
 
 On twelve sets of a million simulated cells (8, 12 and 15 components) they lose 0.0001 nats a row
 against the best of eight, at most 0.0005, and on eleven others as much. Without the last three
-they lose 0.001, at most 0.012. That of the same bandwidth has the moments of other rows. It comes
-late because it shares the errors of the first: on a million simulated blood cells both agreed at a
-mixture without the dendritic cells, which are one in a hundred. It is left out where the rows are
-the same.
+they lose 0.002, at most 0.012, on the twelve. That of the same bandwidth has the moments of other
+rows, and is left out where the rows are the same. It is not the first because it shares the errors
+of the initialisation: on a million simulated blood cells both agreed at a mixture without the
+dendritic cells, which are one in a hundred.
 """
 
 RECURS = 2e-4
