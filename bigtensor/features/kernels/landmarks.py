@@ -280,7 +280,7 @@ def plus_plus_landmarks(
 def _distinct(rows: FloatArray) -> FloatArray:
     """Return the distinct rows in ascending order."""
     if rows.shape[1] == 1:
-        # numbers are sorted in a fifth of the time of rows
+        # numbers are sorted in a hundredth of the time of rows of one number
         return np.asarray(np.unique(rows[:, 0])[:, None])
     return np.asarray(np.unique(rows, axis=0))
 

@@ -15,6 +15,7 @@ from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import MOST_CATEGORIES, OneHot
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.kernel_mixture.choices.alternative_initialisations import (
+    AT_ONCE,
     has_alternatives,
     trial_pass,
 )
@@ -59,17 +60,22 @@ def planned_preparation(settings: Settings) -> list[PlannedPass]:
 
 def planned_refinement(settings: Settings) -> list[PlannedPass]:
     """Return upper bounds of the moments and the posterior passes."""
-    planned = list[PlannedPass]()
+    rows, planned = settings.shape.rows, list[PlannedPass]()
     if settings.spectral:
-        windows = moments_windows(settings, settings.shape.rows)
-        planned.append(PlannedPass(moments_pass(_blank_groups(settings), windows)))
-    if has_alternatives(settings):
-        trial = trial_pass(settings)
-        planned.append(PlannedPass(trial, driver_nbytes=trial.statistic.state_nbytes()))
-    planned += [
+        moments = moments_pass(_blank_groups(settings), moments_windows(settings, rows))
+        planned.append(PlannedPass(moments))
+    stages = [
         PlannedPass(_blank_posterior(stage, settings), stage.most)
         for stage in longest_stages(settings)
     ]
+    if has_alternatives(settings):
+        trial = trial_pass(settings)
+        # the driver computes the same sums over the rows that it holds
+        sizes = [one.size(rows) for one in (*planned, *stages)]
+        at_work = AT_ONCE * max(size.state_nbytes + size.work_nbytes for size in sizes)
+        nbytes = trial.statistic.state_nbytes() + at_work
+        planned.append(PlannedPass(trial, driver_nbytes=nbytes))
+    planned += stages
     merged = settings.if_dependent
     if merged is not None:
         last = _blank_posterior(longest_stages(merged)[-1], merged)

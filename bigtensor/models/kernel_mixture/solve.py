@@ -319,7 +319,7 @@ def refined(
         Decisions from the pilot sample.
     reported : bool, default True
         False for iterations that only the mixture of the next pass is wanted of: broad densities
-        then stand in for those of the components' own widths, which takes half the time.
+        then stand in for those of the components' own widths, which are not computed.
     """
     weights = floored_weights(sums.mass)
     k = len(weights)

@@ -126,6 +126,20 @@ def test_alternatives__of_the_same_rows_have_other_bandwidths():
     assert found["mean_log_likelihood"][0] > best - SETTLED
 
 
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
+def test_alternatives__of_rows_of_weight_two_are_those_of_repeated_rows():
+    values = simulate.cytometry(6000, 8, random_state=0)["X"].to_numpy()
+    weighted = KernelMixture(8, random_state=0).fit(values, sample_weight=np.full(6000, 2.0))
+    repeated = KernelMixture(8, random_state=0).fit(np.vstack([values, values]))
+    tried = [
+        [one["bandwidth"] for one in model.diagnostics_["initialisations"]]
+        for model in (weighted, repeated)
+    ]
+    assert tried[0] == tried[1]
+    same = np.asarray(weighted.predict(values)) == np.asarray(repeated.predict(values))
+    assert same.mean() > 0.99
+
+
 @pytest.mark.parametrize(
     "change",
     [

@@ -7,7 +7,7 @@ from bigtensor.statistics.densities.tile_posterior import write_labels
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("width", [1, 2, 8, 16, 17, 40])
+@pytest.mark.parametrize("width", [1, 2, 8, 16, 32, 33, 40])
 def test_write_labels__are_those_of_numpy(width, dtype):
     rng = np.random.default_rng(width)
     # few different numbers: many rows have several largest entries

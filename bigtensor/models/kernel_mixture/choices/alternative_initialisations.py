@@ -53,7 +53,7 @@ FEWEST_ROWS_WITH_ALTERNATIVES = 10_000
 TRIAL_ROWS, TRIAL_NBYTES = 250_000, 2**26
 """Largest sample in which initialisations are compared, in rows and in bytes of their features."""
 
-_AT_ONCE = 2
+AT_ONCE = 2
 """Initialisations that settle at the same time."""
 
 
@@ -88,7 +88,7 @@ def has_alternatives(settings: Settings) -> bool:
         Settings that say whether the initialisation is spectral, and how it goes on.
     """
     return (
-        settings.shape.rows >= FEWEST_ROWS_WITH_ALTERNATIVES
+        settings.shape.all_rows >= FEWEST_ROWS_WITH_ALTERNATIVES
         and settings.spectral
         and settings.max_iter is None
         # components that are merged only have to cover the data
@@ -149,9 +149,9 @@ def best_initialisation(
     same = rows.rows == of_first
     to_try = (None, *(relative for relative in ALTERNATIVES if not (same and relative == 1.0)))
     trials: list[Trial] = []
-    for begin in range(0, len(to_try), _AT_ONCE):
+    for begin in range(0, len(to_try), AT_ONCE):
         yield Step("comparing initialisations", begin + 1, len(to_try))
-        ended = map_on_threads(tried, to_try[begin : begin + _AT_ONCE], _AT_ONCE)
+        ended = map_on_threads(tried, to_try[begin : begin + AT_ONCE], AT_ONCE)
         trials += [trial for trial in ended if trial is not None]
         likelihoods = sorted((trial.log_likelihood for trial in trials), reverse=True)
         if len(likelihoods) > 1 and likelihoods[0] - likelihoods[1] < RECURS:
