@@ -14,6 +14,7 @@ from bigtensor.data.addresses.store_address import as_address, resolved
 from bigtensor.data.rows.rows_where import all_rows
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.stores.answer_groups import whole_answer_group
+from bigtensor.data.stores.compression import answer_compressors
 from bigtensor.data.stores.manifest import UNFINISHED, seal
 from bigtensor.data.stores.outputs import whole_store, write_errors
 from bigtensor.data.stores.stored_arrays import create_array, create_root, open_to_write
@@ -134,6 +135,7 @@ def _create_outputs(
             shape=(rows, *trailing),
             chunks=(min(rows, CHUNK_ROWS), *trailing),
             dtype=output.dtype,
+            compressors=answer_compressors(),
             fill_value=output.fill,
             dimensions=(sample_dim, *output.dims),
             attributes=array_attrs.get(output.name),
