@@ -129,13 +129,17 @@ def updated(
         if j < 0:
             expected = core * branchings[-1 - j][tuple(slice(size) for size in core.shape)]
             expected += weight / core[0].size
+            expected /= expected.sum(axis=(1, 2), keepdims=True)
         else:
             of_variable = counts[first[j] : first[j + 1], :rows, :columns]
             by_bump = bumps[j] @ of_variable.reshape(-1, rows * columns)
             expected = core * by_bump.reshape(-1, rows, columns).transpose(1, 0, 2)
             moves = expected.sum(axis=1)
             moves += np.finfo(np.float64).tiny
-            shares = moves / moves.sum(axis=1, keepdims=True)
-            expected += weight * background[j][None, :, None] * shares[:, None, :]
-        cores.append(expected / expected.sum(axis=(1, 2), keepdims=True))
+            total = moves.sum(axis=1, keepdims=True)
+            # backgrounds have a sum of one, and so have the shares of the moves
+            shares = moves * (weight / (total + weight) / total)
+            expected /= (total + weight)[:, None]
+            expected += background[j][:, None] * shares[:, None, :]
+        cores.append(expected)
     return NonnegativeTrain(train.nodes, tuple(cores))

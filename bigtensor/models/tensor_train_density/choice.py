@@ -9,7 +9,8 @@ from itertools import islice
 
 import numpy as np
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
+from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain
 from bigtensor.errors import DataError, Setting
 from bigtensor.models.contract.script import Step
 from bigtensor.models.tensor_train_density.sample.coordinate_systems import (
@@ -109,8 +110,9 @@ class Validation:
         # every fold keeps what its candidates share
         self._folds = folds_of(rows, settings.random_state)
         self._validated: dict[Candidate, Validated] = {}
-        # candidates of other ranks share orders and backgrounds
+        # candidates of other ranks share orders and backgrounds, those of other widths clusters
         self._problem = lru_cache(len(self._folds))(self._make_problem)
+        self._clusters: dict[tuple[Candidate, int], IndexArray] = {}
 
     @property
     def tried(self) -> list[Validated]:
@@ -147,7 +149,7 @@ class Validation:
         folds = []
         for fold in range(len(self._folds)):
             problem, located, weight = self._problem(replace(validated.candidate, rank=0), fold)
-            start = problem.start(validated.candidate.rank, self._random_state)
+            start = self._start(problem, validated.candidate, fold)
             _, tables = next(islice(problem.steps(start), validated.steps, None))
             log_density = np.empty(len(weight))
             tables.write_log_densities(located, log_density, Workspace())
@@ -158,9 +160,16 @@ class Validation:
         """Yield sum of weighted log-densities and weight of the held-out rows after every step."""
         problem, located, weight = self._problem(replace(candidate, rank=0), fold)
         log_density, work = np.empty(len(weight)), Workspace()
-        for _, tables in problem.steps(problem.start(candidate.rank, self._random_state)):
+        for _, tables in problem.steps(self._start(problem, candidate, fold)):
             tables.write_log_densities(located, log_density, work)
             yield np.array([weight @ (log_density + located.log_slope), weight.sum()])
+
+    def _start(self, problem: SampleProblem, candidate: Candidate, fold: int) -> NonnegativeTrain:
+        """Return the train that a candidate starts from in a fold."""
+        key = replace(candidate, widths=()), fold
+        if key not in self._clusters:
+            self._clusters[key] = problem.clusters(candidate.rank, self._random_state)
+        return problem.start(self._clusters[key])
 
     def _make_problem(
         self, candidate: Candidate, fold: int

@@ -160,19 +160,27 @@ class SampleProblem:
         values, log_slope = coordinates_in_memory(self.coordinates, rows.continuous)
         return located_at(self.modes, values, rows.values, log_slope)
 
-    def start(self, rank: int, random_state: int) -> NonnegativeTrain:
-        """Return a train whose states are clusters of the rows."""
-        n = min(len(self.values), _ROWS_OF_CLUSTERS)
-        clustered = self.values[:n]
-        rank = min(rank, int(np.count_nonzero(self.weight[:n] > 0)))
+    def clusters(self, rank: int, random_state: int) -> NDArray[np.intp]:
+        """Return the cluster of every row, (n,), and -1 for rows that were not clustered.
+
+        Clusters do not depend on the bumps.
+        """
         labels = np.full(len(self.values), -1, np.intp)
-        if rank == 1:
-            labels[:n] = 0
-        else:
-            clusters = kmeans(_standardised(clustered), rank, random_state, weight=self.weight[:n])
-            labels[:n] = clusters.labels
+        clustered = slice(_ROWS_OF_CLUSTERS)
+        weight = self.weight[clustered]
+        rank = min(rank, int(np.count_nonzero(weight > 0)))
+        labels[clustered] = 0
+        if rank > 1:
+            rows = _standardised(self.values[clustered])
+            labels[clustered] = kmeans(rows, rank, random_state, weight=weight).labels
+        return labels
+
+    def start(self, labels: NDArray[np.intp]) -> NonnegativeTrain:
+        """Return a train whose states are clusters of the rows."""
+        rank = int(labels.max()) + 1
+        used = labels >= 0
         binned = self._binned(labels, rank)
-        shares = np.bincount(labels[:n], self.weight[:n], minlength=rank) + _OUTSIDE
+        shares = np.bincount(labels[used], self.weight[used], minlength=rank) + _OUTSIDE
         return train_of_clusters(
             self.nodes, self.bumps, self.background, binned, shares / shares.sum()
         )
@@ -199,7 +207,7 @@ class SampleProblem:
         steps : int
             Number of steps of expectation maximisation.
         """
-        start = self.start(rank, random_state)
+        start = self.start(self.clusters(rank, random_state))
         train, tables = next(islice(self.steps(start), steps, None))
         log_density = np.empty(len(self.weight))
         tables.write_log_densities(self.located, log_density, Workspace())
