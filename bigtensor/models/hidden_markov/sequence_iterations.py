@@ -17,7 +17,7 @@ from bigtensor.statistics.sequences.expectation import (
     SequencePosteriorSums,
     SequencePosteriorSumsResult,
 )
-from bigtensor.statistics.sequences.transfer import TransferOperators
+from bigtensor.statistics.sequences.transfer import Boundaries, TransferOperators
 
 SETTLED_GAIN = 0.01
 """Gain of an iteration, in nats of all rows together, which other sequences do not show.
@@ -51,10 +51,13 @@ def sequence_iterations(
     likelihoods : list of float
         Mean log-likelihood of a row before every iteration, in nats.
     """
+    boundaries: Boundaries | None = None
 
     def ask(fit: MarkovFit, number: int) -> Script:
+        nonlocal boundaries
         chain = fit.chain()
-        boundaries = yield Pass(f"messages {number + 1}", operators_of(chain, rows))
+        if boundaries is None or boundaries.depend_on_chain:
+            boundaries = yield Pass(f"messages {number + 1}", operators_of(chain, rows))
         statistic = SequencePosteriorSums(chain, boundaries, family.out_maps)
         return (yield Pass(f"expectation {number + 1}", statistic))
 

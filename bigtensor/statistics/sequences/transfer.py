@@ -43,6 +43,11 @@ class Boundaries:
     leaving: FloatArray
     sequences: int
 
+    @property
+    def depend_on_chain(self) -> bool:
+        """False if a sequence begins with every block, as with the only block of a few rows."""
+        return not bool(self.begins.all())
+
     def around(self, block: Block) -> tuple[bool, FloatArray, FloatArray]:
         """Return whether a sequence begins with a block, and what enters and leaves it."""
         at = position_of(self.start, block.start)

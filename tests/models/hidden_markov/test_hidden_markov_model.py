@@ -1,6 +1,7 @@
 """The hidden Markov model against simulated truth and recursions over whole sequences."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ import xarray as xr
 from scipy.optimize import linear_sum_assignment
 
 from bigtensor import HiddenMarkovModel, load, merge, simulate
+from bigtensor.engine.reduce import run_pass
 from bigtensor.errors import (
     ConditioningWarning,
     DataError,
@@ -18,6 +20,7 @@ from bigtensor.errors import (
     PlanError,
     ViewError,
 )
+from bigtensor.statistics.sequences.chain import BLOCK_ROWS
 from tests.statistics.sequences.recursions import Chain, forward_backward, runs
 
 
@@ -240,3 +243,21 @@ def test_few_steps__are_a_warning() -> None:
     data = simulate.hidden_markov(120, 2, 6, random_state=3)
     with pytest.warns(ConditioningWarning, match="triples for 13 free parameters"):
         HiddenMarkovModel(2, random_state=0).fit(data)
+
+
+@pytest.mark.parametrize("rows", [2_000, BLOCK_ROWS + 2_000])
+def test_messages__are_asked_for_again_only_where_a_sequence_goes_on(
+    rows: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+
+    def recorded(samples: Any, pass_: Any, *args: Any, **kwargs: Any) -> Any:
+        names.append(pass_.name.split()[0])
+        return run_pass(samples, pass_, *args, **kwargs)
+
+    monkeypatch.setattr("bigtensor.models.contract.run.run_pass", recorded)
+    data = simulate.hidden_markov(rows, 2, 6, stay=0.6, random_state=3)
+    HiddenMarkovModel(2, random_state=0).fit(data)
+    several_blocks = rows > BLOCK_ROWS
+    assert names.count("expectation") > 5
+    assert (names.count("messages") == names.count("expectation")) is several_blocks
