@@ -122,42 +122,15 @@ def residual_norm(tensor: FloatArray, weights: FloatArray, factors: Sequence[Flo
 def _solve_mode(unfolded: FloatArray, factors: Sequence[FloatArray], mode: int) -> FloatArray:
     """Least squares factor of one mode, through the k x k normal equations."""
     b, c = (factors[other] for other in _MODES if other != mode)
-    k = b.shape[1]
-    product, gram, pivots = np.empty((len(b) * len(c), k)), np.empty((k, k)), np.zeros(k)
-    _write_normal_equations(b, c, product, gram)
-    target = unfolded @ product
-    triangle, solution = gram.copy(), target.copy()
+    gram = (b.T @ b) * (c.T @ c)
+    target = unfolded @ _khatri_rao(b, c)
+    triangle, solution, pivots = gram.copy(), target.copy(), np.zeros(len(gram))
     _solve_by_cholesky(triangle, pivots, solution)
     if pivots.min() > _LEAST_PIVOT * pivots.max():
         return solution
     # Minimum-norm solution: collinear components share their term instead of diverging.
     shared = np.linalg.lstsq(gram, target.T, rcond=None)[0]
     return np.asarray(shared.T, dtype=np.float64)
-
-
-@fused_row_loop
-def _write_normal_equations(
-    b: FloatArray, c: FloatArray, product: FloatArray, gram: FloatArray
-) -> None:
-    """Write the column-wise Kronecker product of two factors, and its products of columns."""
-    k = b.shape[1]
-    for row in range(b.shape[0]):
-        for other in range(c.shape[0]):
-            for h in range(k):
-                product[row * c.shape[0] + other, h] = b[row, h] * c[other, h]
-    within = np.zeros((k, k))
-    gram[:, :] = 0
-    for row in range(b.shape[0]):
-        for g in range(k):
-            for h in range(k):
-                within[g, h] += b[row, g] * b[row, h]
-    for row in range(c.shape[0]):
-        for g in range(k):
-            for h in range(k):
-                gram[g, h] += c[row, g] * c[row, h]
-    for g in range(k):
-        for h in range(k):
-            gram[g, h] *= within[g, h]
 
 
 @fused_row_loop
