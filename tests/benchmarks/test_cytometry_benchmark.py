@@ -31,6 +31,7 @@ from tests.benchmarks.cytometry.methods import (
     POPULATIONS,
     kernel_mixture_labels,
 )
+from tests.benchmarks.cytometry.oracle import LabelledRows, oracle_labels, oracle_row
 from tests.benchmarks.cytometry.reliability import calibration_rows
 from tests.benchmarks.cytometry.sklearn_sets import LOADERS
 from tests.benchmarks.cytometry.weights import distances, tilted
@@ -254,3 +255,19 @@ def _first(cells: Cells, rows: int, features: int, store: Path) -> Cells:
     with SampleStoreWriter(store, names, rows=rows) as writer:
         writer.append(cells.values()[:rows, :features])
     return Cells(store, names, cells.gates[:rows], cells.names)
+
+
+def test_oracle__gives_components_to_the_class_of_most_of_their_mass():
+    probabilities = np.array([[0.6, 0.4, 0], [0.1, 0.5, 0.4], [0, 0.1, 0.9], [0.3, 0.3, 0.4]])
+    # component 1 has .9 of class 0 and .1 of class 1; the last row has no class
+    labels = oracle_labels(probabilities, np.array([0, 0, 1, -1]))
+    np.testing.assert_array_equal(labels, [0, 0, 1, 0])
+
+
+def test_oracle__merges_components_at_least_as_well_as_the_tree(shared_data: Path):
+    sample = load_gvhd(shared_data / "gvhd.npz")[0]
+    chosen = np.random.default_rng(0).choice(len(sample.values), 3000, replace=False)
+    part = LabelledRows(sample.values[chosen], sample.classes[chosen], {})
+    row = oracle_row("GvHD", [part], 1)
+    assert row["components"] > row["classes"]
+    assert row["oracle"] >= row["tree"] - 0.02
