@@ -11,8 +11,8 @@ from bigtensor.errors import ParameterError
 from bigtensor.features.row_loops import fused_row_loop
 
 _LEAST_PIVOT = 1e-10
-"""Least pivot of the normal equations, over the largest, with which they are solved directly: in
-a small part of the time of singular values."""
+"""Least pivot of the normal equations, over the largest, with which they are solved directly, and
+not by singular values."""
 
 _MODES = (0, 1, 2)
 """Modes of the tensor, in the order in which their factors are solved for."""

@@ -145,7 +145,7 @@ class SampleFeatures:
         return self._projections(subspaces, q), subspaces
 
     def _group_moments(self) -> dict[tuple[int, int], FloatArray]:
-        """Put the cross moments of views together to those of every ordered pair of groups."""
+        """Return the cross moments of every ordered pair of groups, in blocks of those of views."""
         return {
             (a, b): np.block(
                 [[self.moments[own, other] for other in self.members[b]] for own in self.members[a]]

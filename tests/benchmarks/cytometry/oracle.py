@@ -1,7 +1,7 @@
 """What merging costs: populations beside those of an oracle, which merges with classes in sight.
 
-The oracle gives every component to the class of most of its mass. Neither a better tree nor a
-better cut of the same components can be much above it.
+The oracle gives every component to the class of most of its mass. It is no bound: another
+assignment of the same components can have a larger F1.
 """
 
 from __future__ import annotations
