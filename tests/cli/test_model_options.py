@@ -111,7 +111,7 @@ def test_options__are_handed_on_as_one(tmp_path):
         (["--posterior-width", "-1"], "-1 is not a positive number, or auto"),
         (["--moments-rows", "999"], "at least 1000, or auto"),
         (["--init", "random"], "'random' is not one of 'auto'"),
-        (["--merging", "best"], "'best' is not one of 'consensus'"),
+        (["--merging", "best"], "'best' is not one of 'levels'"),
         (["--model", "other"], "'other' is not one of 'kernel-mixture', "),
         (["--features", "A,B", "--views", "v.toml"], "give it or --views"),
         (["--features", "A,A"], "'A' twice"),

@@ -1,4 +1,4 @@
-"""One tree and one cut from components of all rows, and of halves of a sample of them."""
+"""A tree of the components of all rows, and where to cut it by trees of halves of a sample."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.component_merging import (
+    LEVELS,
     SEPARATION,
     CoPosterior,
     merge_components,
 )
-from bigtensor.decomposition.merging.consensus_tree import consensus_tree
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.merging.population_count import (
     PopulationCount,
@@ -36,11 +36,7 @@ RESOLVED_SHARE, RESOLVED_ROWS = 0.3, 50
 
 In parts of the mean mass of the tree's own components, and in rows; the smaller one counts. Half of
 50,000 rows hold twelve of a population of one cell in two thousand, which get no component of their
-own; the tree of a million rows has 500. With the share alone, for all trees, the ten populations of
-simulated cells, the rarest of this share, were found in 1 of ten sets in place of 7. Where the tree
-of all rows was believed whatever the mass, the F1 of 31,000 blood cells in 6 and 8 populations was
-0.46 and 0.57 in place of 0.52 and 0.59. Shares from 0.15 to 0.5 and 30 to 80 rows changed the F1 of
-gated cells by at most 0.04 from 10 populations on. Chosen with these cells in sight.
+own.
 """
 
 
@@ -76,45 +72,56 @@ def separation_tree(sums: CoPosterior) -> MergeTree:
     return replace(tree, automatic_count=count)
 
 
-def consensus_of_replicates(
-    sums: CoPosterior,
-    rows: float,
-    labels: NDArray[np.intp],
-    posterior: FloatArray,
-    pairs: Sequence[tuple[Replicate, Replicate]],
-) -> tuple[MergeTree, PopulationCount]:
-    """Return the consensus of the trees of all rows and of halves, and where to cut it.
+def levels_tree(sums: CoPosterior, means: FloatArray) -> MergeTree:
+    """Return the tree of components in levels of features.
 
     Parameters
     ----------
     sums : CoPosterior
-        What the components share, over all rows.
-    rows : float
-        Number of all rows.
-    labels : (n0,) integer array
-        Most probable component for every row of the sample.
-    posterior : (n0, k) float64 array
-        Posterior probabilities of these rows.
+        What the components share.
+    means : (k, d) float64 array
+        Of the components, see `component_means`.
+    """
+    return merge_components(sums, criterion=LEVELS, means=means, least_mass=least_mass(sums))
+
+
+def component_means(positions: FloatArray, posterior: FloatArray) -> FloatArray:
+    """Return the means of components: ``(k, d)``.
+
+    Parameters
+    ----------
+    positions : (n, d) array
+        Rows, without missing values.
+    posterior : (n, k) array
+        Posterior probabilities of the components. The mean of a component without any is that of
+        all rows.
+    """
+    mass = posterior.sum(axis=0)
+    sums = np.asarray(posterior.T @ positions, np.float64)
+    overall = positions.mean(axis=0, dtype=np.float64)
+    return np.where(mass[:, None] > 0, sums / np.where(mass > 0, mass, 1.0)[:, None], overall)
+
+
+def counted_by_replicates(
+    tree: MergeTree, sums: CoPosterior, pairs: Sequence[tuple[Replicate, Replicate]]
+) -> tuple[MergeTree, PopulationCount]:
+    """Return a tree with the number of populations that halves of the sample agree on.
+
+    Parameters
+    ----------
+    tree : MergeTree
+        Of the components of all rows.
+    sums : CoPosterior
+        What these components share.
     pairs : sequence of pairs of Replicate
         Both halves of every split of the sample.
     """
-    replicates = [replicate for pair in pairs for replicate in pair]
-    own = merge_components(sums, criterion=SEPARATION, least_mass=least_mass(sums))
-    resolved = [resolved_share(half.tree.n_components, half.rows) for half in replicates]
-    k, weights = len(sums.mass), sums.mass / sums.mass.sum()
-    tree = consensus_tree(
-        [own, *(replicate.tree for replicate in replicates)],
-        [
-            np.eye(k),
-            *(shares_of_leaves(labels, posterior, replicate) for replicate in replicates),
-        ],
-        weights,
-        [reliability_of(weights, share) for share in (resolved_share(k, rows), *resolved)],
-        least_mass(sums) / sums.mass.sum(),
-    )
     halves = [((first.tree, first.labels), (second.tree, second.labels)) for first, second in pairs]
+    unresolved = max(
+        resolved_share(half.tree.n_components, half.rows) for pair in pairs for half in pair
+    )
     count = choose_population_count(
-        halves, tree, sums.assigned, MOST_POPULATIONS, unresolved=max(resolved)
+        halves, tree, sums.assigned, MOST_POPULATIONS, unresolved=unresolved
     )
     return replace(tree, automatic_count=count.chosen), count
 
@@ -123,37 +130,6 @@ def least_mass(sums: CoPosterior) -> float:
     """Return the mass below which components are no populations of their own."""
     total = float(sums.mass.sum())
     return total * max(LEAST_SHARE, min(LEAST_ROWS / total, 0.05))
-
-
-def shares_of_leaves(
-    solution_labels: NDArray[np.intp], posterior: FloatArray, replicate: Replicate
-) -> FloatArray:
-    """Return the shares of a replicate's components in the rows of every component.
-
-    Rows count for their most probable component. A component that is no row's most probable one
-    is described by the rows that are most likely its own.
-
-    Parameters
-    ----------
-    solution_labels : (n0,) integer array
-        Most probable component of the solution for every row.
-    posterior : (n0, k) float64 array
-        Of the components of the solution.
-    replicate : Replicate
-        Components of a half, the leaves of its tree.
-
-    Returns
-    -------
-    (k, leaves) float64 array
-        Rows sum to one.
-    """
-    k, leaves = posterior.shape[1], replicate.tree.n_components
-    pairs = solution_labels * leaves + replicate.labels
-    counts = np.bincount(pairs, minlength=k * leaves).reshape(k, leaves).astype(np.float64)
-    without = counts.sum(axis=1) == 0
-    for component in np.flatnonzero(without):
-        counts[component] = np.bincount(replicate.labels, posterior[:, component], minlength=leaves)
-    return np.asarray(counts / counts.sum(axis=1, keepdims=True))
 
 
 def resolved_share(n_components: int, rows: float) -> float:
@@ -167,21 +143,3 @@ def resolved_share(n_components: int, rows: float) -> float:
         Rows that it was grown on.
     """
     return min(RESOLVED_SHARE / n_components, RESOLVED_ROWS / rows)
-
-
-def reliability_of(weights: FloatArray, resolved: float) -> FloatArray:
-    """Return how well a tree tells components from others, by their mass.
-
-    Parameters
-    ----------
-    weights : (k,) float64 array
-        Shares of the components in all rows.
-    resolved : float
-        See `resolved_share`.
-
-    Returns
-    -------
-    (k,) float64 array
-        One from this share on; it falls with the square of smaller ones, and stays positive.
-    """
-    return np.asarray(np.clip(weights / resolved, 1e-3, 1.0) ** 2)

@@ -56,10 +56,9 @@ class GaussianMixture(MixtureAnswers):
         (a variance for every feature) and ``"spherical"`` (one variance). All components share one
         with ``"tied"`` (a matrix) and ``"shared_spherical"`` (one variance).
     n_populations : int or "auto", optional
-        Number of populations that the components are merged into, by the consensus of the trees of
-        all rows and of halves of the pilot sample, as in a kernel mixture. ``"auto"`` is the number
-        that halves agree on. Labels, probabilities and draws are then those of
-        populations. By default components are not merged.
+        Number of populations that the components are merged into, in levels of the features as in a
+        kernel mixture. ``"auto"`` is the number that halves of the pilot sample agree on. Labels,
+        probabilities and draws are then those of populations. By default components are not merged.
     views : mapping of str to feature names or columns, optional
         Selects features, which are seen all together. By default all.
     criterion : {"held_out", "bic"}, default "held_out"

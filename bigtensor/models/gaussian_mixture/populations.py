@@ -1,20 +1,18 @@
-"""Populations of Gaussian components, by trees of all rows and of halves of the sample."""
+"""Populations of Gaussian components, and their number by trees of halves of the sample."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import asdict, replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax
 
-from bigtensor.array_types import FloatArray
-from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.merging.replicated_trees import (
     Replicate,
-    consensus_of_replicates,
+    counted_by_replicates,
+    levels_tree,
     separation_tree,
 )
 from bigtensor.models.answers.populations import Populations
@@ -36,33 +34,19 @@ SPLITS = 4
 """Random splits of the sample into two halves, as many as a kernel mixture makes."""
 
 
-@dataclass(frozen=True, eq=False)
-class SampleTrees:
-    """Rows of the sample, and trees of components of its halves.
-
-    Attributes
-    ----------
-    values : (rows, d) array
-        Rows, with features in the order of the data. NaN is missing.
-    pairs : tuple of pairs of Replicate
-        Both halves of every split.
-    """
-
-    values: NDArray[Any]
-    pairs: tuple[tuple[Replicate, Replicate], ...]
+Replicates: TypeAlias = tuple[tuple[Replicate, Replicate], ...]
+"""Trees of components of both halves of every split of the sample."""
 
 
-def sample_trees(
-    sample: SampleRows, values: NDArray[Any], settings: GaussianSettings, fit: SampleFit
-) -> Generator[Step, None, SampleTrees]:
+def grow_replicates(
+    sample: SampleRows, settings: GaussianSettings, fit: SampleFit
+) -> Generator[Step, None, Replicates]:
     """Return trees of components that are fitted to both halves of random splits of the sample.
 
     Parameters
     ----------
     sample : SampleRows
         Rows of the sample.
-    values : (rows, d) array
-        The same rows, with features in the order of the data.
     settings : GaussianSettings
         Resolved parameters of the fit.
     fit : callable (sample, settings)
@@ -77,7 +61,7 @@ def sample_trees(
         first_tree = yield from _replicate(sample, ~second, settings, fit)
         second_tree = yield from _replicate(sample, second, settings, fit)
         pairs.append((first_tree, second_tree))
-    return SampleTrees(values, tuple(pairs))
+    return tuple(pairs)
 
 
 def _replicate(
@@ -97,7 +81,8 @@ def _replicate(
     part = sample.part(half)
     components = yield from fit(part, fewer)
     sums = sum_in_memory(CoPosteriorSums(components.mixture()), part.block)
-    return Replicate(separation_tree(sums), _posterior(components, sample.block).argmax(1), rows)
+    labels = log_joint_densities(components, sample.block).argmax(axis=1)
+    return Replicate(separation_tree(sums), labels, rows)
 
 
 def population_pass(
@@ -108,7 +93,7 @@ def population_pass(
 
 
 def with_populations(
-    solved: Solved, sums: CoPosteriorSumsResult, trees: SampleTrees, n_populations: int | str
+    solved: Solved, sums: CoPosteriorSumsResult, replicates: Replicates, n_populations: int | str
 ) -> Solved:
     """Return a solution whose components are merged into populations.
 
@@ -118,27 +103,17 @@ def with_populations(
         With the components in their final order.
     sums : CoPosteriorSumsResult
         What these components share, over all rows.
-    trees : SampleTrees
-        Of halves of the sample.
+    replicates : tuple of pairs of Replicate
+        Both halves of every split of the sample.
     n_populations : int or "auto"
         Number of populations.
     """
     components: Components = solved.fitted
     diagnostics = dict(solved.diagnostics)
-    if components.n_components == 1:
-        tree = separation_tree(sums)
-    else:
-        block = Block(trees.values, components.slices, 0, len(trees.values))
-        posterior = _posterior(components, block)
-        tree, count = consensus_of_replicates(
-            sums, sums.weight, posterior.argmax(axis=1), posterior, trees.pairs
-        )
+    tree = levels_tree(sums, components.means)
+    if components.n_components > 1:
+        tree, count = counted_by_replicates(tree, sums, replicates)
         diagnostics["population_count"] = asdict(count)
     populations = Populations.cut(tree, n_populations)
     diagnostics["n_populations"] = populations.count
     return Solved(replace(components, populations=populations), diagnostics)
-
-
-def _posterior(components: Components, block: Block) -> FloatArray:
-    """Return the posterior probabilities of the components: ``(rows, k)``."""
-    return np.asarray(softmax(log_joint_densities(components, block), axis=1))

@@ -42,9 +42,9 @@ from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
 from bigtensor.models.gaussian_mixture.own_covariance_pilot import pilot_components
 from bigtensor.models.gaussian_mixture.own_covariance_verdict import judged_own_covariances
 from bigtensor.models.gaussian_mixture.populations import (
-    SampleTrees,
+    Replicates,
+    grow_replicates,
     population_pass,
-    sample_trees,
     with_populations,
 )
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows, completed_sample
@@ -88,7 +88,7 @@ class GaussianPreparation:
         Added to the variances of the features, if every component has a covariance for itself.
     diagnostics : dict
         Decisions and numbers of the fit, as JSON holds them.
-    trees : SampleTrees, optional
+    replicates : tuple of pairs of Replicate, optional
         Trees of halves of the sample, if components are merged into populations.
     """
 
@@ -98,11 +98,11 @@ class GaussianPreparation:
     pilot: dict[str, Any]
     regularisation: FloatArray
     diagnostics: dict[str, Any] = field(default_factory=dict)
-    trees: SampleTrees | None = None
+    replicates: Replicates | None = None
 
 
 STORED_CLASSES = (
-    *(Populations, MergeTree, Replicate, SampleTrees, CoPosteriorSums),
+    *(Populations, MergeTree, Replicate, CoPosteriorSums),
     *(GaussianComponents, GaussianPreparation, GaussianSettings, Reach),
     *(OwnCovarianceComponents, OwnCovarianceSums, OwnCovarianceDensities, Frame),
     *(WithinReach, Together, Covariances, GaussianPosteriorSums, GaussianDensities, LabelMeans),
@@ -163,17 +163,16 @@ def prepare(settings: GaussianSettings) -> Script:
         if settings.criterion is not None:
             # indistinct components are not fewer than asked for if nobody asked for a number
             settings = replace(settings, n_components=components.n_components)
-    trees: SampleTrees | None = None
+    replicates: Replicates | None = None
     if settings.n_populations is not None:
-        values = complete.block.dense_values[: complete.block.rows]
-        trees = yield from sample_trees(rows, values, settings, fit)
+        replicates = yield from grow_replicates(rows, settings, fit)
     return GaussianPreparation(
         settings,
         components.of_features(places),
         ordinary.reach,
         {**facts, **diagnostics},
         ridge,
-        trees=trees,
+        replicates=replicates,
     )
 
 
@@ -246,12 +245,12 @@ def refine(preparation: GaussianPreparation) -> Script:
         if isinstance(components, OwnCovarianceComponents)
         else _refine_shared(preparation, components)
     )
-    if settings.n_populations is None or preparation.trees is None:
+    if settings.n_populations is None or preparation.replicates is None:
         return solved
     within: ResultWithin[CoPosteriorSumsResult] = yield population_pass(
         solved.fitted, preparation.reach
     )
-    return with_populations(solved, within.result, preparation.trees, settings.n_populations)
+    return with_populations(solved, within.result, preparation.replicates, settings.n_populations)
 
 
 def _refine_shared(preparation: GaussianPreparation, components: GaussianComponents) -> Script:

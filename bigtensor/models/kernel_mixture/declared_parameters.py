@@ -7,7 +7,7 @@ INITIALISATIONS = ("auto", "spectral", "kmeans")
 BANDWIDTHS = ("auto", "gap", "cross-validation")
 LANDMARKS = ("kmeans", "kmeans++", "uniform", "cholesky")
 MERGING = (
-    *("consensus", "separation", "misclassification", "mean_misclassification"),
+    *("levels", "separation", "misclassification", "mean_misclassification"),
     *("quadratic_entropy", "overlap"),
 )
 
@@ -24,7 +24,7 @@ PARAMETERS = (
     ),
     Parameter("n_populations", None, Whole(words=("auto",)), Option(("--populations",))),
     Parameter("init", "auto", Choice(INITIALISATIONS), Option(("--init",))),
-    Parameter("merging", "consensus", Choice(MERGING), Option(("--merging",)), optional=True),
+    Parameter("merging", "levels", Choice(MERGING), Option(("--merging",)), optional=True),
     Parameter("units", "auto", Choice(("auto", "own", "common")), Option(("--units",))),
     Parameter(
         "posterior_width",

@@ -112,11 +112,11 @@ class KernelMixture(MixtureAnswers):
         ``predict_proba`` answer for populations. By default components are merged if neither their
         number nor ``init`` is given, features depend on each other within components, and there are
         rows enough.
-    merging : str or None, default "consensus"
-        Rule by which components are merged into populations: ``"consensus"`` unites components that
-        trees of all rows and of halves of the pilot sample unite early, and the others are criteria
-        for one tree of all rows. Each tree of the consensus is merged by ``"separation"``, which is
-        misclassification weighted by mass. ``"misclassification"`` merges the pair with the largest
+    merging : str or None, default "levels"
+        Criterion by which pairs of components are merged into populations. ``"levels"`` weighs how
+        often rows of one are taken for the other, how far both are apart in the low and high levels
+        of each feature, and their mass. ``"separation"`` is misclassification weighted by mass
+        alone. ``"misclassification"`` merges the pair with the largest
         misclassification probability, the larger of the two probabilities of a pair (Hennig 2010).
         ``"mean_misclassification"`` takes the mean of the two, ``"quadratic_entropy"`` the fall of
         the quadratic entropy, and ``"overlap"`` the cosine of the posterior probabilities. With
@@ -197,7 +197,7 @@ class KernelMixture(MixtureAnswers):
         init: str = "auto",
         max_iter: int | None = None,
         n_populations: int | str | None = None,
-        merging: str | None = "consensus",
+        merging: str | None = "levels",
         pilot_rows: int | None = None,
         spectral: SpectralOptions | None = None,
         missing: str = "raise",

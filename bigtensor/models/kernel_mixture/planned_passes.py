@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.merging.consensus_tree import CONSENSUS
+from bigtensor.decomposition.merging.component_merging import LEVELS
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels.kernel import default_kernel
 from bigtensor.features.kernels.nystroem import Nystroem
@@ -81,7 +81,7 @@ def planned_refinement(settings: Settings) -> list[PlannedPass]:
         last = _blank_posterior(longest_stages(merged)[-1], merged)
         planned[-1] = replace(planned[-1], instead=last)
     merging = settings if settings.n_populations is not None else merged
-    if merging is not None and merging.merging == CONSENSUS:
+    if merging is not None and merging.merging == LEVELS:
         nbytes = replicates_nbytes(merging, _held_rows(merging))
         planned[-1] = replace(planned[-1], driver_nbytes=nbytes)
     return planned

@@ -8,9 +8,11 @@ from scipy.stats import multivariate_normal
 from bigtensor.decomposition.merging.component_merging import (
     CRITERIA,
     CRITERIA_OF_PRODUCTS,
+    LEVELS,
     SEPARATION,
     merge_components,
 )
+from bigtensor.decomposition.merging.levels import places_in_levels
 from bigtensor.errors import ParameterError
 
 
@@ -34,17 +36,28 @@ def random_posterior(rows, components, seed=0):
     return np.random.default_rng(seed).dirichlet(np.full(components, 0.15), rows)
 
 
+def merge(sums, criterion, *, means=None, **options):
+    """Merge components; without means each has a feature of its own, and all are as far apart."""
+    if criterion == LEVELS and means is None:
+        means = np.eye(len(sums.assigned))
+    return merge_components(sums, criterion=criterion, means=means, **options)
+
+
 def merged(posterior, criterion, weight=None):
-    return merge_components(sums_of(posterior, weight), criterion=criterion)
+    return merge(sums_of(posterior, weight), criterion)
 
 
-def criterion_of_pair(criterion, a, b, weight):
+def criterion_of_pair(criterion, a, b, weight, distance=None):
     """Return the criterion from the rows; a and b are (posterior, is labelled so) of two groups."""
     (r_a, in_a), (r_b, in_b) = a, b
     product = weight @ (r_a * r_b)
     as_other = [weight @ (r_a * in_b) / (weight @ r_a), weight @ (r_b * in_a) / (weight @ r_b)]
     w_a, w_b = (weight @ r / weight.sum() for r in (r_a, r_b))
     mass = w_a * w_b / (w_a + w_b)
+    if criterion == LEVELS:
+        taken = np.mean(as_other)
+        cost = mass**0.7 * distance**2 * max(1 - taken / 0.16, 0) / (taken + 0.01)
+        return 1 / (1 + cost)
     return {
         "separation": 1 / (1 + mass**0.2 / (np.mean(as_other) + 0.01)),
         "misclassification": max(as_other),
@@ -54,9 +67,9 @@ def criterion_of_pair(criterion, a, b, weight):
     }[criterion]
 
 
-def direct_merging(posterior, criterion, weight):
+def direct_merging(posterior, criterion, weight, places):
     """Merge by looking at all rows again for every pair, with nothing kept between the steps."""
-    label = posterior.argmax(axis=1)
+    label, mass = posterior.argmax(axis=1), weight @ posterior
     groups = {h: [h] for h in range(posterior.shape[1])}
     merges, heights = [], []
     while len(groups) > 1:
@@ -64,10 +77,18 @@ def direct_merging(posterior, criterion, weight):
             node: (posterior[:, members].sum(axis=1), np.isin(label, members))
             for node, members in groups.items()
         }
-        height, pair = max(
-            (criterion_of_pair(criterion, seen[a], seen[b], weight), (a, b))
-            for a, b in combinations(sorted(groups), 2)
-        )
+        place = {node: np.average(places[m], axis=0, weights=mass[m]) for node, m in groups.items()}
+        pairs = list(combinations(sorted(groups), 2))
+        values = [
+            criterion_of_pair(
+                criterion, seen[a], seen[b], weight, np.linalg.norm(place[a] - place[b], 4)
+            )
+            for a, b in pairs
+        ]
+        # several pairs may be halves of one population: the lightest is merged first
+        height = max(values)
+        ties = [pair for pair, value in zip(pairs, values, strict=True) if value == height]
+        pair = min(ties, key=lambda tie: sum(mass[groups[node]].sum() for node in tie))
         groups[posterior.shape[1] + len(merges)] = groups.pop(pair[0]) + groups.pop(pair[1])
         merges.append(pair)
         heights.append(height)
@@ -79,8 +100,10 @@ def direct_merging(posterior, criterion, weight):
 def test_merge_components__is_the_direct_recomputation_from_all_rows(criterion, weighted):
     posterior = random_posterior(400, 9)
     weight = np.random.default_rng(1).uniform(0, 2, 400) if weighted else np.ones(400)
-    tree = merged(posterior, criterion, weight)
-    merges, heights = direct_merging(posterior, criterion, weight)
+    means = np.random.default_rng(2).normal(size=(9, 3))
+    tree = merge(sums_of(posterior, weight), criterion, means=means)
+    places = places_in_levels(means, weight @ posterior)
+    merges, heights = direct_merging(posterior, criterion, weight, places)
     np.testing.assert_array_equal(tree.merges, merges)
     np.testing.assert_allclose(tree.heights, heights, rtol=1e-9)
     np.testing.assert_allclose(tree.weights, weight @ posterior / weight.sum(), rtol=1e-12)
@@ -119,7 +142,8 @@ def test_merge_components__components_that_share_rows_become_one_population(crit
     posterior, population = components_of_populations(seed)
     tree = merged(posterior, criterion)
     np.testing.assert_array_equal(tree.cut(3), population)
-    assert tree.cut_automatically() == 3
+    # the number of populations in levels is left to halves of the rows
+    assert criterion == LEVELS or tree.cut_automatically() == 3
 
 
 def test_merge_components__misclassification_labels_by_the_most_probable_component():
@@ -135,7 +159,7 @@ def test_merge_components__ties_are_settled_by_weight_and_then_by_order(criterio
     # four components that share nothing
     posterior = np.repeat(np.eye(4), [5, 2, 3, 2], axis=0)
     tree = merged(posterior, criterion)
-    if criterion != SEPARATION:
+    if criterion not in (LEVELS, SEPARATION):
         np.testing.assert_array_equal(tree.heights, 0)
     np.testing.assert_array_equal(tree.merges, [[1, 3], [2, 4], [0, 5]])
 
@@ -162,7 +186,7 @@ def test_merge_components__the_sums_stay_as_they_are():
     sums = sums_of(random_posterior(300, 5))
     before = sums.products.copy(), sums.assigned.copy()
     for criterion in CRITERIA:
-        merge_components(sums, criterion=criterion)
+        merge(sums, criterion)
     np.testing.assert_array_equal(sums.products, before[0])
     np.testing.assert_array_equal(sums.assigned, before[1])
 
@@ -170,13 +194,15 @@ def test_merge_components__the_sums_stay_as_they_are():
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({}, {"criterion": "ridgeline"}, "one of separation, mis.*'ridgeline'"),
+        ({}, {"criterion": "ridgeline"}, "one of levels, separation, mis.*'ridgeline'"),
         ({"products": np.ones((3, 2))}, {"criterion": "overlap"}, r"products \(3, 2\)"),
         (
             {"products": np.full((3, 3), np.nan)},
             {"criterion": "overlap"},
             "products must be finite",
         ),
+        ({}, {"criterion": "levels"}, "needs means, one row for each component"),
+        ({}, {"criterion": "levels", "means": np.ones((2, 4))}, "needs means, one row"),
         ({"assigned": np.zeros((3, 3))}, {}, "assigned must be.*not all zero"),
         ({"products": np.ones((0, 0)), "assigned": np.ones((0, 0))}, {}, "at least one component"),
     ],
@@ -196,10 +222,10 @@ def equally_separate(*mass, taken=0.02):
 
 
 def test_separation__merges_the_lightest_of_equally_separate_pairs_first():
-    tree = merge_components(equally_separate(40, 5, 30, 20), criterion=SEPARATION)
+    tree = merge(equally_separate(40, 5, 30, 20), SEPARATION)
     np.testing.assert_array_equal(tree.merges[0], [1, 3])
     # misclassification alone knows no mass; the equal pairs are in the order of rounding
-    plain = merge_components(equally_separate(40, 5, 30, 20), criterion="mean_misclassification")
+    plain = merge(equally_separate(40, 5, 30, 20), "mean_misclassification")
     assert plain.heights[0] == pytest.approx(0.02 / 3)
 
 
@@ -208,9 +234,9 @@ def test_separation__a_light_pair_may_be_better_separated_than_the_one_that_is_l
     square = np.diag([5000.0, 5000, 50, 50])
     square[0, 1] = square[1, 0] = 5000 * 0.02
     square[2, 3] = square[3, 2] = 50 * 0.01
-    tree = merge_components(Sums(square, square), criterion=SEPARATION)
+    tree = merge(Sums(square, square), SEPARATION)
     np.testing.assert_array_equal(tree.merges[0], [2, 3])
-    plain = merge_components(Sums(square, square), criterion="mean_misclassification")
+    plain = merge(Sums(square, square), "mean_misclassification")
     np.testing.assert_array_equal(plain.merges[0], [0, 1])
 
 
@@ -227,7 +253,7 @@ def with_outliers():
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_least_mass__outliers_are_merged_before_populations(criterion):
-    tree = merge_components(with_outliers(), criterion=criterion, least_mass=10)
+    tree = merge(with_outliers(), criterion, least_mass=10)
     # a cut into three keeps the three populations apart
     assert len(set(tree.cut(3)[POPULATIONS])) == 3
     np.testing.assert_allclose(np.bincount(tree.cut(3), tree.weights).min(), 201 / 945, atol=0.01)
@@ -235,7 +261,7 @@ def test_least_mass__outliers_are_merged_before_populations(criterion):
 
 @pytest.mark.parametrize("criterion", ["misclassification", "mean_misclassification", "overlap"])
 def test_least_mass__without_it_outliers_survive(criterion):
-    tree = merge_components(with_outliers(), criterion=criterion)
+    tree = merge(with_outliers(), criterion)
     # one of the three populations is made of outliers, and real ones are merged
     assert len(set(tree.cut(3)[POPULATIONS])) < 3
     assert not set(tree.cut(3)[OUTLIERS]) <= set(tree.cut(3)[POPULATIONS])
@@ -247,7 +273,7 @@ def test_least_mass__parts_of_a_rare_population_unite_and_stand():
     square[0, 1] = square[1, 0] = 15
     square[2, 3] = square[3, 2] = 1.5
     square[0, 2] = square[2, 0] = 0.01
-    tree = merge_components(Sums(square, square), criterion=SEPARATION, least_mass=10)
+    tree = merge(Sums(square, square), SEPARATION, least_mass=10)
     np.testing.assert_array_equal(tree.merges[0], [2, 3])
     rare = tree.cut(3)
     assert rare[2] == rare[3]
@@ -258,7 +284,7 @@ def test_least_mass__outliers_of_different_places_make_no_population():
     # together they are heavier than the least mass
     square = np.diag([400.0, 300, 200, *[2] * 8])
     square[0, 1] = square[1, 0] = 20
-    tree = merge_components(Sums(square, square), criterion=SEPARATION, least_mass=10)
+    tree = merge(Sums(square, square), SEPARATION, least_mass=10)
     assert set(tree.cut(3)) == set(tree.cut(3)[POPULATIONS])
 
 
@@ -268,7 +294,7 @@ def test_least_mass__outliers_follow_their_own_rows():
     square[3, 1] = square[1, 3] = 0.5
     assigned = square.copy()
     assigned[4, 3] = 9
-    tree = merge_components(Sums(square, assigned), criterion=SEPARATION, least_mass=9)
+    tree = merge(Sums(square, assigned), SEPARATION, least_mass=9)
     np.testing.assert_array_equal(tree.merges[0], [1, 3])
 
 
@@ -278,18 +304,16 @@ def test_merge_components__needs_products_for_some_criteria_alone(criterion):
     labels = Sums(None, sums.assigned)
     if criterion in CRITERIA_OF_PRODUCTS:
         with pytest.raises(ParameterError, match="none were summed"):
-            merge_components(labels, criterion=criterion)
+            merge(labels, criterion)
         return
-    expected = merge_components(sums, criterion=criterion)
-    np.testing.assert_array_equal(
-        merge_components(labels, criterion=criterion).merges, expected.merges
-    )
+    expected = merge(sums, criterion)
+    np.testing.assert_array_equal(merge(labels, criterion).merges, expected.merges)
 
 
 def test_least_mass__that_no_component_falls_below_changes_nothing():
     sums = sums_of(random_posterior(400, 8))
     for criterion in CRITERIA:
-        without = merge_components(sums, criterion=criterion)
-        found = merge_components(sums, criterion=criterion, least_mass=sums.mass.min())
+        without = merge(sums, criterion)
+        found = merge(sums, criterion, least_mass=sums.mass.min())
         np.testing.assert_array_equal(found.merges, without.merges)
         np.testing.assert_array_equal(found.heights, without.heights)

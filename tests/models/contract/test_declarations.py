@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from bigtensor.decomposition.merging.component_merging import CRITERIA
-from bigtensor.decomposition.merging.consensus_tree import CONSENSUS
 from bigtensor.errors import ParameterError
 from bigtensor.features.kernels.kernel import KERNELS
 from bigtensor.features.kernels.landmarks import METHODS
@@ -78,7 +77,7 @@ def test_option__reads_what_the_kind_accepts(kind, texts):
 
 def test_words__are_those_of_the_rooms_that_use_them():
     assert kernel_mixture.LANDMARKS == METHODS
-    assert set(kernel_mixture.MERGING) == {CONSENSUS, *CRITERIA}
+    assert set(kernel_mixture.MERGING) == set(CRITERIA)
     assert ("auto", *CHOICES) == kernel_mixture.BANDWIDTHS
     (kernel,) = (one for one in kernel_mixture.PARAMETERS if one.name == "kernel")
     assert kernel.option.kind.words == KERNELS

@@ -42,7 +42,7 @@ def test_populations__are_saved_and_cut_anew(rings, tmp_path) -> None:
     again = load(model.save(tmp_path / "model.zarr"))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert len(again.cut_populations(5).population_weights_) == 5
-    assert again.merge_tree_.criterion == "consensus"
+    assert again.merge_tree_.criterion == "levels"
 
 
 def test_one_component__is_one_population(rings) -> None:

@@ -125,7 +125,7 @@ def test_diagnostics__hold_what_was_found(fitted):
     light = fitted.weights_ * 60_000 < 12
     assert outlying["count"] == light.sum() > 0
     assert outlying["share"] == pytest.approx(fitted.weights_[light].sum(), rel=1e-3)
-    assert fitted.merge_tree_.criterion == "consensus"
+    assert fitted.merge_tree_.criterion == "levels"
     assert len(fitted.weights_) == 150
 
 

@@ -249,7 +249,7 @@ def test_rows_left_out__have_no_population(striped):
         ({"n_populations": 0}, "n_populations is 0; .* 1, or 'auto'"),
         ({"n_populations": "three"}, "n_populations is 'three'; .* integer"),
         ({"n_populations": 2.0}, r"n_populations is 2\.0; .* integer"),
-        ({"merging": "Ward"}, "merging is 'Ward'; .* consensus"),
+        ({"merging": "Ward"}, "merging is 'Ward'; .* levels"),
         ({"merging": None, "n_populations": 2}, "merging is None, but n_populations is 2"),
     ],
 )

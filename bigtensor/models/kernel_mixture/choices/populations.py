@@ -1,24 +1,29 @@
-"""Populations of a fit: the consensus of trees, and the cut that halves of the rows agree on."""
+"""Populations of a fit: a tree of its components, and the cut that halves of the rows agree on."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 
-from bigtensor.decomposition.merging.component_merging import SEPARATION, merge_components
-from bigtensor.decomposition.merging.consensus_tree import CONSENSUS
+from bigtensor.decomposition.merging.component_merging import (
+    LEVELS,
+    SEPARATION,
+    merge_components,
+)
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.merging.replicated_trees import (
-    consensus_of_replicates,
+    component_means,
+    counted_by_replicates,
     least_mass,
+    levels_tree,
     separation_tree,
 )
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.kernel_mixture.choices.components import mean_correlation
 from bigtensor.models.kernel_mixture.choices.replicates import grow_replicates
-from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import KernelSolution, responsibilities_of
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
@@ -41,11 +46,11 @@ def find_populations(
     sums : CoPosteriorSumsResult
         Of the same components, over all rows.
     preparation : Preparation
-        Without rows of the pilot sample there is no consensus, and the tree of all rows stands
-        alone.
+        Without rows of the pilot sample there are no means of components, and they are merged by
+        how separate they are.
     diagnostics : dict
-        Receives ``outlying_components``, ``probability_temperature`` and, for the consensus,
-        ``population_count``.
+        Receives ``outlying_components``, ``probability_temperature`` and, for a tree in levels of
+        features, ``population_count``.
     """
     settings, sample = preparation.settings, preparation.pilot
     assert settings.n_populations is not None
@@ -55,24 +60,24 @@ def find_populations(
         "share": float(sums.mass[light].sum() / sums.mass.sum()),
     }
     temperature = 1.0
-    if sample is None or settings.merging != CONSENSUS or len(sums.mass) == 1:
-        tree = _tree_of_all_rows(sums, settings)
+    if sample is None or settings.merging != LEVELS or len(sums.mass) == 1:
+        tree = _tree_of_shared_rows(sums, settings)
     else:
-        tree = _consensus(solution, sums, sample, preparation, settings, diagnostics)
+        tree = _tree_in_levels(solution, sums, sample, preparation, settings, diagnostics)
     if sample is not None:
         temperature = product_temperature(solution.mixture(), sample, preparation)
     diagnostics["probability_temperature"] = temperature
     return Populations.cut(tree, settings.n_populations, temperature)
 
 
-def _tree_of_all_rows(sums: CoPosteriorSumsResult, settings: Settings) -> MergeTree:
-    """Return the tree by the criterion of the settings, or by that which a consensus unites."""
-    if settings.merging in (CONSENSUS, SEPARATION):
+def _tree_of_shared_rows(sums: CoPosteriorSumsResult, settings: Settings) -> MergeTree:
+    """Return the tree by the criterion of the settings, or by one that needs no means."""
+    if settings.merging in (LEVELS, SEPARATION):
         return separation_tree(sums)
     return merge_components(sums, criterion=settings.merging, least_mass=least_mass(sums))
 
 
-def _consensus(
+def _tree_in_levels(
     solution: KernelSolution,
     sums: CoPosteriorSumsResult,
     sample: Sample,
@@ -80,16 +85,12 @@ def _consensus(
     settings: Settings,
     diagnostics: dict[str, Any],
 ) -> MergeTree:
-    """Return the consensus of the trees of all rows and of halves of the pilot sample."""
-    unweighted = replace(sample, weight=None)
-    posterior = responsibilities_of(solution.mixture(), unweighted, solution.slices)
-    tree, population_count = consensus_of_replicates(
-        sums,
-        sums.weight,
-        np.argmax(posterior, axis=1),
-        posterior,
-        grow_replicates(sample, preparation, settings),
-    )
+    """Return the tree in levels of features, and the cut that halves of the sample agree on."""
+    positions = sample_positions(np.asarray(sample.values, np.float64), settings)
+    posterior = responsibilities_of(solution.mixture(), sample, solution.slices)
+    pairs = grow_replicates(sample, preparation, settings)
+    tree = levels_tree(sums, component_means(positions, posterior))
+    tree, population_count = counted_by_replicates(tree, sums, pairs)
     diagnostics["population_count"] = asdict(population_count)
     return tree
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bigtensor.array_types import FloatArray
-from bigtensor.decomposition.merging.consensus_tree import CONSENSUS
+from bigtensor.decomposition.merging.component_merging import LEVELS
 from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.kernel_mixture.report.diagnostics import agreement_of_cuts
 from bigtensor.models.kernel_mixture.report.feature_pairs import choose_pairs
@@ -143,12 +143,13 @@ def _tree_sections(model: DescribedKernelMixture, levels: Levels) -> list[Sectio
     labels, tree, shown = levels.labels, tree_of(model), levels.shown
     if labels.of_component is None or tree is None:
         return []
-    # its heights are averages of ranks
-    ranked = tree.criterion == CONSENSUS
+    # a merge makes distances in levels larger or smaller, so that heights go up and down
+    ranked = tree.criterion == LEVELS
     heights = (
         "Its height is the number of populations that are left after it: merges low down were "
-        "made first, because several trees agree on them. Components with too few rows to be "
-        "populations are merged before all others. Heights say nothing of how different two "
+        "made first, of components whose rows are hard to tell apart, or that are high and low in "
+        "the same features. Components with too few rows to be populations are merged before all "
+        "others. Heights say nothing of how different two "
         "populations are."
         if ranked
         else "Its height is the criterion of the two that it joins: low down they share most of "

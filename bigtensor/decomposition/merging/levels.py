@@ -1,0 +1,85 @@
+"""Levels of features: where components lie between the low and the high values of each feature.
+
+Gates divide cells into low and high ones, marker by marker. Two components on one side of all such
+divisions are alike, however far apart they lie.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from bigtensor.array_types import FloatArray
+
+BEYOND = 0.25
+"""How far beyond both levels a place may lie, in parts of the distance of the levels.
+
+Components of rows that are far out would set the scale otherwise. With 0.1 and 0.5 the mean F1 of
+18 groups of labelled fits was 0.726 and 0.723, in place of 0.732.
+"""
+
+SHARE_POWER = 3
+"""Power of the share of variance that lies between the levels, by which a feature counts.
+
+With 2.5 and 4 the mean F1 of 18 groups of labelled fits was 0.727 and 0.722, in place of 0.732.
+"""
+
+
+def places_in_levels(means: FloatArray, mass: FloatArray) -> FloatArray:
+    """Return where components lie between the two levels of every feature.
+
+    The levels are the means of the two clusters of component means with the least variance within
+    them, weighted by mass. The low level is at 0, the high one at 1. Places are multiplied by the
+    third power of the share of variance between the levels: one for a feature in which components
+    have two values, less for one in which they spread evenly. A linear change of a feature changes
+    no distance of two places.
+
+    Parameters
+    ----------
+    means : (k, d) float64 array
+        Of the components.
+    mass : (k,) float64 array
+        Of the components.
+
+    Returns
+    -------
+    (k, d) float64 array
+        Zero in features in which all components are the same.
+    """
+    places = np.zeros(means.shape)
+    for feature in range(means.shape[1]):
+        low, high, share = two_levels(means[:, feature], mass)
+        if share > 0:
+            place = np.clip((means[:, feature] - low) / (high - low), -BEYOND, 1 + BEYOND)
+            places[:, feature] = place * share**SHARE_POWER
+    # features in an order of their own: rounding of their sums may decide between equal pairs
+    return np.asarray(places[:, np.lexsort(places)])
+
+
+def two_levels(means: FloatArray, mass: FloatArray) -> tuple[float, float, float]:
+    """Return the low and the high level, and the share of variance that lies between them.
+
+    Parameters
+    ----------
+    means : (k,) float64 array
+        Of one feature, by component.
+    mass : (k,) float64 array
+        Of the components.
+    """
+    order = np.argsort(means, kind="stable")
+    values, masses = means[order], mass[order]
+    total = float(masses.sum())
+    centre = float(masses @ values) / total
+    values -= centre
+    below = np.cumsum(masses)[:-1]
+    sums = np.cumsum(masses * values)[:-1]
+    # the clusters balance around the centre: a sum below is minus the sum above
+    between = np.divide(
+        sums**2 * total, below * (total - below), where=sums < 0, out=np.zeros(sums.shape)
+    )
+    variance = float(masses @ values**2)
+    if not between.any() or variance <= 0:
+        return centre, centre, 0.0
+    split = int(np.argmax(between))
+    low = sums[split] / below[split]
+    high = -sums[split] / (total - below[split])
+    return centre + low, centre + high, min(float(between[split]) / variance, 1.0)
