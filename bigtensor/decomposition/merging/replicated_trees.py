@@ -46,15 +46,15 @@ class Replicate:
 
     Attributes
     ----------
-    tree : MergeTree
-        Merges of the components of the half.
+    trees : tuple of MergeTree
+        Merges of the components of the half: by separation alone, and in levels of features.
     labels : (n0,) integer array
         The most probable component of every row of the whole sample.
     rows : int
-        Rows that the tree was grown on.
+        Rows that the trees were grown on.
     """
 
-    tree: MergeTree
+    trees: tuple[MergeTree, MergeTree]
     labels: NDArray[np.intp]
     rows: int
 
@@ -116,9 +116,13 @@ def counted_by_replicates(
     pairs : sequence of pairs of Replicate
         Both halves of every split of the sample.
     """
-    halves = [((first.tree, first.labels), (second.tree, second.labels)) for first, second in pairs]
+    halves = [
+        ((one, first.labels), (other, second.labels))
+        for first, second in pairs
+        for one, other in zip(first.trees, second.trees, strict=True)
+    ]
     unresolved = max(
-        resolved_share(half.tree.n_components, half.rows) for pair in pairs for half in pair
+        resolved_share(half.trees[0].n_components, half.rows) for pair in pairs for half in pair
     )
     count = choose_population_count(
         halves, tree, sums.assigned, MOST_POPULATIONS, unresolved=unresolved

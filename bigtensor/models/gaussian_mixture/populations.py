@@ -82,7 +82,8 @@ def _replicate(
     components = yield from fit(part, fewer)
     sums = sum_in_memory(CoPosteriorSums(components.mixture()), part.block)
     labels = log_joint_densities(components, sample.block).argmax(axis=1)
-    return Replicate(separation_tree(sums), labels, rows)
+    trees = separation_tree(sums), levels_tree(sums, components.means)
+    return Replicate(trees, labels, rows)
 
 
 def population_pass(

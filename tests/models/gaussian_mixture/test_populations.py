@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from bigtensor import GaussianMixture, load
-from bigtensor.decomposition.merging.component_merging import SEPARATION
+from bigtensor.decomposition.merging.component_merging import LEVELS
 from bigtensor.errors import ParameterError
 
 
@@ -42,14 +42,14 @@ def test_populations__are_saved_and_cut_anew(rings, tmp_path) -> None:
     again = load(model.save(tmp_path / "model.zarr"))
     np.testing.assert_array_equal(again.predict(X), model.predict(X))
     assert len(again.cut_populations(5).population_weights_) == 5
-    assert again.merge_tree_.criterion == "levels"
+    assert again.merge_tree_.criterion == LEVELS
 
 
 def test_one_component__is_one_population(rings) -> None:
     X, _ = rings
     model = GaussianMixture(1, n_populations="auto").fit(X)
     assert model.population_weights_.tolist() == [1.0]
-    assert model.merge_tree_.criterion == SEPARATION
+    assert model.merge_tree_.criterion == LEVELS
 
 
 def test_populations_of_rows_with_holes__are_those_of_complete_rows(rings) -> None:

@@ -8,12 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
-from bigtensor.decomposition.merging.replicated_trees import Replicate, separation_tree
+from bigtensor.decomposition.merging.replicated_trees import (
+    Replicate,
+    component_means,
+    levels_tree,
+    separation_tree,
+)
 from bigtensor.features.clustering import kmeans
 from bigtensor.models.contract.driver_threads import map_on_threads
 from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
 from bigtensor.models.kernel_mixture.settings import Settings
-from bigtensor.models.kernel_mixture.solution import labels_of
+from bigtensor.models.kernel_mixture.solution import labels_of, responsibilities_of
 from bigtensor.models.kernel_mixture.solve import clustered_initialisation, refined
 from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
@@ -128,5 +133,7 @@ def _replicate(
         sums = sum_in_memory(statistic, block)
         solution = refined(sums, own, reported=False)
     assert sums.co_posterior is not None
-    tree = separation_tree(sums.co_posterior)
-    return Replicate(tree, labels_of(solution.mixture(), sample, own.slices), len(rows))
+    posterior = responsibilities_of(solution.mixture(), half, own.slices)
+    means = component_means(positions[rows], posterior)
+    trees = separation_tree(sums.co_posterior), levels_tree(sums.co_posterior, means)
+    return Replicate(trees, labels_of(solution.mixture(), sample, own.slices), len(rows))
