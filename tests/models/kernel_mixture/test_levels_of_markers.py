@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 import bigtensor
 from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.decomposition.merging.replicated_trees import resolved_share
+from bigtensor.errors import NoPopulationsError
 from bigtensor.models.contract import driver_threads
 from bigtensor.models.kernel_mixture.choices import populations, replicates
 from tests.benchmarks.matching import match_clusters
@@ -186,3 +187,23 @@ def test_rows_given_twice__make_the_same_populations(few, of_few):
     assert abs(len(model.population_weights_) - len(of_few.population_weights_)) <= 1
     labels, expected = (cut_into_true_number(one).predict(few) for one in (model, of_few))
     assert adjusted_rand_score(labels, expected) > 0.95
+
+
+# a mixture of independent features does not fit these cells
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+def test_merging_none__never_merges(few):
+    small = {
+        "spectral": SpectralOptions(bins=128),
+        "pilot_rows": 2000,
+        "random_state": 0,
+        "max_iter": 2,
+    }
+    for components in (8, "auto"):
+        model = KernelMixture(components, merging=None, **small).fit(few)
+        assert not hasattr(model, "population_weights_")
+        with pytest.raises(NoPopulationsError):
+            model.cut_populations(2)
+        assert "population_count" not in model.diagnostics_
+    # of so many features "auto" would otherwise have merged components
+    assert len(KernelMixture(**small).fit(few).population_weights_) > 1
