@@ -13,14 +13,14 @@ from bigtensor.array_types import FloatArray
 BEYOND = 0.25
 """How far beyond both levels a place may lie, in parts of the distance of the levels.
 
-Components of rows that are far out would set the scale otherwise. With 0.1 and 0.5 the mean F1 of
-18 groups of labelled fits was 0.726 and 0.723, in place of 0.732.
+Components of rows that are far out would set the scale otherwise. With 0.1 the mean F1 of eleven
+labelled sets was 0.739 in place of 0.745, with 0.5 it was as large.
 """
 
-SHARE_POWER = 3
+SHARE_POWER = 2
 """Power of the share of variance that lies between the levels, by which a feature counts.
 
-With 2.5 and 4 the mean F1 of 18 groups of labelled fits was 0.727 and 0.722, in place of 0.732.
+With 1 and 3 the mean F1 of eleven labelled sets was 0.736 and 0.743, in place of 0.745.
 """
 
 
@@ -29,7 +29,7 @@ def places_in_levels(means: FloatArray, mass: FloatArray) -> FloatArray:
 
     The levels are the means of the two clusters of component means with the least variance within
     them, weighted by mass. The low level is at 0, the high one at 1. Places are multiplied by the
-    third power of the share of variance between the levels: one for a feature in which components
+    square of the share of variance between the levels: one for a feature in which components
     have two values, less for one in which they spread evenly. A linear change of a feature changes
     no distance of two places.
 

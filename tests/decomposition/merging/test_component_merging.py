@@ -56,7 +56,7 @@ def criterion_of_pair(criterion, a, b, weight, distance=None):
     mass = w_a * w_b / (w_a + w_b)
     if criterion == LEVELS:
         taken = np.mean(as_other)
-        cost = mass**0.7 * distance**2 / (taken + 0.01) + 0.01 * mass / (taken + 0.0001)
+        cost = mass**0.65 * distance**2 / (taken + 0.01) + 0.01 * mass / (taken + 0.0001)
         return 1 / (1 + cost * max(1 - taken / 0.16, 0))
     return {
         "separation": 1 / (1 + mass**0.2 / (np.mean(as_other) + 0.01)),
@@ -81,7 +81,7 @@ def direct_merging(posterior, criterion, weight, places):
         pairs = list(combinations(sorted(groups), 2))
         values = [
             criterion_of_pair(
-                criterion, seen[a], seen[b], weight, np.linalg.norm(place[a] - place[b], 4)
+                criterion, seen[a], seen[b], weight, np.linalg.norm(place[a] - place[b], 6)
             )
             for a, b in pairs
         ]

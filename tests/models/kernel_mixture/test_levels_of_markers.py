@@ -80,9 +80,9 @@ def test_memory__of_halves_is_within_what_the_plan_counts(monkeypatch, features_
     views = {f"view{i}": names[i : i + width] for i in range(0, len(names), width)}
     measured = []
 
-    def measure(sample, preparation, settings):
+    def measure(sample, positions, preparation, settings):
         tracemalloc.start()
-        grown = replicates.grow_replicates(sample, preparation, settings)
+        grown = replicates.grow_replicates(sample, positions, preparation, settings)
         measured.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
         bound = replicates.replicates_nbytes(settings, len(sample.values))

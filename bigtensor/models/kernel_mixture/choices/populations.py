@@ -88,7 +88,7 @@ def _tree_in_levels(
     """Return the tree in levels of features, and the cut that halves of the sample agree on."""
     positions = sample_positions(np.asarray(sample.values, np.float64), settings)
     posterior = responsibilities_of(solution.mixture(), sample, solution.slices)
-    pairs = grow_replicates(sample, preparation, settings)
+    pairs = grow_replicates(sample, positions, preparation, settings)
     tree = levels_tree(sums, component_means(positions, posterior))
     tree, population_count = counted_by_replicates(tree, sums, pairs)
     diagnostics["population_count"] = asdict(population_count)

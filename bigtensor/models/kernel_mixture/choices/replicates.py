@@ -16,7 +16,7 @@ from bigtensor.decomposition.merging.replicated_trees import (
 )
 from bigtensor.features.clustering import kmeans
 from bigtensor.models.contract.driver_threads import map_on_threads
-from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
+from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import labels_of, responsibilities_of
 from bigtensor.models.kernel_mixture.solve import clustered_initialisation, refined
@@ -50,7 +50,7 @@ of 600,000 cells took 4.6 s in place of 5.9.
 
 
 def grow_replicates(
-    sample: Sample, preparation: Preparation, settings: Settings
+    sample: Sample, positions: FloatArray, preparation: Preparation, settings: Settings
 ) -> list[tuple[Replicate, Replicate]]:
     """Fit and merge components on both halves of random splits of the pilot sample.
 
@@ -58,6 +58,8 @@ def grow_replicates(
     ----------
     sample : Sample
         Pilot sample to split.
+    positions : (n0, d) float64 array
+        Of these rows, see `sample_positions`.
     preparation : Preparation
         Of the whole sample.
 
@@ -66,7 +68,6 @@ def grow_replicates(
     list of pairs of Replicate
         A pair for every split.
     """
-    positions = sample_positions(np.asarray(sample.values, np.float64), settings)
     halves: list[tuple[NDArray[np.intp], int]] = []
     for split in range(SPLITS):
         seed = purpose_seed(settings.random_state, f"replicates/{split}")
