@@ -26,6 +26,11 @@ def test_words_of__joins_the_last_number_by_and():
     assert words_of([4, 5, 9]) == "4, 5 and 9"
 
 
+def test_words_of__writes_runs_from_the_first_to_the_last():
+    assert words_of([4, 5, 6]) == "4 to 6"
+    assert words_of([2, 4, 5, 6, 7, 9, 10]) == "2, 4 to 7, 9 and 10"
+
+
 def test_passes__of_one_name_are_one_entry():
     read = [("pilot", 500), ("posterior 1", 2000), ("posterior 2", 2000), ("posterior 1", 900)]
     passes = [{"name": name, "rows": rows} for name, rows in read]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -31,14 +31,6 @@ Over two seeds a power of 4 found fewer populations: the F1 of 150,000 activatio
 place of 0.62, and that of GvHD cells 0.92 in place of 0.87. Chosen with these gates in sight.
 """
 
-AS_GOOD = 0.02
-"""Part of the best score within which another cut is as good; the coarsest of them is chosen.
-
-Over twelve seeds the F1 of spleen cells varied by 0.05 in place of 0.09, and its mean was 0.935 in
-place of 0.915. The mean F1 of blood cells (twelve seeds) and of activation cells (eight) did not
-change. Chosen with these gates in sight.
-"""
-
 Labels = NDArray[Any]
 
 
@@ -54,10 +46,12 @@ class PopulationCount:
         Mean adjusted Rand index of the labels from two halves of the rows.
     misclassification : list of float
         Largest mean misclassification probability of two populations.
+    score : list of float
+        Mean over the halves of what labels tell, discounted where both disagree.
     chosen : int
         One where no cut separates populations.
     as_good : list of int
-        Other cuts whose score is within two per cent of the best.
+        Other cuts whose score is within one standard error of the best.
     separate_below : float
         Misclassification above which a cut, and every finer one, is not considered.
     """
@@ -65,6 +59,7 @@ class PopulationCount:
     counts: list[int]
     agreement: list[float]
     misclassification: list[float]
+    score: list[float]
     chosen: int
     as_good: list[int]
     separate_below: float = SEPARATE_BELOW
@@ -80,8 +75,9 @@ def choose_population_count(
     """Choose a cut by how well it is reproduced and how much it tells.
 
     The score of a cut into k populations is ``agreement**3 log k``: the information of k labels,
-    discounted where the halves disagree. Cuts from the first one with populations that are not
-    separate are not considered. Of cuts that are about as good as the best the coarsest is chosen.
+    discounted where the halves disagree. It is averaged over pairs of halves. Cuts from the first
+    one with populations that are not separate are not considered. Of cuts whose score is within one
+    standard error of the best, over pairs of halves, the coarsest is chosen.
 
     Halves of the rows do not tell whether a rare population is one. Finer cuts follow the chosen
     one while each only splits off a separate population that the halves cannot judge.
@@ -103,21 +99,42 @@ def choose_population_count(
         [tree.n_components, most, *(side[0].n_components for pair in halves for side in pair)]
     )
     counts = list(range(2, largest + 1))
-    agreement = [
-        float(np.mean([_agreement(first, second, count) for first, second in halves]))
-        for count in counts
-    ]
+    agreements = np.array(
+        [[_agreement(first, second, count) for first, second in halves] for count in counts]
+    ).reshape(len(counts), len(halves))
+    scores = np.maximum(agreements, 0.0) ** REPRODUCIBILITY * np.log(counts)[:, None]
     misclassification = [_largest_misclassification(assigned, tree.cut(count)) for count in counts]
-    separate = _first_above(misclassification, SEPARATE_BELOW)
-    score = np.maximum(agreement[:separate], 0.0) ** REPRODUCIBILITY * np.log(counts[:separate])
-    if not score.size or score.max() <= 0:
-        return PopulationCount(counts, agreement, misclassification, 1, [])
-    near = np.flatnonzero(score >= (1 - AS_GOOD) * score.max())
+    found = PopulationCount(
+        counts,
+        agreements.mean(axis=1).tolist(),
+        misclassification,
+        scores.mean(axis=1).tolist(),
+        chosen=1,
+        as_good=[],
+    )
+    near = _within_one_standard_error(scores[: _first_above(misclassification, SEPARATE_BELOW)])
+    if not near.size:
+        return found
     chosen = counts[near[0]]
     while chosen < largest and _splits_off_a_rare_one(tree, assigned, chosen, unresolved):
         chosen += 1
-    as_good = [counts[i] for i in near if counts[i] != chosen]
-    return PopulationCount(counts, agreement, misclassification, chosen, as_good)
+    return replace(found, chosen=chosen, as_good=[counts[i] for i in near if counts[i] != chosen])
+
+
+def _within_one_standard_error(scores: FloatArray) -> IntArray:
+    """Return the cuts whose mean score is within a standard error of the best, if that is positive.
+
+    Parameters
+    ----------
+    scores : (cuts, comparisons) float64 array
+        Of every pair of halves.
+    """
+    if not len(scores) or scores.mean(axis=1).max() <= 0:
+        return np.empty(0, np.int64)
+    behind = scores[np.argmax(scores.mean(axis=1))] - scores
+    comparisons = scores.shape[1]
+    error = behind.std(axis=1, ddof=1) / np.sqrt(comparisons) if comparisons > 1 else 0.0
+    return np.flatnonzero(behind.mean(axis=1) <= error)
 
 
 def _splits_off_a_rare_one(

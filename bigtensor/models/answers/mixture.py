@@ -69,6 +69,40 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         """Tree of merged components. Only if components were merged by a criterion."""
         return self._require_tree()
 
+    @property
+    def population_counts_(self) -> xr.Dataset:
+        """Numbers of populations that were compared. Only if halves of the rows were compared.
+
+        Along ``n_populations``: ``agreement`` is the adjusted Rand index of labels from two random
+        halves of the rows, ``misclassification`` the part of the rows of the two most similar
+        populations that is taken for the other, and ``score`` what ``"auto"`` goes by.
+        ``about_equally_good`` is True for the number that was chosen and for those that chance
+        between halves does not tell from the best. The attribute ``chosen`` is the number of
+        ``cut_populations("auto")``.
+        """
+        self._require_populations()
+        found = self.diagnostics_.get("population_count")
+        if found is None:
+            raise NoPopulationsError(
+                "no numbers of populations were compared in this fit: it has a single component, "
+                "or does not merge components in levels of features"
+            )
+        counts = np.array(found["counts"], np.int64)
+        good = np.isin(counts, [found["chosen"], *found["as_good"]])
+        columns = {
+            name: found[name]
+            for name in ("agreement", "misclassification", "score")
+            if name in found  # models of earlier versions have no score
+        }
+        return xr.Dataset(
+            {
+                name: ("n_populations", values)
+                for name, values in (*columns.items(), ("about_equally_good", good))
+            },
+            {"n_populations": counts},
+            {"chosen": found["chosen"]},
+        )
+
     def rename_populations(self, names: Mapping[int | str, str | None]) -> Self:
         """Name populations. The names are kept in the model and shown wherever populations are.
 

@@ -27,8 +27,17 @@ def sentence_of(text: str) -> str:
 
 
 def words_of(numbers: Sequence[int]) -> str:
-    """Write numbers as a list with "and" before the last one."""
-    *first, last = map(str, numbers)
+    """Write ascending numbers as a list with "and" before the last one, and runs as "5 to 8"."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    parts: list[str] = []
+    for run in runs:
+        parts += [f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run)
+    *first, last = parts
     return f"{', '.join(first)} and {last}" if first else last
 
 

@@ -104,6 +104,25 @@ def test_auto__is_near_the_simulated_number(fresh):
     assert len(fresh.population_weights_) == count["chosen"] == fresh.merge_tree_.automatic_count
 
 
+def test_population_counts__hold_every_number_and_which_are_equally_good(of_few):
+    counts, diagnostics = of_few.population_counts_, of_few.diagnostics_["population_count"]
+    assert_array_equal(counts["n_populations"], np.arange(2, 31))
+    for name in ("agreement", "misclassification", "score"):
+        assert_array_equal(counts[name], diagnostics[name])
+    good = counts["n_populations"][counts["about_equally_good"].to_numpy()].to_numpy()
+    assert set(good) == {diagnostics["chosen"], *diagnostics["as_good"]}
+    assert counts.attrs["chosen"] == len(of_few.population_weights_)
+
+
+def test_population_counts__say_why_there_are_none(few):
+    small = {**SMALL, "n_components": 8, "n_populations": 3, "random_state": 0}
+    model = KernelMixture(**small, merging="separation").fit(few)
+    with pytest.raises(NoPopulationsError, match="does not merge components in levels"):
+        _ = model.population_counts_
+    with pytest.raises(NoPopulationsError):
+        _ = KernelMixture(2, merging=None, max_iter=1, random_state=0).fit(few).population_counts_
+
+
 @pytest.mark.slow
 def test_diagnostics__hold_what_was_found(fitted):
     count, outlying = (fitted.diagnostics_[k] for k in ("population_count", "outlying_components"))
@@ -111,6 +130,7 @@ def test_diagnostics__hold_what_was_found(fitted):
         "counts",
         "agreement",
         "misclassification",
+        "score",
         "chosen",
         "as_good",
         "separate_below",

@@ -36,10 +36,10 @@ def test_population_notices__say_how_well_halves_agree(merged_model):
 
 def test_population_notices__name_other_numbers_that_are_as_good(merged_model):
     model = copy.copy(merged_model)
-    found = dict(model.diagnostics_["population_count"], chosen=4, as_good=[3, 5, 6])
+    found = dict(model.diagnostics_["population_count"], chosen=4, as_good=[3, 5, 6, 7])
     model.diagnostics_ = {**model.diagnostics_, "population_count": found}
-    assert noticed(model, 4).text.endswith("3, 5 and 6 would be about as good.")
-    assert noticed(model, 2).text.endswith("4. 3, 5 and 6 would be about as good.")
+    assert noticed(model, 4).text.endswith("3 and 5 to 7 would be about as good.")
+    assert noticed(model, 2).text.endswith("4. 3 and 5 to 7 would be about as good.")
 
 
 def test_outlier_notices__say_where_light_components_went(merged_model):

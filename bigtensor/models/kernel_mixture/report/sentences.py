@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.merging.component_merging import LEVELS
 from bigtensor.descending_order import descending_order
 from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.words.label_level import population_of_component, tree_of
@@ -100,7 +101,7 @@ def cuts_sentences(model: DescribedKernelMixture) -> list[str]:
     sentences = [
         "Above is the agreement of the labels from two random halves of the rows: 1 is perfect, "
         "0 is chance. The score combines a high agreement with many populations. Of the numbers "
-        "with about the best score the smallest is chosen.",
+        "whose score is about the best the smallest is chosen.",
         "Below is how often rows of the two most similar populations are taken for each other.",
     ]
     if "separate_below" in count_choice:
@@ -108,7 +109,8 @@ def cuts_sentences(model: DescribedKernelMixture) -> list[str]:
     if count_choice["as_good"]:
         others = words_of(count_choice["as_good"])
         sentences.append(
-            f"{others} populations are about as good: their scores are within 2 % of the best, too."
+            f"{others} populations are about as good: their scores differ from the best by no more "
+            "than those of random halves differ from each other."
         )
     return sentences
 
@@ -209,12 +211,13 @@ def _population_sentences(model: DescribedKernelMixture) -> list[str]:
             "they were named and merged by hand."
         ]
     criterion = tree.criterion
-    if criterion not in _CRITERIA:
+    if criterion == LEVELS:
         return [
-            f"The {counted(len(of_component), 'component')} were merged into "
-            f"{counted(count, 'population')} that several trees agree on, one of all rows and the "
-            "others of random halves of the pilot sample. Labels are those of populations, whose "
-            "densities are the weighted sums of those of their components.",
+            f"The {counted(len(of_component), 'component')} were merged, pair by pair, into "
+            f"{counted(count, 'population')}: first those whose rows are hard to tell apart, and "
+            "those that are high and low in the same features; light ones before heavy ones. "
+            "Labels are those of populations, whose densities are the weighted sums of those of "
+            "their components.",
         ]
     return [
         f"The {counted(len(of_component), 'component')} were merged, pair by pair, into "
