@@ -57,7 +57,7 @@ def test_cuts_sentences__name_cuts_that_are_as_good(merged_model):
     found["as_good"] = [3, 5]
     last = of_kernels.cuts_sentences(model)[-1]
     assert last.startswith("3 and 5 populations are about as good")
-    assert "than those of random halves" in last
+    assert "standard error between random halves" in last
     assert "dashed line" in of_kernels.cuts_sentences(model)[1]
     # models of earlier versions do not know the limit
     del found["separate_below"]

@@ -1,7 +1,7 @@
-"""Levels of features: where components lie between the low and the high values of each feature.
+"""Levels of features: the place of each component between the low and high values of a feature.
 
-Gates divide cells into low and high ones, marker by marker. Two components on one side of all such
-divisions are alike, however far apart they lie.
+Gates divide cells into low and high ones, marker by marker. Two components on the same side of
+every division are alike, whatever their distance.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ With 1 and 3 the mean F1 of eleven labelled sets was 0.736 and 0.743, in place o
 
 
 def places_in_levels(means: FloatArray, mass: FloatArray) -> FloatArray:
-    """Return where components lie between the two levels of every feature.
+    """Return the places of components between the two levels of every feature.
 
-    The levels are the means of the two clusters of component means with the least variance within
-    them, weighted by mass. The low level is at 0, the high one at 1. Places are multiplied by the
-    square of the share of variance between the levels: one for a feature in which components
-    have two values, less for one in which they spread evenly. A linear change of a feature changes
-    no distance of two places.
+    The component means of a feature are divided into two clusters with the least variance within
+    them, weighted by mass. The means of the clusters are the levels. The low level has the place 0,
+    and the high level 1. Places are multiplied by the square of the share of variance between the
+    levels. This share is 1 if components have two values, and less if they spread evenly. The unit
+    and the zero point of a feature change no distance of two places.
 
     Parameters
     ----------

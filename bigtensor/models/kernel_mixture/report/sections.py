@@ -143,7 +143,7 @@ def _tree_sections(model: DescribedKernelMixture, levels: Levels) -> list[Sectio
     labels, tree, shown = levels.labels, tree_of(model), levels.shown
     if labels.of_component is None or tree is None:
         return []
-    # a merge makes distances in levels larger or smaller, so that heights go up and down
+    # a merge may raise or lower distances in levels, and so the heights
     ranked = tree.criterion == LEVELS
     heights = (
         "Its height is the number of populations that are left after it: merges low down were "

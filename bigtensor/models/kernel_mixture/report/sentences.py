@@ -109,8 +109,8 @@ def cuts_sentences(model: DescribedKernelMixture) -> list[str]:
     if count_choice["as_good"]:
         others = words_of(count_choice["as_good"])
         sentences.append(
-            f"{others} populations are about as good: their scores differ from the best by no more "
-            "than those of random halves differ from each other."
+            f"{others} populations are about as good: the difference to the best score is within "
+            "the standard error between random halves."
         )
     return sentences
 
@@ -214,9 +214,9 @@ def _population_sentences(model: DescribedKernelMixture) -> list[str]:
     if criterion == LEVELS:
         return [
             f"The {counted(len(of_component), 'component')} were merged, pair by pair, into "
-            f"{counted(count, 'population')}: first those whose rows are hard to tell apart, and "
-            "those that are high and low in the same features; light ones before heavy ones. "
-            "Labels are those of populations, whose densities are the weighted sums of those of "
+            f"{counted(count, 'population')}. Pairs whose rows are hard to tell apart, or that "
+            "are high and low in the same features, are merged first, and light pairs before heavy "
+            "ones. Labels are those of populations, whose densities are the weighted sums of those of "
             "their components.",
         ]
     return [
