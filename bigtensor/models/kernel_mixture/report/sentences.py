@@ -216,8 +216,8 @@ def _population_sentences(model: DescribedKernelMixture) -> list[str]:
             f"The {counted(len(of_component), 'component')} were merged, pair by pair, into "
             f"{counted(count, 'population')}. Pairs whose rows are hard to tell apart, or that "
             "are high and low in the same features, are merged first, and light pairs before heavy "
-            "ones. Labels are those of populations, whose densities are the weighted sums of those of "
-            "their components.",
+            "ones. Labels are those of populations, whose densities are the weighted sums of those "
+            "of their components.",
         ]
     return [
         f"The {counted(len(of_component), 'component')} were merged, pair by pair, into "
