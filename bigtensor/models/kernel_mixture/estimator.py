@@ -70,7 +70,9 @@ class KernelMixture(MixtureAnswers):
     units : {"auto", "own", "common"}, default "auto"
         Units in which clusters of the pilot sample compare features: ``"own"`` divides every
         feature by its spread, ``"common"`` takes features as they are, and ``"auto"`` is
-        ``"common"`` if the import put all features on one scale. Otherwise ``"auto"`` is ``"own"``.
+        ``"common"`` if the import put all features on one scale. Otherwise, for populations of
+        views of one feature, ``"auto"`` is ``"common"`` if rows of the pilot sample that are held
+        out are then more likely, by more than a standard error. In all other cases it is ``"own"``.
         With common units, such as markers of a cytometer on one scale, a marker that spreads more
         counts more.
     kernel : str, CustomKernel, or mapping of views to these, default "gaussian"

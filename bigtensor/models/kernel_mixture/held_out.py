@@ -105,8 +105,8 @@ def score_pilot(
     k, rows, slices = len(passes.solution.weights), len(sample.values), preparation.slices
     weight = np.ones(rows) if sample.weight is None else sample.weight
     mixture = passes.solution.mixture()
-    joint = _log_joint(mixture, sample, slices)
-    before = _log_joint(passes.mixture, sample, slices)
+    joint = log_joint(mixture, sample, slices)
+    before = log_joint(passes.mixture, sample, slices)
     pairs = _nearest_pairs(joint) if of_component is None and k > 1 else []
     fold = fold_of_rows(sample.index, FOLDS, random_state)
     log_densities = np.empty((2 + len(pairs), rows))
@@ -137,15 +137,15 @@ def _log_densities(
 ) -> FloatArray:
     """Return log densities of rows: of the mixture, of one component, with each pair as one."""
     slices = preparation.slices
-    joint = _log_joint(refined(sums, preparation).mixture(), sample, slices)
+    joint = log_joint(refined(sums, preparation).mixture(), sample, slices)
     k = len(joint)
-    single = _log_joint(_pooled(sums, np.ones((k, 1)), preparation), sample, slices)
+    single = log_joint(_pooled(sums, np.ones((k, 1)), preparation), sample, slices)
     log_densities = [logsumexp(joint, axis=0), single[0]]
     if pairs:
         members = np.zeros((k, len(pairs)))
         for position, pair in enumerate(pairs):
             members[list(pair), position] = 1.0
-        as_one = _log_joint(_pooled(sums, members, preparation), sample, slices)
+        as_one = log_joint(_pooled(sums, members, preparation), sample, slices)
         for position, pair in enumerate(pairs):
             others = np.delete(joint, pair, axis=0)
             log_densities.append(logsumexp(np.vstack([others, as_one[position]]), axis=0))
@@ -203,9 +203,7 @@ def _labels(joint: FloatArray, of_component: NDArray[np.intp] | None) -> NDArray
     return np.asarray((belongs.astype(np.float64) @ shares).argmax(axis=0))
 
 
-def _log_joint(
-    mixture: MixtureDensities, sample: Sample, slices: Mapping[str, slice]
-) -> FloatArray:
+def log_joint(mixture: MixtureDensities, sample: Sample, slices: Mapping[str, slice]) -> FloatArray:
     """Return log joint densities of components and rows: ``(k, rows)``."""
     out = np.empty((len(sample.values), mixture.n_components))
     mixture.log_joint(sample.block(slices), out, Workspace())

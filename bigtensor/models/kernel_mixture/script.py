@@ -34,6 +34,7 @@ from bigtensor.models.kernel_mixture.choices.constant_features import (
     without_constant_features,
 )
 from bigtensor.models.kernel_mixture.choices.populations import find_populations
+from bigtensor.models.kernel_mixture.choices.units import with_chosen_units
 from bigtensor.models.kernel_mixture.embedded_view import EmbeddedView
 from bigtensor.models.kernel_mixture.groups import OtherView
 from bigtensor.models.kernel_mixture.held_out import score_pilot
@@ -114,6 +115,9 @@ def prepare_from_sample(settings: Settings) -> Script:
         )
         if not varying.all():
             sample = replace(sample, values=np.ascontiguousarray(sample.values[:, varying]))
+    if settings.units_by_data:
+        yield Step("comparing units of the features")
+    settings, units_likelihood = with_chosen_units(sample, settings)
     windows = moments_windows(settings, settings.shape.rows)
     yield Step("preparing the features")
     preparation = yield from with_chosen_bandwidth(prepare_from(sample, settings), windows)
@@ -121,6 +125,8 @@ def prepare_from_sample(settings: Settings) -> Script:
         preparation.diagnostics["component_count"] = counted_in_sample
     if dependence is not None:
         preparation.diagnostics["dependence_within_components"] = dependence
+    if units_likelihood is not None:
+        preparation.diagnostics["units_likelihood"] = units_likelihood
     if left_out:
         preparation.diagnostics["constant_features"] = left_out
         preparation.diagnostics["notes"].append(

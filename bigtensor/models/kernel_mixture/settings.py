@@ -50,6 +50,8 @@ class Settings:
         Number of views without which components cannot be told apart.
     units : {"own", "common"}
         ``"own"``: features are compared in units of their spread. ``"common"``: as they are.
+    units_by_data : bool
+        True if the pilot sample chooses the units.
     kernels : mapping of str to "gaussian", "laplace", "delta" or CustomKernel
         The kernel of every view.
     groups : tuple of three tuples of str, optional
@@ -98,6 +100,7 @@ class Settings:
     counted: bool
     least_views: int
     units: str
+    units_by_data: bool
     kernels: Mapping[str, ViewKernel]
     groups: tuple[tuple[str, ...], ...] | None
     bandwidth: float | str
@@ -297,6 +300,7 @@ def settings_of(
         counted=parameters.n_components == "auto" and parameters.n_populations is None,
         least_views=least_views,
         units=_units(parameters, shape),
+        units_by_data=_units_by_data(parameters, shape),
         kernels=_view_kernels(parameters.kernel, shape, shared=parameters.views_share_components),
         groups=_view_groups(parameters, shape),
         bandwidth=parameters.bandwidth,
@@ -353,6 +357,20 @@ def _units(parameters: ParameterValues, shape: DataShape) -> str:
     if parameters.units != "auto":
         return str(parameters.units)
     return "common" if shape.common_units else "own"
+
+
+def _units_by_data(parameters: ParameterValues, shape: DataShape) -> bool:
+    """Return True if populations are asked for, and neither user nor import says the units.
+
+    Densities of several features in one view are those of their embedding, which units change too,
+    and so their likelihoods do not compare units.
+    """
+    return (
+        parameters.units == "auto"
+        and not shape.common_units
+        and parameters.n_populations is not None
+        and all(len(members) == 1 for _, members in shape.views)
+    )
 
 
 def _notes(parameters: ParameterValues, shape: DataShape) -> tuple[str, ...]:
