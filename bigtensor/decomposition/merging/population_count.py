@@ -104,7 +104,7 @@ def choose_population_count(
     ).reshape(len(counts), len(halves))
     scores = np.maximum(agreements, 0.0) ** REPRODUCIBILITY * np.log(counts)[:, None]
     misclassification = [_largest_misclassification(assigned, tree.cut(count)) for count in counts]
-    found = PopulationCount(
+    uncut = PopulationCount(
         counts,
         agreements.mean(axis=1).tolist(),
         misclassification,
@@ -114,11 +114,11 @@ def choose_population_count(
     )
     near = _within_one_standard_error(scores[: _first_above(misclassification, SEPARATE_BELOW)])
     if not near.size:
-        return found
+        return uncut
     chosen = counts[near[0]]
     while chosen < largest and _splits_off_a_rare_one(tree, assigned, chosen, unresolved):
         chosen += 1
-    return replace(found, chosen=chosen, as_good=[counts[i] for i in near if counts[i] != chosen])
+    return replace(uncut, chosen=chosen, as_good=[counts[i] for i in near if counts[i] != chosen])
 
 
 def _within_one_standard_error(scores: FloatArray) -> IntArray:

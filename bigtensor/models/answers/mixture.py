@@ -81,18 +81,18 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         ``cut_populations("auto")``.
         """
         self._require_populations()
-        found = self.diagnostics_.get("population_count")
-        if found is None:
+        comparison = self.diagnostics_.get("population_count")
+        if comparison is None:
             raise NoPopulationsError(
                 "no numbers of populations were compared in this fit: it has a single component, "
                 "or does not merge components in levels of features"
             )
-        counts = np.array(found["counts"], np.int64)
-        good = np.isin(counts, [found["chosen"], *found["as_good"]])
+        counts = np.array(comparison["counts"], np.int64)
+        good = np.isin(counts, [comparison["chosen"], *comparison["as_good"]])
         columns = {
-            name: found[name]
+            name: comparison[name]
             for name in ("agreement", "misclassification", "score")
-            if name in found  # models of earlier versions have no score
+            if name in comparison  # models of earlier versions have no score
         }
         return xr.Dataset(
             {
@@ -100,7 +100,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
                 for name, values in (*columns.items(), ("about_equally_good", good))
             },
             {"n_populations": counts},
-            {"chosen": found["chosen"]},
+            {"chosen": comparison["chosen"]},
         )
 
     def rename_populations(self, names: Mapping[int | str, str | None]) -> Self:

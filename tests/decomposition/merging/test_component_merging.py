@@ -194,7 +194,7 @@ def test_merge_components__the_sums_stay_as_they_are():
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({}, {"criterion": "ridgeline"}, "one of levels, separation, mis.*'ridgeline'"),
+        ({}, {"criterion": "ridgeline"}, "separation, mis.*'ridgeline'"),
         ({"products": np.ones((3, 2))}, {"criterion": "overlap"}, r"products \(3, 2\)"),
         (
             {"products": np.full((3, 3), np.nan)},

@@ -118,13 +118,19 @@ def test_explicit_views__win(store, members, units):
 
 
 @pytest.mark.parametrize("transform", [None, {"name": "none", "untransformed": FEATURES}])
-def test_without_a_scale__all_features_are_used_by_their_spread(values, tmp_path, transform):
+def test_without_a_scale__all_features_are_used_and_the_sample_chooses_units(
+    values, tmp_path, transform
+):
     attrs = {} if transform is None else {"transform": transform}
     path = write(tmp_path / "plain.zarr", values[:2000], **attrs)
     model = KernelMixture(n_populations=3, **QUICK).fit(path)
     assert list(model.views_.names) == FEATURES
-    assert model.diagnostics_["units"] == "own"
-    assert not model.diagnostics_["notes"]
+    likelihood = model.diagnostics_["units_likelihood"]
+    gain = likelihood["common"] - likelihood["own"]
+    common = gain > likelihood["standard_error"]
+    assert model.diagnostics_["units"] == ("common" if common else "own")
+    (note,) = model.diagnostics_["notes"]
+    assert "held-out rows" in note
 
 
 def test_fit_command__prints_the_notes(store, tmp_path):
