@@ -57,7 +57,7 @@ def criterion_of_pair(criterion, a, b, weight, distance=None):
     if criterion == LEVELS:
         taken = np.mean(as_other)
         cost = mass**0.65 * distance**2 / (taken + 0.01) + 0.01 * mass / (taken + 0.0001)
-        return 1 / (1 + cost * max(1 - taken / 0.14, 0))
+        return 1 / (1 + cost * max(1 - taken / 0.16, 0))
     return {
         "separation": 1 / (1 + mass**0.2 / (np.mean(as_other) + 0.01)),
         "misclassification": max(as_other),

@@ -7,6 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.merging.population_count import (
+    RARE_SEPARATE_BELOW,
     SEPARATE_BELOW,
     SEPARATE_BELOW_ALONE,
     adjusted_rand_index,
@@ -133,9 +134,9 @@ def test_choice__is_one_where_halves_do_not_agree_at_all():
 @pytest.mark.parametrize(
     ("unresolved", "within", "chosen"),
     [
-        (0.0, 0.05, 3),  # halves that disagree are believed
-        (0.05, 0.05, 4),  # except where they cannot know: the first pair has a light member
-        (0.05, SEPARATE_BELOW + 0.01, 3),  # and it is separate
+        (0.0, 0.04, 3),  # halves that disagree are believed
+        (0.05, 0.04, 4),  # except where they cannot know: the first pair has a light member
+        (0.05, RARE_SEPARATE_BELOW + 0.01, 3),  # and it is separate
     ],
 )
 def test_choice__goes_on_to_rare_populations_that_halves_cannot_judge(unresolved, within, chosen):
