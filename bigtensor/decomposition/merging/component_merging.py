@@ -53,6 +53,14 @@ before. Over 400 random halves of these sets, the best of 150 choices of the con
 one half gained 0.015 on the other, on average.
 """
 
+LEAST_COMMON_WEIGHT = 5e-4
+"""Share of all mass below which a lighter pair is no cheaper to merge in levels of features.
+
+The share of the rarest population that the library sets out to find. With it the F1 of ten
+simulated populations of 200,000 cells was 0.87 in place of 0.84, and the F1 of other labelled sets
+did not change. With 0.001 the F1 of spleen cells was 0.89 in place of 0.92.
+"""
+
 NORM_IN_LEVELS = 6
 """Norm of the difference of two places.
 
@@ -130,7 +138,7 @@ def merge_components(
         :math:`1 / (1 + c)` with
 
         .. math:: c = \Bigl(1 - \frac{q_{AB}}{0.16}\Bigr)_+ \Bigl(
-            \frac{w_{AB}^{0.65}\, d_{AB}^2}{q_{AB} + 0.01}
+            \frac{\max(w_{AB}, 0.0005)^{0.65}\, d_{AB}^2}{q_{AB} + 0.01}
             + \frac{0.01\, w_{AB}}{q_{AB} + 0.0001} \Bigr)
 
         where d is the distance of A and B in levels of features
@@ -277,7 +285,8 @@ class _InLevels:
         """Return the criterion of every pair: symmetric; the diagonal means nothing."""
         confused = self._rows.values()
         common = _common_weights(self._weights)
-        cost = common**MASS_POWER_IN_LEVELS * self._apart / (confused + EQUALLY_SEPARATE)
+        mass = np.maximum(common, LEAST_COMMON_WEIGHT) ** MASS_POWER_IN_LEVELS
+        cost = mass * self._apart / (confused + EQUALLY_SEPARATE)
         cost += SHARING_NO_ROW * common / (confused + SHARING_NO_ROW**2)
         return np.asarray(1 / (1 + cost * np.maximum(1 - confused / HALVES_OF_ONE, 0.0)))
 

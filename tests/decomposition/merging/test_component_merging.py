@@ -56,7 +56,9 @@ def criterion_of_pair(criterion, a, b, weight, distance=None):
     mass = w_a * w_b / (w_a + w_b)
     if criterion == LEVELS:
         taken = np.mean(as_other)
-        cost = mass**0.65 * distance**2 / (taken + 0.01) + 0.01 * mass / (taken + 0.0001)
+        cost = max(mass, 0.0005) ** 0.65 * distance**2 / (taken + 0.01) + 0.01 * mass / (
+            taken + 0.0001
+        )
         return 1 / (1 + cost * max(1 - taken / 0.16, 0))
     return {
         "separation": 1 / (1 + mass**0.2 / (np.mean(as_other) + 0.01)),

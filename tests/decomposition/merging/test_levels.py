@@ -97,3 +97,20 @@ def test_levels__two_that_are_high_and_low_alike_are_merged_before_two_that_are_
     assert merge_components(sums, criterion=SEPARATION).merges[0].tolist() == [2, 3]
     tree = merge_components(sums, criterion=LEVELS, means=means)
     np.testing.assert_array_equal(tree.merges[0], [0, 1])
+
+
+def height_of_a_rare_pair(rows):
+    """Return the criterion of two rare populations that take one per cent for each other."""
+    mass = np.array([5000.0, 5000, rows, rows])
+    taken = np.eye(4)
+    taken[2:, 2:] = [[0.99, 0.01], [0.01, 0.99]]
+    square = mass[:, None] * taken
+    means = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1]])
+    tree = merge_components(Sums(square, square), criterion=LEVELS, means=means)
+    return tree.heights[tree.merges.tolist().index([2, 3])]
+
+
+def test_levels__rarer_than_one_in_two_thousand_is_no_cheaper_to_merge():
+    # two of eight rows have a common weight of 4e-4
+    assert height_of_a_rare_pair(8) == pytest.approx(height_of_a_rare_pair(2), rel=0.01)
+    assert height_of_a_rare_pair(80) < 0.9 * height_of_a_rare_pair(20)
