@@ -24,7 +24,7 @@ labelled sets, and 0.917 with 0.12. Chosen with these sets in sight.
 RARE_SEPARATE_BELOW = 0.05
 """Limit for a rare population that halves of the rows cannot judge.
 
-Rare populations of simulated cells had 0.007 to 0.05, splinters of larger ones 0.06 to 0.12.
+Rare populations of simulated cells had 0.002 to 0.05, splinters of larger ones 0.06 to 0.12.
 """
 
 SEPARATE_BELOW_ALONE = 0.1
@@ -53,7 +53,7 @@ class PopulationCount:
     misclassification : list of float
         Largest mean misclassification probability of two populations.
     score : list of float
-        Mean over the halves of what labels tell, discounted where both disagree.
+        Mean score over the pairs of halves, see `choose_population_count`.
     chosen : int
         One where no cut separates populations.
     as_good : list of int

@@ -93,8 +93,8 @@ def component_means(positions: FloatArray, posterior: FloatArray) -> FloatArray:
     positions : (n, d) array
         Rows, without missing values.
     posterior : (n, k) array
-        Posterior probabilities of the components. The mean of a component without any is that of
-        all rows.
+        Posterior probabilities of the components. A component without mass gets the mean of all
+        rows.
     """
     mass = posterior.sum(axis=0)
     sums = np.asarray(posterior.T @ positions, np.float64)

@@ -76,8 +76,8 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         Along ``n_populations``: ``agreement`` is the adjusted Rand index of labels from two random
         halves of the rows, ``misclassification`` the part of the rows of the two most similar
         populations that is taken for the other, and ``score`` what ``"auto"`` goes by.
-        ``about_equally_good`` is True for the number that was chosen and for those that chance
-        between halves does not tell from the best. The attribute ``chosen`` is the number of
+        ``about_equally_good`` is True for the number that was chosen, and for numbers whose score
+        is within one standard error of the best. The attribute ``chosen`` is the number of
         ``cut_populations("auto")``.
         """
         self._require_populations()

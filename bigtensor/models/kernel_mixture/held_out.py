@@ -122,9 +122,9 @@ def score_pilot(
     return PilotScores(
         rows=rows,
         log_likelihood=float(np.average(ours, weights=weight)) - mixture.log_volume,
-        gain=_mean_difference(ours - single, weight),
+        gain=mean_difference(ours - single, weight),
         merging_losses={
-            pair: _mean_difference(ours - other, weight)
+            pair: mean_difference(ours - other, weight)
             for pair, other in zip(pairs, merged, strict=True)
         },
         labelled=np.bincount(joint.argmax(axis=0), minlength=k),
@@ -210,7 +210,7 @@ def log_joint(mixture: MixtureDensities, sample: Sample, slices: Mapping[str, sl
     return np.ascontiguousarray(out.T)
 
 
-def _mean_difference(values: FloatArray, weight: FloatArray) -> Difference:
+def mean_difference(values: FloatArray, weight: FloatArray) -> Difference:
     """Return the weighted mean of values and its standard error."""
     mean = float(np.average(values, weights=weight))
     error = np.sqrt((weight**2 * (values - mean) ** 2).sum()) / weight.sum()

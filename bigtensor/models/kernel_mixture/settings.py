@@ -362,8 +362,8 @@ def _units(parameters: ParameterValues, shape: DataShape) -> str:
 def _units_by_data(parameters: ParameterValues, shape: DataShape) -> bool:
     """Return True if populations are asked for, and neither user nor import says the units.
 
-    Densities of several features in one view are those of their embedding, which units change too,
-    and so their likelihoods do not compare units.
+    The density of a view of several features depends on an embedding that the units change.
+    Likelihoods of such views do not compare units.
     """
     return (
         parameters.units == "auto"

@@ -35,6 +35,7 @@ from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums, PosteriorSumsResult
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
+from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.triple_moments import TripleMomentsResult
 from bigtensor.statistics.row_sample import Sample
 
@@ -301,6 +302,30 @@ class _Pass:
     def next_mixture(self) -> MixtureDensities:
         """Return the mixture of the next pass."""
         return self.mixture if self.solution is None else self.solution.mixture()
+
+
+def fitted_in_memory(
+    sample: Sample, preparation: Preparation, iterations: int, *, reported: bool = True
+) -> KernelSolution:
+    """Return components of a sample: its clusters, and EM iterations over its rows.
+
+    Parameters
+    ----------
+    sample : Sample
+        Rows that the clusters of the preparation are made of.
+    preparation : Preparation
+        Decisions from the sample.
+    iterations : int
+        Number of EM iterations.
+    reported : bool, default True
+        See `refined`.
+    """
+    solution = clustered_initialisation(sample, preparation, reported=reported)
+    block = sample.block(preparation.slices)
+    for _ in range(iterations):
+        statistic = PosteriorSums(solution.mixture(), preparation.embedded_maps)
+        solution = refined(sum_in_memory(statistic, block), preparation, reported=reported)
+    return solution
 
 
 def refined(

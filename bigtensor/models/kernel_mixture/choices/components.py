@@ -15,10 +15,8 @@ from bigtensor.models.kernel_mixture.groups import SampleFeatures
 from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_from, sample_clusters
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import responsibilities_of
-from bigtensor.models.kernel_mixture.solve import clustered_initialisation, refined
+from bigtensor.models.kernel_mixture.solve import fitted_in_memory
 from bigtensor.purpose_seeds import purpose_seed
-from bigtensor.statistics.densities.posterior_sums import PosteriorSums
-from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.row_sample import Sample
 
 WIDENING = 1.5
@@ -169,11 +167,7 @@ def dependence_within_components(sample: Sample, settings: Settings) -> float:
     shape = replace(settings.shape, rows=len(sample.values))
     alone = replace(settings, shape=shape, spectral=False, posterior_width=None)
     preparation = prepare_from(sample, alone)
-    solution = clustered_initialisation(sample, preparation)
-    block = sample.block(preparation.slices)
-    for _ in range(DEPENDENCE_ITERATIONS):
-        statistic = PosteriorSums(solution.mixture(), preparation.embedded_maps)
-        solution = refined(sum_in_memory(statistic, block), preparation)
+    solution = fitted_in_memory(sample, preparation, DEPENDENCE_ITERATIONS)
     posterior = responsibilities_of(solution.mixture(), sample, preparation.slices)
     pairs = _pairs_of_views(preparation, settings)
     if not pairs.any():
