@@ -17,8 +17,8 @@ SEPARATE_BELOW = 0.1
 """Mean misclassification probability from which on two populations are parts of one.
 
 A cut through one normal population, made by merging its components, gave 0.12 to 0.23 on simulated
-cells. The F1 of the cut, in parts of that of the best cut into 2 to 40, was 0.920 on average over
-labelled sets, and 0.917 with 0.12. Chosen with these sets in sight.
+cells. The F1 of the cut with the best score, in parts of that of the best cut into 2 to 40, was
+0.920 on average over labelled sets, and 0.917 with 0.12. Chosen with these sets in sight.
 """
 
 RARE_SEPARATE_BELOW = 0.05
