@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from bigtensor.models.words.label_level import LabelLevel
+from bigtensor.models.words.label_level import UNSTABLE_BELOW, LabelLevel
 from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
-from bigtensor.models.words.wording import counted, names_in_words
+from bigtensor.models.words.wording import counted, names_in_words, percent, words_of
 from bigtensor.report.samples.acquisition_section import stretch_sentence
 
 if TYPE_CHECKING:
@@ -47,7 +47,11 @@ def fit_notices(
     missing = _missing_notices(diagnostics.get("rows_left_out", 0))
     if level is None:
         return missing
-    return [*missing, *_small_notices(level, diagnostics["rows"], artefacts)]
+    return [
+        *missing,
+        *_unstable_notices(level),
+        *_small_notices(level, diagnostics["rows"], artefacts),
+    ]
 
 
 def row_notices(rows: SampledRows, level: LabelLevel | None) -> list[Notice]:
@@ -123,6 +127,24 @@ def _missing_notices(left_out: int) -> list[Notice]:
             "left out of the fit.",
         )
     ]
+
+
+def _unstable_notices(level: LabelLevel) -> list[Notice]:
+    """Name the populations that halves of the rows do not have."""
+    if level.stability is None:
+        return []
+    unstable = np.flatnonzero(level.stability < UNSTABLE_BELOW).tolist()
+    if not unstable:
+        return []
+    those = "it" if len(unstable) == 1 else "them"
+    share = percent(float(level.weights[unstable].sum()))
+    text = (
+        f"{counted(len(unstable), 'population')} with {share} of the rows "
+        f"{'is' if len(unstable) == 1 else 'are'} unstable ({words_of(unstable)}): fits of halves "
+        f"of the rows do not have {those}. Look at {those} before you draw conclusions, or merge "
+        f"{those} with the nearest ones."
+    )
+    return [Notice("note", text)]
 
 
 def _small_notices(level: LabelLevel, rows: int, named: Collection[int]) -> list[Notice]:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.models.words.label_level import LabelLevel
+from bigtensor.models.words.label_level import UNSTABLE_BELOW, LabelLevel
 from bigtensor.models.words.report_blocks import (
     Block,
     Group,
@@ -114,6 +114,12 @@ def _level_section(level: LabelLevel, rows: LabelledRows | None, parts: ReportPa
     """Return the weights of components or populations, with the columns of the model."""
     name = level.name
     lead = ["Numbers are those of the labels."]
+    if level.stability is not None:
+        lead.append(
+            "Stability says whether populations are found again when components are fitted to "
+            "half of the rows: 1 stands for the same rows in every half. Populations below "
+            f"{UNSTABLE_BELOW:g} are seldom more than a part of something else."
+        )
     if parts.columns_lead:
         lead.append(parts.columns_lead)
     if rows is not None:

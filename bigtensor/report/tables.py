@@ -35,6 +35,9 @@ def level_table(
         Further columns, of the model.
     """
     standard_columns = [Column("weight", tuple(percent(weight) for weight in level.weights))]
+    if level.stability is not None:
+        texts = ("" if np.isnan(value) else f"{value:.2f}" for value in level.stability)
+        standard_columns.append(Column("stability", tuple(texts)))
     if rows is not None:
         shares = tuple(percent(share) for share in rows.shares(level.count))
         standard_columns += [

@@ -1,4 +1,4 @@
-"""Rule for outlying rows of a sample. Every model of measured data uses it."""
+"""Rules for outlying rows of a sample, and for far values of many rows."""
 
 from __future__ import annotations
 
@@ -33,6 +33,19 @@ _BODY = 4
 
 CROWD = 3.0
 """Ratio of distances over all columns of a group above which a row is outlying."""
+
+
+END_SHARE = 0.01
+"""Share of the rows at each end of a feature that does not count in its range."""
+
+LENGTHS_BEYOND = 1.0
+"""Ranges of a feature from which on a value beyond the range is far.
+
+With a tail of 0.4 % of the rows in two features, the F1 of automatic populations was 0.61 in place
+of 0.44 for one centre's blood cells, and 0.94 in place of 0.91 for spleen cells. With 0.5 it was as
+high. Simulated, blood and spleen cells without such a tail had no far value with 1, and some
+with 0.5.
+"""
 
 
 def reach_of_ordinary_rows(
@@ -101,6 +114,52 @@ def _factors(
     ratios = np.divide(scale, nearer, out=np.ones(len(scale)), where=nearer > 0)
     inverse_power = np.log(ratios) / np.log(_BODY)
     return np.asarray(np.maximum(FACTOR, (spared / EXPECTED) ** inverse_power))
+
+
+def draw_in(
+    values: NDArray[np.floating],
+    *,
+    weight: FloatArray | None = None,
+    ignored: tuple[int, ...] = (),
+    one_unit: bool = False,
+) -> FloatArray:
+    """Return the values of a sample, with the nearest value that is not far in place of far ones.
+
+    Up to 0.5 % of the rows may be left out as outlying. A tail of more rows is part of the data,
+    but would set the scale of its feature, and clusters would divide the tail. The range of a
+    feature goes from the first to the 99th percentile. A value is far from one length of the range
+    beyond it on.
+
+    Parameters
+    ----------
+    values : (n, d) array
+        Rows of the sample, without missing values.
+    weight : (n,) float64 array, optional
+        Weights of the rows; None stands for equal ones.
+    ignored : tuple of int
+        Columns that say nothing about distances, such as codes of categories.
+    one_unit : bool, default False
+        True if features have the same unit. The length is then at least the median of the lengths
+        of all features, so that a feature with few values other than zero keeps them.
+
+    Returns
+    -------
+    (n, d) float64 array
+        The sample. Features with one value for 98 % of the rows have no range, and are as before.
+    """
+    lines = np.ascontiguousarray(np.asarray(values).T, np.float64)
+    if not lines.size:
+        return lines.T
+    total = lines.shape[1] if weight is None else weight.sum()
+    low = _ranked(lines, END_SHARE * total, weight)
+    high = -_ranked(-lines, END_SHARE * total, weight)
+    length = high - low
+    measured = length > 0
+    measured[list(ignored)] = False
+    if one_unit and measured.any():
+        length = np.maximum(length, np.median(length[measured]))
+    beyond = np.where(measured, LENGTHS_BEYOND * length, np.inf)
+    return np.clip(lines, (low - beyond)[:, None], (high + beyond)[:, None]).T
 
 
 def most_outliers(rows: float) -> int:

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 from numpy.random import default_rng
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
-from bigtensor.statistics.outlier_rule import most_outliers, reach_of_ordinary_rows
+from bigtensor.statistics.outlier_rule import draw_in, most_outliers, reach_of_ordinary_rows
 
 ALL = ((0, 3),)
 
@@ -92,3 +92,61 @@ def test_counts__are_repeated_rows():
     assert_array_equal(weighted.points[0], repeated.points[0])
     assert_array_equal(weighted.scales[0], repeated.scales[0])
     assert weighted.distances == repeated.distances
+
+
+def with_tail(share, rows=2000, features=3, seed=0):
+    """Normal rows, of which some have a far value in the first feature."""
+    random = np.random.default_rng(seed)
+    values = random.normal(size=(rows, features))
+    far = random.uniform(size=rows) < share
+    values[far, 0] -= 20 + random.exponential(30, far.sum())
+    return values, far
+
+
+@pytest.mark.parametrize("share", [0.002, 0.004, 0.008])
+def test_draw_in__moves_a_tail_and_nothing_else(share):
+    values, far = with_tail(share)
+    drawn = draw_in(values)
+    assert_array_equal(drawn[~far], values[~far])
+    assert_array_equal(drawn[:, 1:], values[:, 1:])
+    low, high = np.quantile(values[:, 0], [0.01, 0.99], method="inverted_cdf")
+    assert_allclose(drawn[far, 0], low - (high - low), rtol=0.02)
+
+
+def test_draw_in__keeps_a_larger_tail():
+    values, _ = with_tail(0.03)
+    assert_array_equal(draw_in(values)[:, 0] > -25, values[:, 0] > -25)
+
+
+def test_draw_in__does_not_depend_on_units_or_order_of_features():
+    values, _ = with_tail(0.005, features=4)
+    units, order = np.array([1.0, 1e6, 1e-3, 7.0]), np.array([2, 0, 3, 1])
+    assert_allclose(draw_in(values * units), draw_in(values) * units, rtol=1e-12)
+    for one_unit in (False, True):
+        drawn = draw_in(values, one_unit=one_unit)
+        assert_array_equal(draw_in(values[:, order], one_unit=one_unit), drawn[:, order])
+
+
+@pytest.mark.parametrize("unit", [1.0, 3.0, 0.1])
+def test_draw_in__weights_are_repeated_rows(unit):
+    values, _ = with_tail(0.004)
+    counts = np.random.default_rng(1).integers(1, 4, len(values))
+    repeated = draw_in(np.repeat(values, counts, axis=0))
+    assert_array_equal(np.repeat(draw_in(values, weight=unit * counts), counts, axis=0), repeated)
+
+
+def test_draw_in__leaves_codes_and_features_with_one_value():
+    values = np.zeros((1000, 2))
+    values[:5] = 1000
+    values[:, 1] = np.arange(1000) % 3
+    values[0, 1] = 1e6
+    assert_array_equal(draw_in(values, ignored=(1,)), values)
+    assert draw_in(values)[0, 1] < 10
+
+
+def test_draw_in__a_rare_event_keeps_its_value_among_features_of_one_unit():
+    random = np.random.default_rng(0)
+    values = random.normal(size=(5000, 5)) * 3
+    values[:, 0] = np.where(random.uniform(size=5000) < 0.005, 8, random.uniform(0, 0.2, 5000))
+    assert draw_in(values).max(axis=0)[0] < 1
+    assert_array_equal(draw_in(values, one_unit=True), values)

@@ -41,6 +41,9 @@ class MergeTree:
         What the heights are.
     automatic_count : int, optional
         Number of populations that was chosen by other means than the heights.
+    stability : ndarray of shape (2 k - 1,), optional
+        Stability of every population of the tree, numbered as in ``merges``, between 0 and 1. NaN
+        where it is not known.
 
     Raises
     ------
@@ -53,22 +56,26 @@ class MergeTree:
     weights: FloatArray
     criterion: str
     automatic_count: int | None = None
+    stability: FloatArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "merges", np.asarray(self.merges, np.int64))
-        for name in ("heights", "weights"):
-            object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
+        for name in ("heights", "weights", "stability"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, np.asarray(getattr(self, name), np.float64))
         k = self.weights.size
         if (
             k < 1
             or self.weights.shape != (k,)
             or self.merges.shape != (k - 1, 2)
             or self.heights.shape != (k - 1,)
+            or (self.stability is not None and self.stability.shape != (2 * k - 1,))
         ):
             raise ParameterError(
                 f"merges {self.merges.shape}, heights {self.heights.shape} and weights "
                 f"{self.weights.shape} do not belong together: (k - 1, 2), (k - 1,) and (k,) with "
-                "at least one component are needed"
+                "at least one component are needed, and 2 k - 1 numbers of stability if there are "
+                "any"
             )
         new_nodes = np.arange(k, 2 * k - 1)
         if not (
@@ -84,6 +91,42 @@ class MergeTree:
     def n_components(self) -> int:
         """The number of components, k."""
         return int(self.weights.size)
+
+    def summed(self, values: FloatArray) -> FloatArray:
+        """Return the sums over the components of every population of the tree.
+
+        Parameters
+        ----------
+        values : (k, ...) float64 array
+            A row for every component.
+
+        Returns
+        -------
+        (2 k - 1, ...) float64 array
+            A row for every population, numbered as in ``merges``.
+        """
+        k = self.n_components
+        sums = np.empty((2 * k - 1, *values.shape[1:]))
+        sums[:k] = values
+        for step, (first, second) in enumerate(self.merges):
+            sums[k + step] = sums[first] + sums[second]
+        return sums
+
+    def nodes_of(self, of_component: IntArray) -> IntArray:
+        """Return the numbers that populations have in ``merges``, -1 for one that is not there.
+
+        Parameters
+        ----------
+        of_component : (k,) integer array
+            The population of every component.
+        """
+        node_of_members = {
+            members.tobytes(): node
+            for node, members in enumerate(self.summed(np.eye(self.n_components)))
+        }
+        populations = np.arange(of_component.max() + 1)
+        members = (populations[:, None] == of_component).astype(np.float64)
+        return np.array([node_of_members.get(one.tobytes(), -1) for one in members], np.int64)
 
     def cut(self, n_populations: int) -> IntArray:
         """Return the population of every component after the first k - n_populations merges.
@@ -200,7 +243,18 @@ class MergeTree:
             heights=np.concatenate([np.ones(m - 1), self.heights, [0.0]]),
             weights=weights,
             automatic_count=self.automatic_count and self.automatic_count + 1,
+            stability=self._stability_after_division(components),
         )
+
+    def _stability_after_division(self, components: IntArray) -> FloatArray | None:
+        """Return the stability of populations without a divided component, and of all rows."""
+        if self.stability is None:
+            return None
+        k, m = self.n_components, len(components)
+        divided = self.summed(np.isin(np.arange(k), components).astype(np.float64)) > 0
+        left = np.where(divided, np.nan, self.stability)
+        new_leaves, new_merges = np.full(m, np.nan), np.full(m - 1, np.nan)
+        return np.concatenate([left[:k], new_leaves, new_merges, left[k:], [1.0]])
 
     def reordered(self, order: IntArray) -> MergeTree:
         """Return the tree of the components in another order.
@@ -213,7 +267,15 @@ class MergeTree:
         k = self.n_components
         new = np.arange(2 * k - 1)
         new[order] = np.arange(k)
-        return replace(self, merges=np.sort(new[self.merges], axis=1), weights=self.weights[order])
+        stability = self.stability
+        if stability is not None:
+            stability = np.concatenate([stability[order], stability[k:]])
+        return replace(
+            self,
+            merges=np.sort(new[self.merges], axis=1),
+            weights=self.weights[order],
+            stability=stability,
+        )
 
     def linkage(self) -> FloatArray:
         """Return the tree as `scipy.cluster.hierarchy` wants it, for its dendrogram.

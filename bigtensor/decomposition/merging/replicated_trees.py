@@ -21,6 +21,7 @@ from bigtensor.decomposition.merging.population_count import (
     choose_population_count,
     finest_separate_cut,
 )
+from bigtensor.decomposition.merging.population_stability import stability_in_halves
 
 MOST_POPULATIONS = 30
 """Largest number of populations that is considered where it is to be found."""
@@ -103,9 +104,12 @@ def component_means(positions: FloatArray, posterior: FloatArray) -> FloatArray:
 
 
 def counted_by_replicates(
-    tree: MergeTree, sums: CoPosterior, pairs: Sequence[tuple[Replicate, Replicate]]
+    tree: MergeTree,
+    sums: CoPosterior,
+    labels: NDArray[np.intp],
+    replicates: Sequence[Replicate],
 ) -> tuple[MergeTree, PopulationCount]:
-    """Return a tree with the number of populations that halves of the sample agree on.
+    """Return a tree with the stability of its populations and the number that follows from it.
 
     Parameters
     ----------
@@ -113,21 +117,18 @@ def counted_by_replicates(
         Of the components of all rows.
     sums : CoPosterior
         What these components share.
-    pairs : sequence of pairs of Replicate
-        Both halves of every split of the sample.
+    labels : (n0,) integer array
+        The most probable of these components for every row of the sample.
+    replicates : sequence of Replicate
+        Halves of the sample.
     """
-    halves = [
-        ((one, first.labels), (other, second.labels))
-        for first, second in pairs
-        for one, other in zip(first.trees, second.trees, strict=True)
-    ]
-    unresolved = max(
-        resolved_share(half.trees[0].n_components, half.rows) for pair in pairs for half in pair
-    )
+    stability = stability_in_halves(tree, labels, replicates)
+    unresolved = max(resolved_share(half.trees[0].n_components, half.rows) for half in replicates)
     count = choose_population_count(
-        halves, tree, sums.assigned, MOST_POPULATIONS, unresolved=unresolved
+        tree, sums.assigned, stability, MOST_POPULATIONS, unresolved=unresolved
     )
-    return replace(tree, automatic_count=count.chosen), count
+    tree = replace(tree, automatic_count=count.chosen, stability=stability.mean(axis=0))
+    return tree, count
 
 
 def least_mass(sums: CoPosterior) -> float:

@@ -87,6 +87,17 @@ class Populations:
         return len(self.weights)
 
     @property
+    def stability(self) -> NDArray[np.float64] | None:
+        """How well halves of the rows have every population, NaN where it is not known.
+
+        None if no halves were compared.
+        """
+        if self.tree is None or self.tree.stability is None:
+            return None
+        nodes = self.tree.nodes_of(self.of_component)
+        return np.where(nodes >= 0, self.tree.stability[nodes], np.nan)
+
+    @property
     def shown_names(self) -> tuple[str, ...]:
         """A name for every population: its number if it has no name."""
         names = self.names or ("",) * self.count

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import asdict, replace
-from typing import TypeAlias
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.merging.replicated_trees import (
     Replicate,
     counted_by_replicates,
@@ -34,12 +34,24 @@ SPLITS = 4
 """Random splits of the sample into two halves, as many as a kernel mixture makes."""
 
 
-Replicates: TypeAlias = tuple[tuple[Replicate, Replicate], ...]
-"""Trees of components of both halves of every split of the sample."""
+@dataclass(frozen=True, eq=False)
+class Replicates:
+    """Halves of the sample with components and trees of their own.
+
+    Attributes
+    ----------
+    values : (n0, d) array
+        Rows of the sample, with the features in the order of the data. NaN is missing.
+    halves : tuple of Replicate
+        Both halves of every split.
+    """
+
+    values: NDArray[np.floating]
+    halves: tuple[Replicate, ...]
 
 
 def grow_replicates(
-    sample: SampleRows, settings: GaussianSettings, fit: SampleFit
+    sample: SampleRows, places: NDArray[np.intp], settings: GaussianSettings, fit: SampleFit
 ) -> Generator[Step, None, Replicates]:
     """Return trees of components that are fitted to both halves of random splits of the sample.
 
@@ -47,21 +59,23 @@ def grow_replicates(
     ----------
     sample : SampleRows
         Rows of the sample.
+    places : (d,) integer array
+        Place of every feature of the data in the sample.
     settings : GaussianSettings
         Resolved parameters of the fit.
     fit : callable (sample, settings)
         Returns the components of rows.
     """
     rows = sample.block.rows
-    pairs: list[tuple[Replicate, Replicate]] = []
+    halves: list[Replicate] = []
     for split in range(SPLITS):
         yield Step("merging components of halves of the sample", split + 1, SPLITS)
         seed = purpose_seed(settings.random_state, f"replicates/{split}")
         second = np.random.default_rng(seed).permutation(rows) % 2 == 1
-        first_tree = yield from _replicate(sample, ~second, settings, fit)
-        second_tree = yield from _replicate(sample, second, settings, fit)
-        pairs.append((first_tree, second_tree))
-    return tuple(pairs)
+        for half in (~second, second):
+            replicate = yield from _replicate(sample, half, settings, fit)
+            halves.append(replicate)
+    return Replicates(sample.of_features(places).block.dense_values[:rows], tuple(halves))
 
 
 def _replicate(
@@ -104,8 +118,8 @@ def with_populations(
         With the components in their final order.
     sums : CoPosteriorSumsResult
         What these components share, over all rows.
-    replicates : tuple of pairs of Replicate
-        Both halves of every split of the sample.
+    replicates : Replicates
+        Halves of the sample.
     n_populations : int or "auto"
         Number of populations.
     """
@@ -113,7 +127,9 @@ def with_populations(
     diagnostics = dict(solved.diagnostics)
     tree = levels_tree(sums, components.means)
     if components.n_components > 1:
-        tree, count = counted_by_replicates(tree, sums, replicates)
+        block = Block(replicates.values, components.slices, 0, len(replicates.values))
+        labels = log_joint_densities(components, block).argmax(axis=1)
+        tree, count = counted_by_replicates(tree, sums, labels, replicates.halves)
         diagnostics["population_count"] = asdict(count)
     populations = Populations.cut(tree, n_populations)
     diagnostics["n_populations"] = populations.count

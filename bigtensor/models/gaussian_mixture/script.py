@@ -88,7 +88,7 @@ class GaussianPreparation:
         Added to the variances of the features, if every component has a covariance for itself.
     diagnostics : dict
         Decisions and numbers of the fit, as JSON holds them.
-    replicates : tuple of pairs of Replicate, optional
+    replicates : Replicates, optional
         Trees of halves of the sample, if components are merged into populations.
     """
 
@@ -102,7 +102,7 @@ class GaussianPreparation:
 
 
 STORED_CLASSES = (
-    *(Populations, MergeTree, Replicate, CoPosteriorSums),
+    *(Populations, MergeTree, Replicate, Replicates, CoPosteriorSums),
     *(GaussianComponents, GaussianPreparation, GaussianSettings, Reach),
     *(OwnCovarianceComponents, OwnCovarianceSums, OwnCovarianceDensities, Frame),
     *(WithinReach, Together, Covariances, GaussianPosteriorSums, GaussianDensities, LabelMeans),
@@ -165,7 +165,7 @@ def prepare(settings: GaussianSettings) -> Script:
             settings = replace(settings, n_components=components.n_components)
     replicates: Replicates | None = None
     if settings.n_populations is not None:
-        replicates = yield from grow_replicates(rows, settings, fit)
+        replicates = yield from grow_replicates(rows, places, settings, fit)
     return GaussianPreparation(
         settings,
         components.of_features(places),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,10 @@ from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.settings import MANY, Settings
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.view_features import fine_maps
+from bigtensor.models.pilot.outliers import MOST_NAMED
+from bigtensor.models.words.wording import percent
 from bigtensor.purpose_seeds import purpose_seed
+from bigtensor.statistics.outlier_rule import draw_in
 from bigtensor.statistics.row_sample import Sample
 
 
@@ -119,7 +122,14 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
         When a feature is constant, or the sample has fewer rows than components.
     """
     names = [name for _, members in settings.shape.views for name in members]
-    rows = np.asarray(sample.values, np.float64)
+    rows = draw_in(
+        sample.values,
+        weight=sample.weight,
+        ignored=tuple(settings.categorical_columns),
+        one_unit=settings.units == "common",
+    )
+    far = rows != sample.values
+    sample = replace(sample, values=rows.astype(sample.values.dtype))
     clustering_weight = sample.weight
     if settings.n_populations is not None and settings.n_components >= MANY:
         # rare populations want components of their own, for which few components do not suffice
@@ -135,7 +145,7 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     diagnostics: dict[str, Any] = {
         "sample_rows": len(rows),
         "scales": dict(zip(names, scale.tolist(), strict=True)),
-        "notes": list(settings.notes),
+        "notes": [*settings.notes, *_note_on_far_values(far, names)],
         "units": settings.units,
     }
     groups: Groups | None = None
@@ -154,6 +164,30 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
         diagnostics=diagnostics,
         pilot=sample,
     )
+
+
+def _note_on_far_values(far: NDArray[np.bool_], names: list[str]) -> list[str]:
+    """Return a sentence on far values of the sample, or none.
+
+    Parameters
+    ----------
+    far : (n0, features) bool array
+        True for a far value.
+    names : list of str
+        Of the features.
+    """
+    if not far.any():
+        return []
+    of_features = far.mean(axis=0)
+    largest = sorted(np.flatnonzero(of_features), key=lambda column: -of_features[column])
+    shown = [f"{names[column]} ({percent(of_features[column])})" for column in largest[:MOST_NAMED]]
+    more = ", ..." * (len(largest) > MOST_NAMED)
+    return [
+        f"{percent(far.any(axis=1).mean())} of the sampled rows have a value far beyond the others "
+        f"of its feature: {', '.join(shown)}{more}. Such values count as the nearest one that is "
+        "not far, so that they do not set the scale. Check for errors of measurement, and for a "
+        "transformation that makes tails shorter, such as arcsinh"
+    ]
 
 
 def sample_clusters(

@@ -35,6 +35,10 @@ class LabelsRows(Protocol):
         """Mixing weights of the populations, descending. Only with populations."""
 
     @property
+    def population_stability_(self) -> NDArray[np.float64]:
+        """Whether fits of halves of the rows find every population. Only with such halves."""
+
+    @property
     def merge_tree_(self) -> MergeTree:
         """Tree of merged components. Only with populations."""
 

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import Message, NoPopulationsError
 from bigtensor.models.words.described_model import DescribedMixture, LabelsRows
 from bigtensor.models.words.description import (
@@ -50,6 +51,7 @@ class MixtureDescription(ModelDescription[Mixture]):
             facts["populations"] = {
                 "merged_by": merged_by(model),
                 "weights": level.weights.tolist(),
+                "stability": _stability(level.stability),
                 "components": [
                     (level.of_component == population).nonzero()[0].tolist()
                     for population in range(level.count)
@@ -82,9 +84,16 @@ class MixtureDescription(ModelDescription[Mixture]):
         if populations is None:
             rows = list(zip(labels, facts["weights"], strict=True))
             return SummaryTable(("component", "weight"), rows)
-        members = map(_members, populations["components"])
-        lines = list(zip(labels, populations["weights"], members, strict=True))
-        return SummaryTable(("population", "weight", "components"), lines)
+        columns: dict[str, Sequence[str | float]] = {
+            "population": labels,
+            "weight": populations["weights"],
+        }
+        if populations["stability"] is not None:
+            columns["stability"] = [
+                "" if value is None else f"{value:.2f}" for value in populations["stability"]
+            ]
+        columns["components"] = [_members(members) for members in populations["components"]]
+        return SummaryTable(tuple(columns), list(zip(*columns.values(), strict=True)))
 
     def row_outputs(
         self, model: Mixture, level: str | None = None, *, probabilities: bool = False
@@ -185,6 +194,13 @@ def merged_by(model: LabelsRows) -> str:
         return "hand"
     cut = is_cut(tree, np.asarray(model.population_of_component_))
     return str(tree.criterion) if cut else f"{tree.criterion}, and by hand"
+
+
+def _stability(stability: FloatArray | None) -> list[float | None] | None:
+    """Return stability as JSON holds it, None where it is not known."""
+    if stability is None:
+        return None
+    return [None if np.isnan(value) else float(value) for value in stability]
 
 
 def _labels(names: Sequence[str], suggested: Sequence[str]) -> list[str]:

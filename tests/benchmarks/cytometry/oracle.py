@@ -53,7 +53,8 @@ def labelled_sets(
         ("activation", import_activation(data / "activation", folder / "gated.zarr", files)),
         ("spleen", import_spleen(data / "mouse_spleen", folder / "spleen.zarr")),
     ):
-        yield name, [LabelledRows(cells.values(), cells.gates, {})]
+        chosen = random_rows(len(cells.gates), rows)
+        yield name, [LabelledRows(cells.values()[chosen], cells.gates[chosen], {})]
     samples = load_gvhd(data / "gvhd.npz")
     yield "GvHD", [LabelledRows(one.values, one.classes, {}) for one in samples]
     for name in BLOOD:

@@ -85,10 +85,12 @@ def test_info__lists_populations(run, merged):
     model = bigtensor.load(path)
     assert "16 components (4 populations)\n" in result.stdout
     assert f"components by {model.merge_tree_.criterion}\n" in result.stdout
+    stability = model.population_stability_
     for population, weight in enumerate(model.population_weights_):
         members = np.flatnonzero(model.population_of_component_ == population)
         (line,) = [line for line in result.stdout.splitlines() if line.startswith(f"{population} ")]
-        assert f" {weight:.5f} {members[0]}" in line
+        shown = f" {weight:.5f} {stability[population]:.2f} {members[0]}"
+        assert shown in " ".join(line.split())
 
 
 def test_predict__labels_are_populations_and_on_request_components(run, cells, merged, tmp_path):

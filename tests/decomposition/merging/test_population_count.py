@@ -1,16 +1,14 @@
-"""The number of populations: cuts that halves of the rows reproduce and that are separate."""
+"""The number of populations: cuts into stable and separate populations."""
 
 import numpy as np
 import pytest
 from scipy.stats import sem
-from sklearn.metrics import adjusted_rand_score
 
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.merging.population_count import (
     RARE_SEPARATE_BELOW,
     SEPARATE_BELOW,
     SEPARATE_BELOW_ALONE,
-    adjusted_rand_index,
     choose_population_count,
     finest_separate_cut,
 )
@@ -24,8 +22,6 @@ def tree_of(merges):
 
 # three pairs, of which the first two are nearer to each other
 TREE = tree_of([[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]])
-# the same three pairs, united in another order inside and outside of them
-OTHER = tree_of([[4, 5], [0, 1], [2, 3], [6, 8], [7, 9]])
 
 
 def assigned(within, between=0.0, pairs=3):
@@ -39,67 +35,43 @@ def assigned(within, between=0.0, pairs=3):
     return square
 
 
-def components(rows=6000, seed=0):
-    return np.random.default_rng(seed).integers(0, 6, rows)
+def stability(of_nodes, halves=1):
+    """Return the same stability of every population of a tree in every half."""
+    return np.tile(np.asarray(of_nodes, float), (halves, 1))
 
 
-def swapped_in_pairs(labels, share=0.5, seed=1):
-    """Take some rows for the other component of their pair."""
-    wrong = np.random.default_rng(seed).uniform(size=len(labels)) < share
-    return np.where(wrong, labels ^ 1, labels)
+ALL = np.ones(11)
+# the pairs are stable, their members are not
+PAIRS = np.r_[np.full(6, 0.55), np.ones(5)]
 
 
-@pytest.mark.parametrize("counts", [(2, 2), (4, 7), (12, 3), (1, 5), (1, 1)])
-@pytest.mark.parametrize("rows", [1, 2, 40, 3000])
-def test_adjusted_rand_index__is_that_of_scikit_learn(counts, rows):
-    random = np.random.default_rng(rows)
-    first, second = (random.integers(0, count, rows) for count in counts)
-    related = np.where(random.uniform(size=rows) < 0.7, first, second)
-    for a, b in ((first, second), (first, related), (related, second), (first, first)):
-        np.testing.assert_allclose(
-            adjusted_rand_index(a, b), adjusted_rand_score(a, b), rtol=1e-10, atol=1e-12
-        )
-
-
-def test_adjusted_rand_index__of_many_rows_does_not_overflow():
-    labels = np.repeat(np.arange(3, dtype=np.int32), 2_000_000)
-    other = np.minimum(labels, 1)
-    expected = adjusted_rand_score(labels[::1000], other[::1000])
-    assert adjusted_rand_index(labels, other) == pytest.approx(expected, abs=1e-3)
-
-
-@pytest.mark.parametrize("splits", [1, 2])
-def test_choice__is_the_finest_cut_that_halves_agree_on(splits):
-    first = components()
-    # the halves know the pairs, but split these differently
-    second = swapped_in_pairs(first)
-    halves = [((TREE, first), (TREE, second))] * splits
-    found = choose_population_count(halves, TREE, assigned(0.05), most=30)
+@pytest.mark.parametrize("halves", [2, 8])
+def test_choice__is_the_finest_cut_into_stable_populations(halves):
+    found = choose_population_count(TREE, assigned(0.05), stability(PAIRS, halves), most=30)
     assert found.chosen == 3
     assert found.as_good == []
     assert found.counts == [2, 3, 4, 5, 6]
-    np.testing.assert_allclose(found.agreement[:2], 1.0)
-    assert found.agreement[2] < 0.9
-    expected = np.mean(
-        [adjusted_rand_score(a[0].cut(4)[a[1]], b[0].cut(4)[b[1]]) for a, b in halves]
-    )
-    assert found.agreement[2] == pytest.approx(expected)
+    # of four populations, two are single components with a third of the rows
+    np.testing.assert_allclose(found.stability, [1, 1, 0.85, 0.7, 0.55])
+    shares = np.array([0, 0, 1, 2, 3]) / 3
+    expected = (1 - shares + shares * 0.55**5) * np.log([2, 3, 4, 5, 6])
+    np.testing.assert_allclose(found.score, expected)
     np.testing.assert_allclose(found.misclassification, [0, 0, 0.05, 0.05, 0.05], atol=1e-12)
 
 
-def test_choice__halves_are_cut_by_their_own_trees():
-    first = components()
-    found = choose_population_count([((TREE, first), (OTHER, first))], TREE, assigned(0.05), 30)
-    # both know the three pairs, and unite other two of them; all six components are the same
-    np.testing.assert_allclose([found.agreement[1], found.agreement[4]], 1.0)
-    assert found.agreement[0] < 0.5
-    assert found.chosen == 6
+@pytest.mark.parametrize(("share", "chosen"), [(0.44, 5), (0.01, 6)])
+def test_choice__populations_count_by_their_rows(share, chosen):
+    # the last cut divides the first pair, whose members are not stable
+    weights = np.r_[share, share, np.full(4, (1 - 2 * share) / 4)]
+    tree = MergeTree(TREE.merges, TREE.heights, weights, "separation")
+    of_nodes = np.r_[0.2, 0.2, np.ones(9)]
+    found = choose_population_count(tree, assigned(0.05), stability(of_nodes, 2), 30)
+    assert found.chosen == chosen
 
 
-def test_choice__the_information_counts_where_halves_agree():
-    first = components()
-    found = choose_population_count([((TREE, first), (TREE, first))], TREE, assigned(0.05), 30)
-    assert found.agreement == [1.0] * 5
+def test_choice__the_information_counts_where_all_are_stable():
+    found = choose_population_count(TREE, assigned(0.05), stability(ALL, 2), 30)
+    np.testing.assert_allclose(found.stability, 1)
     assert found.chosen == 6
     assert found.as_good == []
 
@@ -108,33 +80,22 @@ def test_choice__the_information_counts_where_halves_agree():
     ("within", "chosen"), [(SEPARATE_BELOW - 0.001, 6), (SEPARATE_BELOW + 0.001, 3)]
 )
 def test_choice__stops_at_the_first_cut_that_is_not_separate(within, chosen):
-    first = components()
-    found = choose_population_count([((TREE, first), (TREE, first))], TREE, assigned(within), 30)
+    found = choose_population_count(TREE, assigned(within), stability(ALL, 2), 30)
     assert found.chosen == chosen
     assert max(found.misclassification) == pytest.approx(within)
 
 
 def test_choice__is_one_where_the_first_cut_is_not_separate():
-    first = components()
-    halves = [((TREE, first), (TREE, first))]
-    found = choose_population_count(halves, TREE, assigned(0.02, between=0.15), 30)
+    found = choose_population_count(TREE, assigned(0.02, between=0.15), stability(ALL, 2), 30)
     assert found.misclassification[0] > SEPARATE_BELOW
     assert found.chosen == 1
     assert found.as_good == []
 
 
-def test_choice__is_one_where_halves_do_not_agree_at_all():
-    first = np.tile([0, 0, 4, 4], 100)
-    second = np.tile([0, 4, 0, 4], 100)
-    found = choose_population_count([((TREE, first), (TREE, second))], TREE, assigned(0.0), 30)
-    assert max(found.agreement) < 0
-    assert found.chosen == 1
-
-
 @pytest.mark.parametrize(
     ("unresolved", "within", "chosen"),
     [
-        (0.0, 0.04, 3),  # halves that disagree are believed
+        (0.0, 0.04, 3),  # halves that do not have a population are believed
         (0.05, 0.04, 4),  # except where they cannot know: the first pair has a light member
         (0.05, RARE_SEPARATE_BELOW + 0.01, 3),  # and it is separate
     ],
@@ -144,37 +105,26 @@ def test_choice__goes_on_to_rare_populations_that_halves_cannot_judge(unresolved
     # the pair with the light component is the first to be split
     merges = np.array([[4, 5], [2, 3], [0, 1], [6, 7], [8, 9]])
     tree = MergeTree(merges, TREE.heights, weights, "separation")
-    first = components()
-    halves = [((TREE, first), (TREE, swapped_in_pairs(first)))]
-    found = choose_population_count(halves, tree, assigned(within), 30, unresolved)
+    found = choose_population_count(tree, assigned(within), stability(PAIRS, 2), 30, unresolved)
     assert found.chosen == chosen
     assert chosen not in found.as_good
 
 
-def noisy_halves(shares):
-    """Halves that take these shares of rows for the other component of their pair."""
-    first = components(60_000)
-    return [
-        ((TREE, first), (TREE, swapped_in_pairs(first, share, seed)))
-        for seed, share in enumerate(shares)
-    ]
-
-
 @pytest.mark.parametrize("spread", [0.0, 0.05, 0.1])
 def test_choice__is_the_coarsest_of_cuts_within_a_standard_error_of_the_best(spread):
-    coarser = 0
-    for centre in np.linspace(0.1, 0.25, 16):
-        halves = noisy_halves(centre + spread * np.array([-1, -0.5, 0.5, 1]))
-        found = choose_population_count(halves, TREE, assigned(0.05), 30)
-        scores = np.array(
-            [
+    random, coarser = np.random.default_rng(0), 0
+    for centre in np.linspace(0.86, 0.96, 40):
+        of_halves = stability(np.r_[np.full(6, centre), np.ones(5)], 8)
+        of_halves[:, :6] += spread * random.uniform(-0.4, 0.4, (8, 6))
+        found = choose_population_count(TREE, assigned(0.05), of_halves, 30)
+        scores = (
+            np.array(
                 [
-                    max(adjusted_rand_score(*(tree.cut(k)[rows] for tree, rows in pair)), 0) ** 3
-                    * np.log(k)
-                    for pair in halves
+                    [half[TREE.nodes_of(TREE.cut(k))[TREE.cut(k)]] ** 5 for half in of_halves]
+                    for k in found.counts
                 ]
-                for k in found.counts
-            ]
+            ).mean(axis=2)
+            * np.log(found.counts)[:, None]
         )
         np.testing.assert_allclose(found.score, scores.mean(axis=1), rtol=1e-9)
         best = np.argmax(scores.mean(axis=1))
@@ -184,17 +134,14 @@ def test_choice__is_the_coarsest_of_cuts_within_a_standard_error_of_the_best(spr
         assert found.chosen == expected[0]
         assert found.as_good == expected[1:].tolist()
         coarser += found.chosen < 2 + best
-    # with halves that are as good as each other, chance decides next to nothing
+    # with halves that are as good as each other, chance decides nothing
     assert (coarser == 0) == (spread == 0)
 
 
 @pytest.mark.parametrize("most", [1, 2, 4, 30])
-def test_choice__considers_no_more_than_asked_for_or_a_half_has(most):
-    first = components()
-    small = tree_of([[0, 1], [2, 3], [4, 5]])
-    halves = [((TREE, first), (small, first // 2 + first % 2))]
-    found = choose_population_count(halves, TREE, assigned(0.0), most)
-    assert found.counts == list(range(2, min(most, 4) + 1))
+def test_choice__considers_no_more_than_asked_for(most):
+    found = choose_population_count(TREE, assigned(0.0), stability(ALL, 2), most)
+    assert found.counts == list(range(2, min(most, 6) + 1))
     assert (found.chosen == 1) == (most == 1)
 
 

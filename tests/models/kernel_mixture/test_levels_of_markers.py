@@ -107,7 +107,7 @@ def test_auto__is_near_the_simulated_number(fresh):
 def test_population_counts__hold_every_number_and_which_are_equally_good(of_few):
     counts, diagnostics = of_few.population_counts_, of_few.diagnostics_["population_count"]
     assert_array_equal(counts["n_populations"], np.arange(2, 31))
-    for name in ("agreement", "misclassification", "score"):
+    for name in ("stability", "misclassification", "score"):
         assert_array_equal(counts[name], diagnostics[name])
     good = counts["n_populations"][counts["about_equally_good"].to_numpy()].to_numpy()
     assert set(good) == {diagnostics["chosen"], *diagnostics["as_good"]}
@@ -117,7 +117,7 @@ def test_population_counts__hold_every_number_and_which_are_equally_good(of_few)
 def test_population_counts__say_why_there_are_none(few):
     small = {**SMALL, "n_components": 8, "n_populations": 3, "random_state": 0}
     model = KernelMixture(**small, merging="separation").fit(few)
-    with pytest.raises(NoPopulationsError, match="does not merge components in levels"):
+    with pytest.raises(NoPopulationsError, match="no halves of the rows"):
         _ = model.population_counts_
     with pytest.raises(NoPopulationsError):
         _ = KernelMixture(2, merging=None, max_iter=1, random_state=0).fit(few).population_counts_
@@ -128,7 +128,7 @@ def test_diagnostics__hold_what_was_found(fitted):
     count, outlying = (fitted.diagnostics_[k] for k in ("population_count", "outlying_components"))
     assert count.keys() == {
         "counts",
-        "agreement",
+        "stability",
         "misclassification",
         "score",
         "chosen",
@@ -136,8 +136,8 @@ def test_diagnostics__hold_what_was_found(fitted):
         "separate_below",
     }
     assert count["counts"] == list(range(2, 31))
-    assert len(count["agreement"]) == len(count["misclassification"]) == 29
-    assert -1 <= min(count["agreement"]) <= max(count["agreement"]) <= 1
+    assert len(count["stability"]) == len(count["misclassification"]) == 29
+    assert 0 < min(count["stability"]) <= max(count["stability"]) <= 1
     # 60,000 rows, of which 2e-4 are 12
     light = fitted.weights_ * 60_000 < 12
     assert outlying["count"] == light.sum() > 0

@@ -85,12 +85,13 @@ def _tree_in_levels(
     settings: Settings,
     diagnostics: dict[str, Any],
 ) -> MergeTree:
-    """Return the tree in levels of features, and the cut that halves of the sample agree on."""
+    """Return the tree in levels of features, with the cut into the most stable populations."""
     positions = sample_positions(np.asarray(sample.values, np.float64), settings)
     posterior = responsibilities_of(solution.mixture(), sample, solution.slices)
-    pairs = grow_replicates(sample, positions, preparation, settings)
+    replicates = grow_replicates(sample, positions, preparation, settings)
     tree = levels_tree(sums, component_means(positions, posterior))
-    tree, population_count = counted_by_replicates(tree, sums, pairs)
+    labels = posterior.argmax(axis=1)
+    tree, population_count = counted_by_replicates(tree, sums, labels, replicates)
     diagnostics["population_count"] = asdict(population_count)
     return tree
 

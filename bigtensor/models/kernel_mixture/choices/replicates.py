@@ -51,7 +51,7 @@ of 600,000 cells took 4.6 s in place of 5.9.
 
 def grow_replicates(
     sample: Sample, positions: FloatArray, preparation: Preparation, settings: Settings
-) -> list[tuple[Replicate, Replicate]]:
+) -> list[Replicate]:
     """Fit and merge components on both halves of random splits of the pilot sample.
 
     Parameters
@@ -65,20 +65,19 @@ def grow_replicates(
 
     Returns
     -------
-    list of pairs of Replicate
-        A pair for every split.
+    list of Replicate
+        Both halves of every split.
     """
     halves: list[tuple[NDArray[np.intp], int]] = []
     for split in range(SPLITS):
         seed = purpose_seed(settings.random_state, f"replicates/{split}")
         shuffled = np.random.default_rng(seed).permutation(len(positions))
         halves += [(np.sort(shuffled[half::2]), seed + half) for half in (0, 1)]
-    replicates = map_on_threads(
+    return map_on_threads(
         lambda half: _replicate(*half, sample, positions, preparation),
         halves,
         most=_at_a_time(settings, len(positions)),
     )
-    return list(zip(replicates[::2], replicates[1::2], strict=True))
 
 
 def replicates_nbytes(settings: Settings, rows: int) -> int:

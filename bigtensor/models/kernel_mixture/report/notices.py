@@ -16,7 +16,7 @@ from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.wording import counted, percent, sentence_of, words_of
 
 STEADY = 0.8
-"""Adjusted Rand index of the labels of two halves from which on populations are called steady."""
+"""Mean stability from which on another number than the chosen one is not warned of."""
 
 CLEAR = 1.2
 """Ratio of a singular value to what it has to exceed from which on a count is clear."""
@@ -84,8 +84,8 @@ def population_notices(model: DescribedKernelMixture) -> list[Notice]:
         return []
     k, count = len(of_component), int(of_component.max()) + 1
     count_choice = model.diagnostics_.get("population_count")
-    if count_choice is not None:
-        return [_agreement_notice(count_choice, count)]
+    if count_choice is not None and "stability" in count_choice:
+        return [_stability_notice(count_choice, count)]
     own, what = tree.cut_automatically(), tree.criterion.replace("_", " ")
     last = f"{tree.heights[k - count - 1]:.2g}" if count < k else ""
     following = f"{tree.heights[k - count]:.2g}" if count > 1 else ""
@@ -121,8 +121,8 @@ def population_notices(model: DescribedKernelMixture) -> list[Notice]:
     return [Notice("note", text)]
 
 
-def _agreement_notice(count_choice: Mapping[str, Any], count: int) -> Notice:
-    """Say how well a number of populations is reproduced by halves of the rows."""
+def _stability_notice(count_choice: Mapping[str, Any], count: int) -> Notice:
+    """Say how stable so many populations are."""
     chosen, others = count_choice["chosen"], count_choice["as_good"]
     if count == 1:
         text = (
@@ -133,20 +133,21 @@ def _agreement_notice(count_choice: Mapping[str, Any], count: int) -> Notice:
         return Notice("warning", text)
     populations = counted(count, "population").capitalize()
     if count not in count_choice["counts"]:
-        text = f"{populations} are more than two halves of the rows were compared for."
+        text = f"{populations} are more than numbers of populations were compared for."
         return Notice("note", text)
     place = count_choice["counts"].index(count)
-    agreement, confused = count_choice["agreement"][place], count_choice["misclassification"][place]
+    stability, confused = count_choice["stability"][place], count_choice["misclassification"][place]
     text = (
-        f"{populations}: labels from two halves of the rows agree with an adjusted Rand index of "
-        f"{agreement:.2f} (1 is perfect, 0 is chance). Of the two populations that are most alike, "
-        f"{100 * confused:.0f} % of the rows are taken for the other."
+        f"{populations}: on average over the rows, their stability is {stability:.2f}, where 1 "
+        "stands for populations with the same rows in fits of halves of the rows. Of the two "
+        f"populations that are most alike, {100 * confused:.0f} % of the rows are taken for the "
+        "other."
     )
     as_good = f" {words_of(others)} would be about as good." if others else ""
     if count == chosen:
         return Notice("good", f"{text} This is the number that the data suggest.{as_good}")
     suggestion = f" The data suggest {chosen}.{as_good}"
-    return Notice("note" if agreement >= STEADY else "warning", text + suggestion)
+    return Notice("note" if stability >= STEADY else "warning", text + suggestion)
 
 
 def outlier_notices(model: DescribedKernelMixture) -> list[Notice]:
