@@ -1,14 +1,15 @@
-"""Stability of populations: whether halves of the rows, fitted anew, have them as well."""
+"""Whether halves of the rows, fitted anew, have the same populations."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 
 
@@ -24,9 +25,40 @@ class FittedHalf(Protocol):
         """The most probable of these components for all rows, of both halves: ``(n,)``."""
 
 
-def stability_in_halves(
-    tree: MergeTree, labels: NDArray[np.intp], halves: Sequence[FittedHalf]
-) -> FloatArray:
+@dataclass(frozen=True, eq=False)
+class ComparedHalf:
+    """Components of half of the rows beside those of all rows.
+
+    Attributes
+    ----------
+    trees : sequence of MergeTree
+        Trees of the m components of the half.
+    common : (k, m) float64 array
+        Numbers of rows with each of k components of all rows and each component of the half.
+    """
+
+    trees: Sequence[MergeTree]
+    common: FloatArray
+
+    @classmethod
+    def of_labels(cls, half: FittedHalf, labels: NDArray[np.intp], k: int) -> ComparedHalf:
+        """Count the rows that components have in common.
+
+        Parameters
+        ----------
+        half : FittedHalf
+            Components of half of the rows.
+        labels : (n,) integer array
+            The most probable of k components of all rows, for every row.
+        k : int
+            Number of these components.
+        """
+        width = half.trees[0].n_components
+        counts = np.bincount(labels * width + half.labels, minlength=k * width)
+        return cls(half.trees, counts.reshape(k, width).astype(np.float64))
+
+
+def stability_in_halves(tree: MergeTree, halves: Sequence[ComparedHalf]) -> FloatArray:
     """Return how well every population of a tree is found again in every half of the rows.
 
     The stability of a population in a half is the largest Jaccard index of its rows with the rows
@@ -36,9 +68,7 @@ def stability_in_halves(
     ----------
     tree : MergeTree
         Of k components of all rows.
-    labels : (n,) integer array
-        The most probable of these components for every row.
-    halves : sequence of FittedHalf
+    halves : sequence of ComparedHalf
         Halves of the rows.
 
     Returns
@@ -51,19 +81,57 @@ def stability_in_halves(
     Hennig (2007), "Cluster-wise assessment of cluster stability", Computational Statistics & Data
     Analysis 52, sec. 2. Clusters are compared there with those of a single partition.
     """
-    return np.array([_in_half(tree, labels, half) for half in halves])
+    return np.array([_largest_of_any_cut(tree, half) for half in halves])
 
 
-def _in_half(tree: MergeTree, labels: NDArray[np.intp], half: FittedHalf) -> FloatArray:
+def agreement_in_halves(population: IntArray, halves: Sequence[ComparedHalf]) -> FloatArray:
+    """Return how well the populations of a cut agree with cuts of halves into the same number.
+
+    It is the largest Jaccard index of the rows of a population with those of a population of the
+    half, averaged over the trees of the half.
+
+    Parameters
+    ----------
+    population : (k,) integer array
+        Population of every component of all rows.
+    halves : sequence of ComparedHalf
+        Halves of the rows, with at least as many components as there are populations.
+
+    Returns
+    -------
+    (halves, populations) float64 array
+        Between 0 and 1.
+    """
+    return np.array([_largest_of_one_cut(population, half) for half in halves])
+
+
+def _largest_of_any_cut(tree: MergeTree, half: ComparedHalf) -> FloatArray:
     """Return the largest Jaccard index of every population with any of the half: ``(2 k - 1,)``."""
     largest = np.zeros(2 * tree.n_components - 1)
     for other in half.trees:
-        width = other.n_components
-        counts = np.bincount(labels * width + half.labels, minlength=tree.n_components * width)
-        common = tree.summed(counts.reshape(-1, width).astype(np.float64))
-        common = other.summed(common.T).T
+        common = other.summed(tree.summed(half.common).T).T
         # the last population of each tree has all rows
-        united = common[:, -1:] + common[-1] - common
-        jaccard = np.divide(common, united, out=np.zeros(common.shape), where=united > 0)
-        np.maximum(largest, jaccard.max(axis=1), out=largest)
+        np.maximum(largest, _largest_jaccard(common, common[:, -1], common[-1]), out=largest)
     return largest
+
+
+def _largest_of_one_cut(population: IntArray, half: ComparedHalf) -> FloatArray:
+    """Return the mean over trees of the largest Jaccard index of every population of a cut."""
+    count = int(population.max()) + 1
+    own, total = _members(population, count), np.zeros(count)
+    for tree in half.trees:
+        common = own.T @ half.common @ _members(tree.cut(count), count)
+        total += _largest_jaccard(common, common.sum(axis=1), common.sum(axis=0))
+    return total / len(half.trees)
+
+
+def _members(population: IntArray, count: int) -> FloatArray:
+    """Return 1 for every component and its population, 0 for all other populations."""
+    return np.asarray(population[:, None] == np.arange(count), np.float64)
+
+
+def _largest_jaccard(common: FloatArray, rows: FloatArray, other_rows: FloatArray) -> FloatArray:
+    """Return the largest Jaccard index in every line, from numbers of rows."""
+    united = rows[:, None] + other_rows - common
+    jaccard = np.divide(common, united, out=np.zeros(common.shape), where=united > 0)
+    return np.asarray(jaccard.max(axis=1))

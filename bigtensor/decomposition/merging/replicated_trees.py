@@ -21,7 +21,7 @@ from bigtensor.decomposition.merging.population_count import (
     choose_population_count,
     finest_separate_cut,
 )
-from bigtensor.decomposition.merging.population_stability import stability_in_halves
+from bigtensor.decomposition.merging.population_stability import ComparedHalf, stability_in_halves
 
 MOST_POPULATIONS = 30
 """Largest number of populations that is considered where it is to be found."""
@@ -122,13 +122,13 @@ def counted_by_replicates(
     replicates : sequence of Replicate
         Halves of the sample.
     """
-    stability = stability_in_halves(tree, labels, replicates)
+    halves = [ComparedHalf.of_labels(half, labels, tree.n_components) for half in replicates]
     unresolved = max(resolved_share(half.trees[0].n_components, half.rows) for half in replicates)
+    tree = replace(tree, stability=stability_in_halves(tree, halves).mean(axis=0))
     count = choose_population_count(
-        tree, sums.assigned, stability, MOST_POPULATIONS, unresolved=unresolved
+        tree, sums.assigned, halves, MOST_POPULATIONS, unresolved=unresolved
     )
-    tree = replace(tree, automatic_count=count.chosen, stability=stability.mean(axis=0))
-    return tree, count
+    return replace(tree, automatic_count=count.chosen), count
 
 
 def least_mass(sums: CoPosterior) -> float:

@@ -94,10 +94,11 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
     def population_counts_(self) -> xr.Dataset:
         """Numbers of populations that were compared. Only if halves of the rows were compared.
 
-        Along ``n_populations``: ``stability`` is the mean over rows of the stability of their
-        population (see `population_stability_`), ``misclassification`` the part of the rows of the
-        two most similar populations that is taken for the other, and ``score`` what ``"auto"`` goes
-        by.
+        Along ``n_populations``: ``agreement`` is the mean over rows of the largest Jaccard index of
+        their population with one of a fit of half of the rows, cut into the same number,
+        ``stability`` the mean over rows of the stability of their population,
+        ``misclassification`` the part of the rows of the two most similar populations that is taken
+        for the other, and ``score`` what ``"auto"`` goes by.
         ``about_equally_good`` is True for the number that was chosen, and for numbers whose score
         is within one standard error of the best. The attribute ``chosen`` is the number of
         ``cut_populations("auto")``.
@@ -110,8 +111,8 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         good = np.isin(counts, [comparison["chosen"], *comparison["as_good"]])
         columns = {
             name: comparison[name]
-            for name in ("stability", "misclassification", "score")
-            if name in comparison  # models of earlier versions have no score
+            for name in ("agreement", "stability", "misclassification", "score")
+            if name in comparison  # models of earlier versions lack some
         }
         return xr.Dataset(
             {

@@ -7,7 +7,11 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bigtensor.decomposition.merging.merge_tree import MergeTree
-from bigtensor.decomposition.merging.population_stability import stability_in_halves
+from bigtensor.decomposition.merging.population_stability import (
+    ComparedHalf,
+    agreement_in_halves,
+    stability_in_halves,
+)
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,8 @@ def test_stability__is_the_largest_jaccard_index_with_any_population_of_a_half(k
         )
         for other in (2, 5)
     ]
-    found = stability_in_halves(tree, labels, halves)
+    compared = [ComparedHalf.of_labels(half, labels, k) for half in halves]
+    found = stability_in_halves(tree, compared)
     assert found.shape == (2, 2 * k - 1)
     for half, values in zip(halves, found, strict=True):
         others = [np.isin(half.labels, list(one)) for other in half.trees for one in sets_of(other)]
@@ -68,11 +73,27 @@ def test_stability__is_the_largest_jaccard_index_with_any_population_of_a_half(k
             assert value == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("count", [2, 4])
+def test_agreement__is_the_mean_over_trees_of_the_largest_jaccard_index(count):
+    random = np.random.default_rng(count)
+    tree, labels = random_tree(6, 1), random.integers(0, 6, 80)
+    half = Half((random_tree(5, 2), random_tree(5, 3)), random.integers(0, 5, 80))
+    cut = tree.cut(count)
+    (found,) = agreement_in_halves(cut, [ComparedHalf.of_labels(half, labels, 6)])
+    for number in range(count):
+        rows, largest = cut[labels] == number, []
+        for other in half.trees:
+            of_rows = other.cut(count)[half.labels]
+            sets = [of_rows == one for one in range(count)]
+            largest.append(max((rows & one).sum() / (rows | one).sum() for one in sets))
+        assert found[number] == pytest.approx(np.mean(largest))
+
+
 def test_stability__of_all_rows_is_one_and_of_no_row_zero():
     tree = random_tree(4, 0)
     labels = np.array([0, 1, 1, 3])
     half = Half((random_tree(2, 1),), np.array([0, 0, 1, 1]))
-    (found,) = stability_in_halves(tree, labels, [half])
+    (found,) = stability_in_halves(tree, [ComparedHalf.of_labels(half, labels, 4)])
     assert found[-1] == 1
     assert found[2] == 0
 

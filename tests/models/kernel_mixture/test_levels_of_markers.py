@@ -107,7 +107,7 @@ def test_auto__is_near_the_simulated_number(fresh):
 def test_population_counts__hold_every_number_and_which_are_equally_good(of_few):
     counts, diagnostics = of_few.population_counts_, of_few.diagnostics_["population_count"]
     assert_array_equal(counts["n_populations"], np.arange(2, 31))
-    for name in ("stability", "misclassification", "score"):
+    for name in ("agreement", "stability", "misclassification", "score"):
         assert_array_equal(counts[name], diagnostics[name])
     good = counts["n_populations"][counts["about_equally_good"].to_numpy()].to_numpy()
     assert set(good) == {diagnostics["chosen"], *diagnostics["as_good"]}
@@ -128,6 +128,7 @@ def test_diagnostics__hold_what_was_found(fitted):
     count, outlying = (fitted.diagnostics_[k] for k in ("population_count", "outlying_components"))
     assert count.keys() == {
         "counts",
+        "agreement",
         "stability",
         "misclassification",
         "score",
@@ -136,8 +137,8 @@ def test_diagnostics__hold_what_was_found(fitted):
         "separate_below",
     }
     assert count["counts"] == list(range(2, 31))
-    assert len(count["stability"]) == len(count["misclassification"]) == 29
-    assert 0 < min(count["stability"]) <= max(count["stability"]) <= 1
+    assert len(count["agreement"]) == len(count["misclassification"]) == 29
+    assert 0 < min(count["agreement"]) <= max(count["agreement"]) <= 1
     # 60,000 rows, of which 2e-4 are 12
     light = fitted.weights_ * 60_000 < 12
     assert outlying["count"] == light.sum() > 0

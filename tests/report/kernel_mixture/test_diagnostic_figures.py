@@ -65,7 +65,7 @@ def test_standing_out__is_what_the_count_of_components_rests_on():
 
 CUTS = {
     "counts": [2, 3, 4, 5],
-    "stability": [0.99, 0.9, 0.95, 0.4],
+    "agreement": [0.99, 0.9, 0.95, 0.4],
     "misclassification": [0.01, 0.02, 0.05, 0.3],
     "chosen": 4,
     "as_good": [],
@@ -73,9 +73,9 @@ CUTS = {
 }
 
 
-def test_stability_of_cuts__marks_what_was_chosen_and_what_is_shown():
-    figure = draw(diagnostics.stability_of_cuts(CUTS, 3))
-    for axes, name in zip(figure.axes, ("stability", "misclassification"), strict=True):
+def test_agreement_of_cuts__marks_what_was_chosen_and_what_is_shown():
+    figure = draw(diagnostics.agreement_of_cuts(CUTS, 3))
+    for axes, name in zip(figure.axes, ("agreement", "misclassification"), strict=True):
         line, shown, chosen = axes.lines[:3]
         assert list(line.get_xdata()) == CUTS["counts"]
         assert list(line.get_ydata()) == CUTS[name]
@@ -88,9 +88,9 @@ def test_stability_of_cuts__marks_what_was_chosen_and_what_is_shown():
     assert names == ["shown: 3", "chosen: 4", "largest that is considered"]
 
 
-def test_stability_of_cuts__is_drawn_where_nothing_was_chosen_and_for_earlier_models():
+def test_agreement_of_cuts__is_drawn_where_nothing_was_chosen_and_for_earlier_models():
     found = {**CUTS, "chosen": 1}
     del found["separate_below"]
-    figure = draw(diagnostics.stability_of_cuts(found, 1))
+    figure = draw(diagnostics.agreement_of_cuts(found, 1))
     assert [text.get_text() for text in figure.legends[0].texts] == ["shown: 1"]
     assert all(len(axes.lines) == 2 for axes in figure.axes)

@@ -85,7 +85,7 @@ def _tree_in_levels(
     settings: Settings,
     diagnostics: dict[str, Any],
 ) -> MergeTree:
-    """Return the tree in levels of features, with the cut into the most stable populations."""
+    """Return the tree in levels of features, and the cut that halves of the sample agree on."""
     positions = sample_positions(np.asarray(sample.values, np.float64), settings)
     posterior = responsibilities_of(solution.mixture(), sample, solution.slices)
     replicates = grow_replicates(sample, positions, preparation, settings)

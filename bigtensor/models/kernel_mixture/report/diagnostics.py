@@ -133,8 +133,8 @@ def likelihood_by_pass(mean_log_likelihood: Sequence[float]) -> Curves:
     return Curves("Mean log-likelihood by posterior pass", (panel,))
 
 
-def stability_of_cuts(count_choice: Mapping[str, Any], shown: int) -> Curves:
-    """Return how stable and how separate the populations of every cut are.
+def agreement_of_cuts(count_choice: Mapping[str, Any], shown: int) -> Curves:
+    """Return how well halves agree on every cut, and how separate its populations are.
 
     Parameters
     ----------
@@ -146,12 +146,12 @@ def stability_of_cuts(count_choice: Mapping[str, Any], shown: int) -> Curves:
     Returns
     -------
     Curves
-        Above: the mean stability. Below: the misclassification of the worst pair. Both
+        Above: the mean agreement. Below: the misclassification of the worst pair. Both
         mark the number that was chosen by a dot, and the number shown by a dotted line.
     """
     counts, chosen = count_choice["counts"], count_choice["chosen"]
     items: list[list[Curve | Rule]] = []
-    for values in (count_choice["stability"], count_choice["misclassification"]):
+    for values in (count_choice["agreement"], count_choice["misclassification"]):
         items.append([Curve(counts, values, marker=2), Rule(shown, f"shown: {shown}")])
         if chosen in counts:
             value = values[counts.index(chosen)]
@@ -159,9 +159,9 @@ def stability_of_cuts(count_choice: Mapping[str, Any], shown: int) -> Curves:
     if "separate_below" in count_choice:
         name = "largest that is considered"
         items[1].append(Rule(count_choice["separate_below"], name, upright=False))
-    stability = Panel(
+    agreement = Panel(
         tuple(items[0]),
-        "Stability of populations",
+        "Agreement with halves of the rows",
         y_label="mean over rows",
         y_limits=(0, 1.03),
         share=3,
@@ -173,8 +173,8 @@ def stability_of_cuts(count_choice: Mapping[str, Any], shown: int) -> Curves:
         y_limits=(0, 1.15 * max(0.15, *count_choice["misclassification"])),
         share=2,
     )
-    alternative = "Stability of populations over halves of the rows, by their number"
-    return Curves(alternative, (stability, worst), legend_columns=3)
+    alternative = "Agreement of populations with fits of halves of the rows, by their number"
+    return Curves(alternative, (agreement, worst), legend_columns=3)
 
 
 def _values_and_kept(values: Sequence[float], kept: int, name: str, colour: int) -> Curve:

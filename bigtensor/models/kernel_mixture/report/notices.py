@@ -16,7 +16,7 @@ from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.wording import counted, percent, sentence_of, words_of
 
 STEADY = 0.8
-"""Mean stability from which on another number than the chosen one is not warned of."""
+"""Mean agreement from which on another number than the chosen one is not warned of."""
 
 CLEAR = 1.2
 """Ratio of a singular value to what it has to exceed from which on a count is clear."""
@@ -84,8 +84,8 @@ def population_notices(model: DescribedKernelMixture) -> list[Notice]:
         return []
     k, count = len(of_component), int(of_component.max()) + 1
     count_choice = model.diagnostics_.get("population_count")
-    if count_choice is not None and "stability" in count_choice:
-        return [_stability_notice(count_choice, count)]
+    if count_choice is not None:
+        return [_agreement_notice(count_choice, count)]
     own, what = tree.cut_automatically(), tree.criterion.replace("_", " ")
     last = f"{tree.heights[k - count - 1]:.2g}" if count < k else ""
     following = f"{tree.heights[k - count]:.2g}" if count > 1 else ""
@@ -121,8 +121,8 @@ def population_notices(model: DescribedKernelMixture) -> list[Notice]:
     return [Notice("note", text)]
 
 
-def _stability_notice(count_choice: Mapping[str, Any], count: int) -> Notice:
-    """Say how stable so many populations are."""
+def _agreement_notice(count_choice: Mapping[str, Any], count: int) -> Notice:
+    """Say how well so many populations agree with fits of halves of the rows."""
     chosen, others = count_choice["chosen"], count_choice["as_good"]
     if count == 1:
         text = (
@@ -136,10 +136,10 @@ def _stability_notice(count_choice: Mapping[str, Any], count: int) -> Notice:
         text = f"{populations} are more than numbers of populations were compared for."
         return Notice("note", text)
     place = count_choice["counts"].index(count)
-    stability, confused = count_choice["stability"][place], count_choice["misclassification"][place]
+    agreement, confused = count_choice["agreement"][place], count_choice["misclassification"][place]
     text = (
-        f"{populations}: on average over the rows, their stability is {stability:.2f}, where 1 "
-        "stands for populations with the same rows in fits of halves of the rows. Of the two "
+        f"{populations}: on average, they agree with those of fits of halves of the rows by "
+        f"{agreement:.2f}, where 1 stands for the same rows. Of the two "
         f"populations that are most alike, {100 * confused:.0f} % of the rows are taken for the "
         "other."
     )
@@ -147,7 +147,7 @@ def _stability_notice(count_choice: Mapping[str, Any], count: int) -> Notice:
     if count == chosen:
         return Notice("good", f"{text} This is the number that the data suggest.{as_good}")
     suggestion = f" The data suggest {chosen}.{as_good}"
-    return Notice("note" if stability >= STEADY else "warning", text + suggestion)
+    return Notice("note" if agreement >= STEADY else "warning", text + suggestion)
 
 
 def outlier_notices(model: DescribedKernelMixture) -> list[Notice]:

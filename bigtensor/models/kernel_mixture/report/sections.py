@@ -7,7 +7,7 @@ import numpy as np
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.component_merging import LEVELS
 from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
-from bigtensor.models.kernel_mixture.report.diagnostics import stability_of_cuts
+from bigtensor.models.kernel_mixture.report.diagnostics import agreement_of_cuts
 from bigtensor.models.kernel_mixture.report.feature_pairs import choose_pairs
 from bigtensor.models.kernel_mixture.report.levels import Level, Levels
 from bigtensor.models.kernel_mixture.report.sentences import component_description, cuts_sentences
@@ -173,9 +173,9 @@ def _tree_sections(model: DescribedKernelMixture, levels: Levels) -> list[Sectio
     plot = TreePlot(alternative, tree, labels.of_component, leaves, ranked)
     blocks: list[Block] = [lead, Group((plot,), layout="scroll")]
     count_choice = model.diagnostics_.get("population_count")
-    if count_choice and count_choice.get("stability"):
+    if count_choice and count_choice["counts"]:
         words = tuple(Words(sentence) for sentence in cuts_sentences(model))
-        pair = (stability_of_cuts(count_choice, shown.count), Group(words))
+        pair = (agreement_of_cuts(count_choice, shown.count), Group(words))
         blocks.append(Group(pair, "How many populations", "beside"))
     blocks += [
         Group((member_table(levels),), "Components of every population", "folded"),

@@ -83,7 +83,7 @@ def component_description(standardised: FloatArray, features: Sequence[str]) -> 
 
 
 def cuts_sentences(model: DescribedKernelMixture) -> list[str]:
-    """Say how to read the stability of cuts, and which other numbers are about as good.
+    """Say how to read the agreement of cuts, and which other numbers are about as good.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ def cuts_sentences(model: DescribedKernelMixture) -> list[str]:
     if not count_choice:
         return []
     sentences = [
-        "Above is the mean stability: 1 stands for populations with the same rows in fits of "
-        "halves of the rows. The score combines a high stability with many populations. Of the "
-        "numbers whose score is about the best the smallest is chosen.",
+        "Above is the mean agreement with fits of halves of the rows: 1 stands for populations "
+        "with the same rows. The score, which decides, combines a high agreement with many "
+        "populations.",
         "Below is how often rows of the two most similar populations are taken for each other.",
     ]
     if "separate_below" in count_choice:
