@@ -73,6 +73,18 @@ def best_f1(clusters: NDArray[Any], populations: NDArray[Any]) -> float:
     return float(sizes @ f1.max(axis=1, initial=0.0) / sizes.sum())
 
 
+def f1_of_pairs(clusters: NDArray[Any], populations: NDArray[Any]) -> NDArray[np.float64]:
+    """Return the F1 of every population with every cluster: ``(populations, clusters)``.
+
+    Parameters
+    ----------
+    clusters : (cells,) integer array
+    populations : (cells,) integer array
+        Cells with a negative population are left out of every count.
+    """
+    return np.asarray(_counts(clusters, populations)[2])
+
+
 def _counts(
     clusters: NDArray[Any], populations: NDArray[Any]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:

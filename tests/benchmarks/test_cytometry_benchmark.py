@@ -15,6 +15,7 @@ from tests.benchmarks.cytometry.cells import Sample, import_hipc, load_gvhd, rep
 from tests.benchmarks.cytometry.cuts import cut_scores
 from tests.benchmarks.cytometry.duration import duration_rows
 from tests.benchmarks.cytometry.experiment import measure, reliabilities
+from tests.benchmarks.cytometry.first_calls import first_call_row, stability_rows
 from tests.benchmarks.cytometry.fits import Fits
 from tests.benchmarks.cytometry.gates import (
     METHODS,
@@ -271,3 +272,16 @@ def test_oracle__merges_components_at_least_as_well_as_the_tree(shared_data: Pat
     row = oracle_row("GvHD", [part], 1)
     assert row["components"] > row["classes"]
     assert row["oracle"] >= row["tree"] - 0.02
+
+
+def test_first_call__is_compared_with_options_and_peers(shared_data: Path):
+    pytest.importorskip("flowsom", reason=NEEDS_FLOWSOM)
+    sample = load_gvhd(shared_data / "gvhd.npz")[0]
+    part = LabelledRows(sample.values[:3000], sample.classes[:3000], {})
+    found: list[tuple[float, float]] = []
+    row = first_call_row("GvHD", [part], 1, found)
+    assert 0 < row["first call"] <= 1
+    assert row["best options"] >= row["first call"] - 0.2
+    assert all(0 < row[method] <= 1 for method in ("FlowSOM", "k-means", "GMM, full"))
+    table = stability_rows(np.array(found))
+    assert sum(line["populations"] for line in table) == len(found) > 0

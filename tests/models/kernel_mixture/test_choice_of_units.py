@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from bigtensor import KernelMixture
+from bigtensor.models.kernel_mixture.choices.units import spread_rounded
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning"),
@@ -65,3 +67,32 @@ def test_rows_in_another_unit__have_the_same_choice_and_the_same_labels():
     np.testing.assert_array_equal(second.predict(2.0**10 * X), first.predict(X))
     ours, theirs = (model.diagnostics_["units_likelihood"] for model in (first, second))
     assert theirs["common"] - theirs["own"] == pytest.approx(ours["common"] - ours["own"])
+
+
+def test_rounded_features__have_the_units_of_the_others():
+    """Components on single whole numbers would make rows likely that are compared by spread."""
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 3000)
+    X = np.column_stack([6 * label, 0.2 * rng.normal(size=3000), np.zeros(3000)])
+    X += rng.normal(size=X.shape)
+    for values in (X, np.round(X)):
+        model = KernelMixture(n_populations=2, random_state=0).fit(values)
+        assert model.diagnostics_["units"] == "common"
+        assert adjusted_rand_score(label, model.predict(values)) > 0.95
+
+
+@pytest.mark.parametrize("step", [1.0, 0.25])
+def test_spread_rounded__fills_the_step_and_moves_no_value_farther(step):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 2)) * 3
+    X[:, 0] = step * np.round(X[:, 0] / step)
+    X[5, 1] = np.nan
+    spread = spread_rounded(X, 0)
+    moved = spread - X
+    assert np.abs(moved[:, 0]).max() <= step / 2
+    assert moved[:, 0].std() == pytest.approx(step / np.sqrt(12), rel=0.05)
+    # measured values lie so close that they hardly move
+    assert np.nanmax(np.abs(moved[:, 1])) < 1e-4
+    np.testing.assert_array_equal(np.isnan(spread), np.isnan(X))
+    constant = np.ones((10, 1))
+    np.testing.assert_array_equal(spread_rounded(constant, 0), constant)
