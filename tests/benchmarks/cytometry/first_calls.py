@@ -22,10 +22,10 @@ from tests.benchmarks.matching import f1_of_pairs, match_clusters
 from tests.benchmarks.tables import Report, Row, bars
 
 UNITS = ("common", "own")
-PEER_COUNTS = (4, 6, 8, 10, 12, 15, 20, 25, 30)
+PEER_COUNTS = (4, 6, 8, 10, 15, 20, 30)
 """Numbers of clusters of the peers, of which the best is shown."""
 
-PEER_ROWS = 20_000
+PEER_ROWS = 10_000
 """Rows that the full Gaussian mixture is fitted to; it labels all of them."""
 
 BEHIND = 0.03
