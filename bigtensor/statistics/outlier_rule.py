@@ -48,6 +48,15 @@ with 0.5.
 """
 
 
+LEAST_TAIL = 0.001
+"""Share of rows with a far value in a feature from which on they are its tail.
+
+Fewer rows do not set the scale of the feature. They get components of their own, while at the edge
+they would be added to rare populations there: with them drawn in, one rare population less was
+found in two of four simulated data sets.
+"""
+
+
 def reach_of_ordinary_rows(
     values: NDArray[np.floating],
     columns: tuple[tuple[int, int], ...],
@@ -128,7 +137,7 @@ def draw_in(
     Up to 0.5 % of the rows may be left out as outlying. A tail of more rows is part of the data,
     but would set the scale of its feature, and clusters would divide the tail. The range of a
     feature goes from the first to the 99th percentile. A value is far from one length of the range
-    beyond it on.
+    beyond it on. Far values of fewer than one row in a thousand are left as they are.
 
     Parameters
     ----------
@@ -159,7 +168,9 @@ def draw_in(
     if one_unit and measured.any():
         length = np.maximum(length, np.median(length[measured]))
     beyond = np.where(measured, LENGTHS_BEYOND * length, np.inf)
-    return np.clip(lines, (low - beyond)[:, None], (high + beyond)[:, None]).T
+    drawn = np.clip(lines, (low - beyond)[:, None], (high + beyond)[:, None])
+    tails = np.average(drawn != lines, axis=1, weights=weight) >= LEAST_TAIL
+    return np.where(tails[:, None], drawn, lines).T
 
 
 def most_outliers(rows: float) -> int:
