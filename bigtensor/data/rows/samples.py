@@ -89,7 +89,7 @@ class Samples:
 
     See Also
     --------
-    bigtensor.data.opening.open_samples : from a path, xarray, dask or NumPy.
+    bigtensor.open_samples : from a path, xarray, dask or NumPy.
     """
 
     sources: tuple[Source, ...]

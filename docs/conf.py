@@ -1,0 +1,66 @@
+"""Configuration of the documentation's site: ``sphinx-build -W -n docs site``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sphinx.application import Sphinx
+
+import bigtensor
+
+project = "bigtensor"
+author = "the bigtensor developers"
+copyright = "the bigtensor developers, BSD-3-Clause"  # noqa: A001
+version = release = bigtensor.__version__
+
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx_click",
+    "sphinx_copybutton",
+    "sphinx_design",
+]
+templates_path = ["templates"]
+exclude_patterns = ["templates"]
+
+myst_enable_extensions = ["colon_fence"]
+myst_heading_anchors = 4
+
+autosummary_generate = True
+# docstrings tell types in words that carry shapes and units
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+
+html_theme = "pydata_sphinx_theme"
+html_title = "bigtensor"
+html_theme_options = {
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "show_prev_next": False,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {"index": []}
+html_show_sourcelink = False
+copybutton_prompt_text = "$ "
+nitpick_ignore_regex = [("py:.*", r"sklearn\..*")]
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what docstrings of other projects need."""
+    app.connect("autodoc-process-docstring", shorten_docstrings_of_scikit_learn)
+
+
+def shorten_docstrings_of_scikit_learn(
+    app: Sphinx,  # noqa: ARG001
+    what: str,  # noqa: ARG001
+    name: str,  # noqa: ARG001
+    documented: Any,
+    options: Any,  # noqa: ARG001
+    lines: list[str],
+) -> None:
+    """Keep the first line of a method of scikit-learn: further lines refer to its own pages."""
+    if str(getattr(documented, "__module__", "")).startswith("sklearn."):
+        lines[:] = [lines[0], "", "A method of scikit-learn, where it is documented."]
