@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 
 import bigtensor
+
+DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS))
+
+from gallery_reports import write_reports  # noqa: E402
 
 project = "bigtensor"
 author = "the bigtensor developers"
@@ -23,7 +30,8 @@ extensions = [
     "sphinx_design",
 ]
 templates_path = ["templates"]
-exclude_patterns = ["templates"]
+exclude_patterns = ["templates", "built"]
+html_extra_path = ["built"]
 
 myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
@@ -49,7 +57,8 @@ nitpick_ignore_regex = [("py:.*", r"sklearn\..*")]
 
 
 def setup(app: Sphinx) -> None:
-    """Connect what docstrings of other projects need."""
+    """Make the reports of the gallery, and connect what docstrings of other projects need."""
+    write_reports(DOCS / "built")
     app.connect("autodoc-process-docstring", shorten_docstrings_of_scikit_learn)
 
 

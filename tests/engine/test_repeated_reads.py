@@ -28,7 +28,7 @@ class UnsteadyFileSystem(LocalFileSystem):
     """Local files; the first reads of chunks fail."""
 
     protocol = "unsteady"
-    cachable = False
+    cacheable = False
     failures = 0
     error: Callable[[], Exception] = OSError
 
