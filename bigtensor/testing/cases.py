@@ -178,11 +178,9 @@ class ModelCase:
         return f"{type(self.make()).__name__} on {self.rows} rows of {self.data.dtype}"
 
 
-def fitted(model: Estimator, data: DataLike, **options: object) -> Estimator:
+def fitted(model: Estimator, data: DataLike, **options: Any) -> Estimator:
     """Return a model after a fit."""
-    # the decorator of scikit-learn hides the type of the result
-    result: Estimator = model.fit(data, **options)
-    return result
+    return model.fit(data, **options)
 
 
 def whole_block(rows: Block | DataLike, views: ViewsLike | None) -> Block:

@@ -37,7 +37,7 @@ from bigtensor.statistics.sequences.sequence_ids import SequenceIds, SequenceIds
 class SequenceModel(Estimator):
     """Base of models of rows in sequences. The ids of a fit are checked in its first whole pass."""
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(
         self,
         X: DataLike,

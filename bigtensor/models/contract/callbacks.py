@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from bigtensor.engine.events import Event, Listener
 
 __all__ = ["CallbackSupport", "callback_listener", "with_callbacks"]
 
+_Fit = TypeVar("_Fit", bound=Callable[..., Any])
+
 try:
     from sklearn.callback import CallbackSupportMixin as CallbackSupport
-    from sklearn.callback import with_callbacks
+    from sklearn.callback import with_callbacks as _with_callbacks
 except ImportError:
-    _Fit = TypeVar("_Fit", bound=Callable[..., Any])
+    _with_callbacks = None
 
     class CallbackSupport:  # type: ignore[no-redef]
         """Nothing: this version of scikit-learn has no callbacks."""
 
-    def with_callbacks(fit: _Fit) -> _Fit:
-        """Return the method itself."""
-        return fit
+
+def with_callbacks(fit: _Fit) -> _Fit:
+    """Return a method `fit` that calls callbacks, where scikit-learn has them."""
+    return fit if _with_callbacks is None else cast("_Fit", _with_callbacks(fit))
 
 
 @contextmanager

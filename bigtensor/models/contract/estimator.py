@@ -74,7 +74,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
     only_view: ClassVar[str | None] = None
     """Name of one view of all features, where these are not each a view by default."""
 
-    @with_callbacks  # type: ignore[untyped-decorator]
+    @with_callbacks
     def fit(
         self,
         X: DataLike,

@@ -477,9 +477,8 @@ class HiddenMarkovModel(SequenceModel):
     ) -> RowAnswer:
         """Fit the model and return the state of every row."""
         lengths = self._lengths_of(X, y, sequence, lengths)
-        order = {"sequence": sequence, "lengths": lengths}
-        labels: RowAnswer = self.fit(X, **order, **fit_parameters).predict(X, **order)
-        return labels
+        fitted = self.fit(X, sequence=sequence, lengths=lengths, **fit_parameters)
+        return fitted.predict(X, sequence=sequence, lengths=lengths)
 
     def to_hmmlearn(self) -> Any:
         """Return a ``hmmlearn.hmm.CategoricalHMM`` with the probabilities of this model.
