@@ -255,9 +255,13 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
     def predict_proba(self, X: DataLike, level: str | None = None) -> RowAnswer:
         """Return the posterior probability of every population, or component.
 
-        If features depend on each other within components, probabilities of populations are broader
-        than the sums of the probabilities of their components. See
-        ``diagnostics_["probability_temperature"]``. Labels are the same.
+        The probability that a row of these values comes from the component, if the densities of
+        the fit are right. It says nothing about whether a population is a kind of its own, such as
+        a cell type: see `population_stability_`. If features depend on each other within
+        components, probabilities of populations are broader than the sums of the probabilities of
+        their components, so that of rows with probability p about p have the right label where
+        populations are those of the truth. See ``diagnostics_["probability_temperature"]``. Labels
+        are the same.
 
         Parameters
         ----------
