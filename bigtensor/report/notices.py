@@ -136,13 +136,13 @@ def _unstable_notices(level: LabelLevel) -> list[Notice]:
     unstable = np.flatnonzero(level.stability < UNSTABLE_BELOW).tolist()
     if not unstable:
         return []
-    those = "it" if len(unstable) == 1 else "them"
+    pronoun = "it" if len(unstable) == 1 else "them"
     share = percent(float(level.weights[unstable].sum()))
     text = (
         f"{counted(len(unstable), 'population')} with {share} of the rows "
         f"{'is' if len(unstable) == 1 else 'are'} unstable ({words_of(unstable)}): fits of halves "
-        f"of the rows do not have {those}. Look at {those} before you draw conclusions, or merge "
-        f"{those} with the nearest ones."
+        f"of the rows do not have {pronoun}. Look at {pronoun} before you draw conclusions, or "
+        f"merge {pronoun} with the nearest ones."
     )
     return [Notice("note", text)]
 

@@ -118,7 +118,8 @@ def _level_section(level: LabelLevel, rows: LabelledRows | None, parts: ReportPa
         lead.append(
             "Stability says whether populations are found again when components are fitted to "
             "half of the rows: 1 stands for the same rows in every half. Populations below "
-            f"{UNSTABLE_BELOW:g} are seldom more than a part of something else."
+            f"{UNSTABLE_BELOW:g} are seldom more than a part of something else. Nothing is shown "
+            "where halves hold too few rows to tell."
         )
     if parts.columns_lead:
         lead.append(parts.columns_lead)

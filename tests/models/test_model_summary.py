@@ -130,7 +130,8 @@ def test_html__lists_populations_with_their_components(data, small):
     for population, weight in enumerate(fitted.population_weights_):
         (members,) = np.nonzero(fitted.population_of_component_ == population)
         label = f"{population} ({names[population]})" if names[population] else str(population)
-        assert [label, f"{weight:.5f}", ", ".join(map(str, members))] in found
+        stability = f"{fitted.population_stability_[population]:.2f}"
+        assert [label, f"{weight:.5f}", stability, ", ".join(map(str, members))] in found
     assert ["component", "weight"] not in found
 
 

@@ -40,8 +40,11 @@ eight labelled sets, 0.933 with a power of 2.5, 0.926 with 3 and 0.912 with 4. C
 sets in sight.
 """
 
-WHOLLY_STABLE, LOSS = 0.998, 0.02
-"""Mean stability of a cut that is the answer if all finer cuts have a mean lower by a loss.
+STABILITY_DROP = 0.02
+"""How much lower the mean stability of all cuts finer than a wholly stable one has to be."""
+
+WHOLLY_STABLE = 0.998
+"""Mean stability of a cut that is the answer if all finer cuts are less stable.
 
 Parts of arcs, moons and rings agree with halves well enough for a high score. The cut into the
 whole shapes had a stability of 1.000 and finer ones at most 0.975, for three seeds each. With 0.997
@@ -159,7 +162,7 @@ def _best_cuts(scores: FloatArray, stability: Sequence[float]) -> IntArray:
     if not len(scores):
         return np.empty(0, np.int64)
     for place, own in enumerate(stability[:-1]):
-        if own >= WHOLLY_STABLE and max(stability[place + 1 :]) <= own - LOSS:
+        if own >= WHOLLY_STABLE and max(stability[place + 1 :]) <= own - STABILITY_DROP:
             return np.array([place], np.int64)
     return _within_one_standard_error(scores)
 
@@ -173,7 +176,8 @@ def _within_one_standard_error(scores: FloatArray) -> IntArray:
         In every half of the rows.
     """
     behind = scores[np.argmax(scores.mean(axis=1))] - scores
-    error = behind.std(axis=1, ddof=1) / np.sqrt(scores.shape[1])
+    halves = scores.shape[1]
+    error = behind.std(axis=1, ddof=1) / np.sqrt(halves) if halves > 1 else 0.0
     return np.flatnonzero(behind.mean(axis=1) <= error)
 
 

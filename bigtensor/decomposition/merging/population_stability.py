@@ -62,7 +62,8 @@ def stability_in_halves(tree: MergeTree, halves: Sequence[ComparedHalf]) -> Floa
     """Return how well every population of a tree is found again in every half of the rows.
 
     The stability of a population in a half is the largest Jaccard index of its rows with the rows
-    of any population in the trees of the half. It does not depend on where these trees are cut.
+    of any population in the trees of the half, other than that of all rows. It does not depend on
+    where these trees are cut. Of the population of all rows it is one.
 
     Parameters
     ----------
@@ -110,8 +111,10 @@ def _largest_of_any_cut(tree: MergeTree, half: ComparedHalf) -> FloatArray:
     largest = np.zeros(2 * tree.n_components - 1)
     for other in half.trees:
         common = other.summed(tree.summed(half.common).T).T
-        # the last population of each tree has all rows
-        np.maximum(largest, _largest_jaccard(common, common[:, -1], common[-1]), out=largest)
+        # the last population of each tree has all rows, and resembles every large one
+        rows, other_rows = common[:, -1], common[-1, :-1]
+        np.maximum(largest, _largest_jaccard(common[:, :-1], rows, other_rows), out=largest)
+    largest[-1] = 1.0
     return largest
 
 
@@ -134,4 +137,4 @@ def _largest_jaccard(common: FloatArray, rows: FloatArray, other_rows: FloatArra
     """Return the largest Jaccard index in every line, from numbers of rows."""
     united = rows[:, None] + other_rows - common
     jaccard = np.divide(common, united, out=np.zeros(common.shape), where=united > 0)
-    return np.asarray(jaccard.max(axis=1))
+    return np.asarray(jaccard.max(axis=1, initial=0.0))

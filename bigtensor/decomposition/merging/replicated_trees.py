@@ -111,6 +111,8 @@ def counted_by_replicates(
 ) -> tuple[MergeTree, PopulationCount]:
     """Return a tree with the stability of its populations and the number that follows from it.
 
+    Populations with so few rows that halves cannot judge them have no stability.
+
     Parameters
     ----------
     tree : MergeTree
@@ -124,11 +126,16 @@ def counted_by_replicates(
     """
     halves = [ComparedHalf.of_labels(half, labels, tree.n_components) for half in replicates]
     unresolved = max(resolved_share(half.trees[0].n_components, half.rows) for half in replicates)
-    tree = replace(tree, stability=stability_in_halves(tree, halves).mean(axis=0))
+    stability = stability_in_halves(tree, halves).mean(axis=0)
     count = choose_population_count(
-        tree, sums.assigned, halves, MOST_POPULATIONS, unresolved=unresolved
+        replace(tree, stability=stability),
+        sums.assigned,
+        halves,
+        MOST_POPULATIONS,
+        unresolved=unresolved,
     )
-    return replace(tree, automatic_count=count.chosen), count
+    stability[tree.summed(tree.weights) < unresolved] = np.nan
+    return replace(tree, automatic_count=count.chosen, stability=stability), count
 
 
 def least_mass(sums: CoPosterior) -> float:

@@ -88,7 +88,7 @@ class Populations:
 
     @property
     def stability(self) -> NDArray[np.float64] | None:
-        """How well halves of the rows have every population, NaN where it is not known.
+        """Stability of every population over fits of halves of the rows, NaN where it is not known.
 
         None if no halves were compared.
         """

@@ -109,7 +109,7 @@ class KernelMixture(MixtureAnswers):
         components are merged, no iteration over all rows follows.
     n_populations : int or "auto", optional
         Number of populations that many components are merged into and that labels stand for:
-        ``"auto"`` is the most informative number on which two halves of the pilot sample agree.
+        ``"auto"`` is the most informative number on which halves of the pilot sample agree.
         Components are merged because real populations are seldom products of views. ``predict`` and
         ``predict_proba`` answer for populations. By default components are merged if neither their
         number nor ``init`` is given, features depend on each other within components, and there are

@@ -26,7 +26,7 @@ from bigtensor.models.kernel_mixture.view_features import fine_maps
 from bigtensor.models.pilot.outliers import MOST_NAMED
 from bigtensor.models.words.wording import percent
 from bigtensor.purpose_seeds import purpose_seed
-from bigtensor.statistics.outlier_rule import draw_in
+from bigtensor.statistics.outlier_rule import clip_far_values
 from bigtensor.statistics.row_sample import Sample
 
 
@@ -122,7 +122,7 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
         When a feature is constant, or the sample has fewer rows than components.
     """
     names = [name for _, members in settings.shape.views for name in members]
-    rows = draw_in(
+    rows = clip_far_values(
         sample.values,
         weight=sample.weight,
         ignored=tuple(settings.categorical_columns),
@@ -184,8 +184,8 @@ def _note_on_far_values(far: NDArray[np.bool_], names: list[str]) -> list[str]:
     more = ", ..." * (len(largest) > MOST_NAMED)
     return [
         f"{percent(far.any(axis=1).mean())} of the sampled rows have a value far beyond the others "
-        f"of its feature: {', '.join(shown)}{more}. Such values count as the nearest one that is "
-        "not far, so that they do not set the scale. Check for errors of measurement, and for a "
+        f"of its feature: {', '.join(shown)}{more}. In the sample, such values are replaced by the "
+        "limit, so that they do not set the scale. Check for errors of measurement, and for a "
         "transformation that makes tails shorter, such as arcsinh"
     ]
 

@@ -36,7 +36,7 @@ class LabelsRows(Protocol):
 
     @property
     def population_stability_(self) -> NDArray[np.float64]:
-        """Whether fits of halves of the rows find every population. Only with such halves."""
+        """Stability of every population over fits of halves of the rows. Only with such fits."""
 
     @property
     def merge_tree_(self) -> MergeTree:

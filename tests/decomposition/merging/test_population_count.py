@@ -8,10 +8,10 @@ from scipy.stats import sem
 
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.merging.population_count import (
-    LOSS,
     RARE_SEPARATE_BELOW,
     SEPARATE_BELOW,
     SEPARATE_BELOW_ALONE,
+    STABILITY_DROP,
     WHOLLY_STABLE,
     choose_population_count,
     finest_separate_cut,
@@ -217,7 +217,7 @@ def with_stability(of_cut, of_parts):
         (WHOLLY_STABLE + 1e-6, 0.9, 3),
         (WHOLLY_STABLE - 1e-3, 0.9, 6),
         (1.0, 1.0, 6),
-        (1.0, 1 - 2 * LOSS, 6),  # one more population costs a third of that
+        (1.0, 1 - 2 * STABILITY_DROP, 6),  # one more population costs a third of that
     ],
 )
 def test_choice__is_a_wholly_stable_cut_whatever_the_scores(of_cut, of_parts, chosen):

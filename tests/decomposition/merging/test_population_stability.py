@@ -12,6 +12,7 @@ from bigtensor.decomposition.merging.population_stability import (
     agreement_in_halves,
     stability_in_halves,
 )
+from bigtensor.decomposition.merging.replicated_trees import Replicate, counted_by_replicates
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,14 @@ def test_stability__is_the_largest_jaccard_index_with_any_population_of_a_half(k
         others = [np.isin(half.labels, list(one)) for other in half.trees for one in sets_of(other)]
         for own, value in zip(members(tree), values, strict=True):
             rows = np.isin(labels, list(own))
-            expected = max((rows & other).sum() / max((rows | other).sum(), 1) for other in others)
+            if len(own) == k:
+                assert value == 1
+                continue
+            expected = max(
+                (rows & other).sum() / max((rows | other).sum(), 1)
+                for other in others
+                if not other.all()
+            )
             assert value == pytest.approx(expected)
 
 
@@ -139,3 +147,23 @@ def test_stability__of_populations_without_a_divided_component_stays():
         else:
             assert value == before[frozenset(own)]
     assert_allclose(divided.weights.sum(), 1)
+
+
+@dataclass(frozen=True)
+class Sums:
+    assigned: np.ndarray
+    mass: np.ndarray
+    products: None = None
+
+
+def test_stability__of_populations_that_halves_cannot_judge_is_not_known():
+    weights = np.array([0.5, 0.47, 0.03])
+    merges = np.array([[1, 2], [0, 3]])
+    tree = MergeTree(merges, np.zeros(2), weights, "levels")
+    labels = np.random.default_rng(0).choice(3, 2000, p=weights)
+    halves = [Replicate((tree, tree), labels, 1000)] * 2
+    # 3 per cent of the rows of a half are fewer than 50
+    found, count = counted_by_replicates(tree, Sums(np.diag(weights), weights), labels, halves)
+    assert_array_equal(np.isnan(found.stability), [False, False, True, False, False])
+    assert_allclose(count.stability, 1)
+    assert found.automatic_count == count.chosen == 3

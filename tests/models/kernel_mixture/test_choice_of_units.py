@@ -94,5 +94,21 @@ def test_spread_rounded__fills_the_step_and_moves_no_value_farther(step):
     # measured values lie so close that they hardly move
     assert np.nanmax(np.abs(moved[:, 1])) < 1e-4
     np.testing.assert_array_equal(np.isnan(spread), np.isnan(X))
+    # codes of categories are no measurements
+    np.testing.assert_array_equal(spread_rounded(X, 0, ignored=(0,))[:, 0], X[:, 0])
+    # errors of arithmetic are no steps
+    noisy = X[:, :1] + 1e-15 * rng.normal(size=(4000, 1))
+    assert (spread_rounded(noisy, 0) - noisy).std() > step / 4
     constant = np.ones((10, 1))
     np.testing.assert_array_equal(spread_rounded(constant, 0), constant)
+
+
+def test_categories_beside_measured_features__are_left_as_they_are():
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 1500)
+    measured = 4 * label[:, None] + rng.normal(size=(1500, 3))
+    codes = np.where(rng.uniform(size=1500) < 0.8, label, rng.integers(0, 3, 1500))
+    X = np.column_stack([measured, codes])
+    model = KernelMixture(6, n_populations=2, kernel={"x3": "delta"}, random_state=0).fit(X)
+    assert "units_likelihood" in model.diagnostics_
+    assert adjusted_rand_score(label, model.predict(X)) > 0.7

@@ -1,6 +1,7 @@
 """Populations in levels of features: rare ones found, outliers set aside, alike on every fit."""
 
 import copy
+import dataclasses
 import tracemalloc
 
 import numpy as np
@@ -112,6 +113,40 @@ def test_population_counts__hold_every_number_and_which_are_equally_good(of_few)
     good = counts["n_populations"][counts["about_equally_good"].to_numpy()].to_numpy()
     assert set(good) == {diagnostics["chosen"], *diagnostics["as_good"]}
     assert counts.attrs["chosen"] == len(of_few.population_weights_)
+
+
+def test_stability__belongs_to_populations_of_the_tree(few, of_few):
+    model = copy.deepcopy(of_few).cut_populations(4)
+    assert model.population_stability_.shape == (4,)
+    assert (model.population_stability_ > 0.9).all()
+    model.cut_populations(1)
+    assert model.population_stability_.tolist() == [1.0]
+    # of single components, most are no populations of their own
+    model.cut_populations(len(model.weights_))
+    assert np.nanmedian(model.population_stability_) < 0.8
+    # siblings in the tree are a population of it, and others are not
+    model.cut_populations(4)
+    tree = model.merge_tree_
+    three = tree.cut(3)[[np.flatnonzero(tree.cut(4) == one)[0] for one in range(4)]]
+    siblings = np.flatnonzero(three == np.bincount(three).argmax()).tolist()
+    united = copy.deepcopy(model).merge_populations(siblings).population_stability_
+    assert np.isfinite(united).all()
+    other = next(one for one in range(4) if one not in siblings)
+    apart = copy.deepcopy(model).merge_populations([siblings[0], other]).population_stability_
+    assert np.isnan(apart).sum() == 1
+
+
+def test_model_of_an_earlier_version__has_neither_stability_nor_counts(few, of_few):
+    model = copy.deepcopy(of_few)
+    tree = dataclasses.replace(model.merge_tree_, stability=None)
+    populations = dataclasses.replace(model.solution_.populations, tree=tree)
+    model.solution_ = dataclasses.replace(model.solution_, populations=populations)
+    older = {"counts": [2, 3], "agreement": [0.9, 0.8], "chosen": 2, "as_good": []}
+    model.diagnostics_ = {**model.diagnostics_, "population_count": older}
+    for name in ("population_stability_", "population_counts_"):
+        with pytest.raises(NoPopulationsError, match="earlier version"):
+            getattr(model, name)
+    assert model.cut_populations(3).predict_proba(few).shape == (6000, 3)
 
 
 def test_population_counts__say_why_there_are_none(few):

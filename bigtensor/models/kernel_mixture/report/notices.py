@@ -84,7 +84,7 @@ def population_notices(model: DescribedKernelMixture) -> list[Notice]:
         return []
     k, count = len(of_component), int(of_component.max()) + 1
     count_choice = model.diagnostics_.get("population_count")
-    if count_choice is not None:
+    if count_choice is not None and "stability" in count_choice:
         return [_agreement_notice(count_choice, count)]
     own, what = tree.cut_automatically(), tree.criterion.replace("_", " ")
     last = f"{tree.heights[k - count - 1]:.2g}" if count < k else ""
@@ -133,7 +133,8 @@ def _agreement_notice(count_choice: Mapping[str, Any], count: int) -> Notice:
         return Notice("warning", text)
     populations = counted(count, "population").capitalize()
     if count not in count_choice["counts"]:
-        text = f"{populations} are more than numbers of populations were compared for."
+        largest = max(count_choice["counts"], default=1)
+        text = f"{populations} were not compared with halves of the rows, but up to {largest} were."
         return Notice("note", text)
     place = count_choice["counts"].index(count)
     agreement, confused = count_choice["agreement"][place], count_choice["misclassification"][place]

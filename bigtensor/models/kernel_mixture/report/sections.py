@@ -173,7 +173,7 @@ def _tree_sections(model: DescribedKernelMixture, levels: Levels) -> list[Sectio
     plot = TreePlot(alternative, tree, labels.of_component, leaves, ranked)
     blocks: list[Block] = [lead, Group((plot,), layout="scroll")]
     count_choice = model.diagnostics_.get("population_count")
-    if count_choice and count_choice["counts"]:
+    if count_choice and count_choice.get("stability"):
         words = tuple(Words(sentence) for sentence in cuts_sentences(model))
         pair = (agreement_of_cuts(count_choice, shown.count), Group(words))
         blocks.append(Group(pair, "How many populations", "beside"))

@@ -96,7 +96,7 @@ def cuts_sentences(model: DescribedKernelMixture) -> list[str]:
         Whole sentences, none where no cuts were compared.
     """
     count_choice = model.diagnostics_.get("population_count")
-    if not count_choice:
+    if not count_choice or "stability" not in count_choice:
         return []
     sentences = [
         "Above is the mean agreement with fits of halves of the rows: 1 stands for populations "
