@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ from bigtensor.models.kernel_mixture.view_features import fine_maps
 from bigtensor.models.pilot.outliers import MOST_NAMED
 from bigtensor.models.words.wording import percent
 from bigtensor.purpose_seeds import purpose_seed
-from bigtensor.statistics.outlier_rule import clip_far_values
+from bigtensor.statistics.outlier_rule import far_values
 from bigtensor.statistics.row_sample import Sample
 
 
@@ -122,14 +122,11 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
         When a feature is constant, or the sample has fewer rows than components.
     """
     names = [name for _, members in settings.shape.views for name in members]
-    rows = clip_far_values(
-        sample.values,
-        weight=sample.weight,
-        ignored=tuple(settings.categorical_columns),
-        one_unit=settings.units == "common",
-    )
-    far = rows != sample.values
-    sample = replace(sample, values=rows.astype(sample.values.dtype))
+    notes = list(settings.notes)
+    if settings.units == "common":
+        sample, far = _without_far_values(sample, names, settings)
+        notes += far
+    rows = np.asarray(sample.values, np.float64)
     clustering_weight = sample.weight
     if settings.n_populations is not None and settings.n_components >= MANY:
         # rare populations want components of their own, for which few components do not suffice
@@ -145,7 +142,7 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     diagnostics: dict[str, Any] = {
         "sample_rows": len(rows),
         "scales": dict(zip(names, scale.tolist(), strict=True)),
-        "notes": [*settings.notes, *_note_on_far_values(far, names)],
+        "notes": notes,
         "units": settings.units,
     }
     groups: Groups | None = None
@@ -166,27 +163,32 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     )
 
 
-def _note_on_far_values(far: NDArray[np.bool_], names: list[str]) -> list[str]:
-    """Return a sentence on far values of the sample, or none.
+def _without_far_values(
+    sample: Sample, names: list[str], settings: Settings
+) -> tuple[Sample, list[str]]:
+    """Leave rows with a far value out of a sample, and return it with a sentence on them, or none.
 
     Parameters
     ----------
-    far : (n0, features) bool array
-        True for a far value.
+    sample : Sample
+        Pilot sample of features in common units.
     names : list of str
         Of the features.
     """
+    far = far_values(
+        sample.values, weight=sample.weight, ignored=tuple(settings.categorical_columns)
+    )
     if not far.any():
-        return []
-    of_features = far.mean(axis=0)
+        return sample, []
+    rows, of_features = np.asarray(far.any(axis=1)), far.mean(axis=0)
     largest = sorted(np.flatnonzero(of_features), key=lambda column: -of_features[column])
     shown = [f"{names[column]} ({percent(of_features[column])})" for column in largest[:MOST_NAMED]]
     more = ", ..." * (len(largest) > MOST_NAMED)
-    return [
-        f"{percent(far.any(axis=1).mean())} of the sampled rows have a value far beyond the others "
-        f"of its feature: {', '.join(shown)}{more}. In the sample, such values are replaced by the "
-        "limit, so that they do not set the scale. Check for errors of measurement, and for a "
-        "transformation that makes tails shorter, such as arcsinh"
+    return sample.take(~rows), [
+        f"{percent(rows.mean())} of the sampled rows have a value far beyond the others of its "
+        f"feature: {', '.join(shown)}{more}. They were left out of the pilot sample, so that they "
+        "do not set the scale. The fit and predictions include them. Check for errors of "
+        "measurement, and for a transformation that makes tails shorter, such as arcsinh"
     ]
 
 
