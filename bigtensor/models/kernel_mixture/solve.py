@@ -305,23 +305,22 @@ class _Pass:
 
 
 def fitted_in_memory(
-    sample: Sample, preparation: Preparation, iterations: int, *, reported: bool = True
+    preparation: Preparation, iterations: int, *, reported: bool = True
 ) -> KernelSolution:
-    """Return components of a sample: its clusters, and EM iterations over its rows.
+    """Return components of the pilot sample: its clusters, and EM iterations over its rows.
 
     Parameters
     ----------
-    sample : Sample
-        Rows that the clusters of the preparation are made of.
     preparation : Preparation
-        Decisions from the sample.
+        Decisions from the pilot sample, with its rows.
     iterations : int
         Number of EM iterations.
     reported : bool, default True
         See `refined`.
     """
-    solution = clustered_initialisation(sample, preparation, reported=reported)
-    block = sample.block(preparation.slices)
+    assert preparation.pilot is not None
+    solution = clustered_initialisation(preparation.pilot, preparation, reported=reported)
+    block = preparation.pilot.block(preparation.slices)
     for _ in range(iterations):
         statistic = PosteriorSums(solution.mixture(), preparation.embedded_maps)
         solution = refined(sum_in_memory(statistic, block), preparation, reported=reported)

@@ -55,3 +55,10 @@ def test_rows_of_a_tail__have_labels_and_probabilities():
     probability = model.predict_proba(X[far])
     assert np.isfinite(probability).all()
     np.testing.assert_allclose(probability.sum(axis=1), 1, atol=1e-5)
+
+
+@pytest.mark.parametrize("parameters", [{"n_populations": 12}, {"n_populations": "auto"}, {}])
+def test_a_tail__is_left_out_where_units_are_chosen_too(parameters):
+    X, label, far = groups_with_tail(0.004)
+    model = KernelMixture(random_state=0, **parameters).fit(X)
+    assert adjusted_rand_score(label[~far], model.predict(X[~far])) > 0.6

@@ -167,7 +167,7 @@ def dependence_within_components(sample: Sample, settings: Settings) -> float:
     shape = replace(settings.shape, rows=len(sample.values))
     alone = replace(settings, shape=shape, spectral=False, posterior_width=None)
     preparation = prepare_from(sample, alone)
-    solution = fitted_in_memory(sample, preparation, DEPENDENCE_ITERATIONS)
+    solution = fitted_in_memory(preparation, DEPENDENCE_ITERATIONS)
     posterior = responsibilities_of(solution.mixture(), sample, preparation.slices)
     pairs = _pairs_of_views(preparation, settings)
     if not pairs.any():

@@ -126,6 +126,6 @@ def _held_out_log_densities(fitted: Sample, held: Sample, settings: Settings) ->
     shape = replace(settings.shape, rows=len(fitted.values))
     alone = replace(settings, shape=shape, n_components=count, spectral=False)
     preparation = prepare_from(fitted, alone)
-    mixture = fitted_in_memory(fitted, preparation, ITERATIONS, reported=False).mixture()
+    mixture = fitted_in_memory(preparation, ITERATIONS, reported=False).mixture()
     joint = log_joint(mixture, held, preparation.slices)
     return np.asarray(logsumexp(joint, axis=0) - mixture.log_volume)
