@@ -52,6 +52,8 @@ REPORTS: dict[str, tuple[Callable[[], Any], Callable[[], Any]]] = {
 def write_reports(folder: Path) -> None:
     """Fit every model and write its report, unless it is there.
 
+    After a change of a model, delete the folder.
+
     Parameters
     ----------
     folder : Path

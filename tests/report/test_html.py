@@ -268,13 +268,13 @@ def test_render_report__shows_populations_before_components(merged_text, merged_
         "Map of the sampled rows",
         *(f"Densities of {name}" for name in features),
         "How components were merged",
-        "Agreement of two halves of the rows",
+        "Agreement of populations",
     ]
     assert all(map(str.startswith, page.alternatives, beginnings))
     assert sum(one.startswith("Populations in ") for one in page.alternatives) == 10
     for weight in merged_model.population_weights_:
         assert f"{100 * weight:.1f} %" in page.said
-    assert "30 components were merged into 4 " in page.said
+    assert re.search(r"30 components\b[^.]*\b4 populations", page.said)
     assert "Populations against the known classes" in page.said
     assert "every population in every sample, in" in page.said
     assert "best population" in page.said

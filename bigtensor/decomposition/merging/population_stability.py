@@ -1,4 +1,4 @@
-"""Whether halves of the rows, fitted anew, have the same populations."""
+"""Stability of populations, and agreement of cuts, over fits of halves of the rows."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class FittedHalf(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class ComparedHalf:
-    """Components of half of the rows beside those of all rows.
+    """Common rows of components of half of the rows and components of all rows.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class ComparedHalf:
 
 
 def stability_in_halves(tree: MergeTree, halves: Sequence[ComparedHalf]) -> FloatArray:
-    """Return how well every population of a tree is found again in every half of the rows.
+    """Return the stability of every population of a tree in every half of the rows.
 
     The stability of a population in a half is the largest Jaccard index of its rows with the rows
     of any population in the trees of the half, other than that of all rows. It does not depend on
@@ -86,7 +86,7 @@ def stability_in_halves(tree: MergeTree, halves: Sequence[ComparedHalf]) -> Floa
 
 
 def agreement_in_halves(population: IntArray, halves: Sequence[ComparedHalf]) -> FloatArray:
-    """Return how well the populations of a cut agree with cuts of halves into the same number.
+    """Return the agreement of the populations of a cut with cuts of halves into the same number.
 
     It is the largest Jaccard index of the rows of a population with those of a population of the
     half, averaged over the trees of the half.

@@ -33,9 +33,8 @@ POPULATIONS = "population_of_component"
 LEVELS = ("population", "component")
 
 _NOT_COMPARED = (
-    "no halves of the rows were compared in this fit: it has a single component, another criterion "
-    "than 'levels', or an earlier version of the package; fit again with several components that "
-    "are merged by levels"
+    "no halves of the rows were compared in this fit: it has one component, another criterion than "
+    "'levels', or an earlier version; fit again with several components, merged by levels"
 )
 
 
@@ -74,13 +73,11 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
     def population_stability_(self) -> NDArray[np.float64]:
         """Stability of every population over fits of halves of the rows: ``(populations,)``.
 
-        Components are fitted to eight random halves of a sample of the rows and merged. The
-        stability of a population is its largest Jaccard index with a population of such a half
-        (the number of rows in both, divided by the number in either), averaged over the halves. It
-        is 1 for the same rows in every half. On eight labelled data sets, 89 of 100 populations
-        above 0.9 agreed with a class (F1 above 0.5), and 4 of 100 below 0.6. NaN for populations
-        with too few rows for halves to judge them, and for those that are in no cut of the tree,
-        because they were merged or divided by hand. Only if halves of the rows were compared.
+        Eight random halves of a sample of the rows are fitted and merged. Stability is the largest
+        Jaccard index with a population of a half (rows in both, divided by rows in either),
+        averaged over the halves. Populations below 0.6 seldom agree with a class. NaN if halves
+        hold too few rows, or if a population is in no cut of the tree. Only if halves of the rows
+        were compared.
         """
         stability = self._require_populations().stability
         if stability is None:
@@ -111,10 +108,8 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
             raise NoPopulationsError(_NOT_COMPARED)
         counts = np.array(comparison["counts"], np.int64)
         good = np.isin(counts, [comparison["chosen"], *comparison["as_good"]])
-        columns = {
-            name: comparison[name]
-            for name in ("agreement", "stability", "misclassification", "score")
-        }
+        names = ("agreement", "stability", "misclassification", "score")
+        columns = {name: comparison[name] for name in names}
         return xr.Dataset(
             {
                 name: ("n_populations", values)
@@ -260,9 +255,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         the fit are right. It says nothing about whether a population is a kind of its own, such as
         a cell type: see `population_stability_`. If features depend on each other within
         components, probabilities of populations are broader than the sums of the probabilities of
-        their components: among rows with probability p, a share of about p then has the right
-        label, where populations are those of the truth. See
-        ``diagnostics_["probability_temperature"]``. Labels are the same.
+        their components (``diagnostics_["probability_temperature"]``). Labels are the same.
 
         Parameters
         ----------

@@ -145,7 +145,7 @@ class SampleFeatures:
         return self._projections(subspaces, q), subspaces
 
     def _group_moments(self) -> dict[tuple[int, int], FloatArray]:
-        """Return the cross moments of every ordered pair of groups, in blocks of those of views."""
+        """Return block matrices of cross moments of views, for every ordered pair of groups."""
         return {
             (a, b): np.block(
                 [[self.moments[own, other] for other in self.members[b]] for own in self.members[a]]

@@ -100,8 +100,9 @@ def cuts_sentences(model: DescribedKernelMixture) -> list[str]:
         return []
     sentences = [
         "Above is the mean agreement with fits of halves of the rows: 1 stands for populations "
-        "with the same rows. The score, which decides, combines a high agreement with many "
-        "populations.",
+        "with the same rows. The score combines a high agreement with many populations. Of the "
+        "numbers whose score is about the best, the smallest is chosen. If a cut is wholly stable "
+        "and no finer one is, the cut is chosen.",
         "Below is how often rows of the two most similar populations are taken for each other.",
     ]
     if "separate_below" in count_choice:
