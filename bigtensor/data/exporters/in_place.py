@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import zarr
 from numpy.typing import DTypeLike
-from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.anndata.hdf5_files import open_hdf5
 from bigtensor.data.anndata.stored_elements import StoredGroup
+from bigtensor.data.stores.consolidation import consolidate
 from bigtensor.data.stores.stored_arrays import create_array, default_compressors, every_chunk
 from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.errors import FileFormatError, OutputError
@@ -141,11 +141,8 @@ class ZarrInPlace:
 
     def finish(self) -> None:
         """Renew the consolidated metadata of a group and of the groups that hold it."""
-        with warnings.catch_warnings():
-            # xarray and anndata consolidate v3 stores in the same way
-            warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
-            for folder in self._consolidated:
-                zarr.consolidate_metadata(str(folder))
+        for folder in self._consolidated:
+            consolidate(str(folder))
 
     def close(self) -> None:
         """Nothing is held open."""

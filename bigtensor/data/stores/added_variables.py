@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -12,9 +11,9 @@ from typing import Any, Protocol
 import numpy as np
 import zarr
 from numpy.typing import NDArray
-from zarr.errors import ZarrUserWarning
 
 from bigtensor.data.addresses.store_address import as_address
+from bigtensor.data.stores.consolidation import consolidate
 from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.stores.leftovers import discard, unfinished_path
 from bigtensor.data.stores.manifest import MANIFEST, seal
@@ -204,7 +203,4 @@ def _list_arrays(store: Path) -> None:
     if MANIFEST in group:
         seal(store)
         return
-    with warnings.catch_warnings():
-        # xarray consolidates v3 stores in the same way
-        warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
-        zarr.consolidate_metadata(str(store), zarr_format=3)
+    consolidate(str(store), zarr_format=3)

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-import zarr
-from zarr.errors import ZarrUserWarning
-
 from bigtensor.data.addresses.object_stores import file_system
 from bigtensor.data.addresses.store_address import Address, inside
+from bigtensor.data.stores.consolidation import consolidate
 from bigtensor.data.stores.leftovers import (
     discard,
     remove_leftovers,
@@ -179,7 +176,4 @@ def _list_groups(store: Address) -> None:
     """Renew the consolidated metadata of a store that has any, by which others find the group."""
     if open_group(store).metadata.consolidated_metadata is None:
         return
-    with warnings.catch_warnings():
-        # xarray consolidates v3 stores in the same way
-        warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
-        zarr.consolidate_metadata(str(store), zarr_format=3)
+    consolidate(str(store), zarr_format=3)

@@ -11,16 +11,15 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import warnings
 from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
 import zarr
-from zarr.errors import ZarrUserWarning
 from zarr.storage import MemoryStore, StorePath
 
 from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.stores.chunk_files import ChunkFiles
+from bigtensor.data.stores.consolidation import consolidate
 from bigtensor.errors import ParameterError, Setting, StoreReadError
 
 MANIFEST = "bigtensor_manifest"
@@ -96,10 +95,7 @@ def seal(
     else:
         # in place, so that a run that is killed here leaves one manifest or the other
         group[MANIFEST].update_attributes(record)
-    with warnings.catch_warnings():
-        # xarray consolidates v3 stores in the same way, and reads fewer files for it
-        warnings.filterwarnings("ignore", "Consolidated metadata", ZarrUserWarning)
-        zarr.consolidate_metadata(group.store, zarr_format=group.metadata.zarr_format)
+    consolidate(group.store, zarr_format=group.metadata.zarr_format)
 
 
 def _settle_lost_attributes(

@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 import zarr
 from numpy.typing import NDArray
-from zarr.errors import ArrayNotFoundError
 from zarr.storage import FsspecStore
 
 from bigtensor.data.addresses.object_stores import read_options
@@ -122,7 +121,7 @@ def _open_remote(store: ShardIndexStore, name: str) -> zarr.Array[Any]:
     """Open an array in one request if it is of Zarr v3, as nearly all are."""
     try:
         return zarr.open_array(store, path=name, mode="r", zarr_format=3)
-    except ArrayNotFoundError:
+    except FileNotFoundError:
         return zarr.open_array(store, path=name, mode="r")
 
 
