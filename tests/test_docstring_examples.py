@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+import bigtensor
 from bigtensor.models.contract.registry import MODELS, model_class
 
-PACKAGE = Path(__file__).resolve().parents[1] / "bigtensor"
+PACKAGE = Path(bigtensor.__file__).parent
 LONG_EXAMPLES = ("kernel_ica.estimator", "tensor_train_density.estimator", "testing.model_laws")
 """Modules whose examples take several seconds."""
 

@@ -26,6 +26,8 @@ from tests.benchmarks.figures import (
 from tests.benchmarks.hidden_markov.growth import GROWTH as MARKOV_GROWTH
 from tests.benchmarks.hidden_markov.growth import GROWTH_METHODS
 from tests.benchmarks.hidden_markov.growth import SPECTRAL as SPECTRAL_ALONE
+from tests.benchmarks.history_figure import history_figure
+from tests.benchmarks.history_figure import main as draw_history
 
 pytestmark = pytest.mark.benchmark
 
@@ -116,3 +118,20 @@ def test_markov_error_against_triples__draws_every_method_a_panel_a_model():
     assert set(drawn) == set(MARKOV_NAMES.values())
     np.testing.assert_allclose(drawn["bigtensor"], [[1000, 0.1], [10_000, 0.01]])
     np.testing.assert_allclose(drawn["spectral alone"], [[1000, 1.0], [10_000, 1.0]])
+
+
+def test_history__is_a_line_for_every_number_of_rows(tmp_path):
+    history = tmp_path / "sizes.jsonl"
+    ratios = {"ICA(4) 150": 4.0, "ICA(4) 1000": 2.0, "TopicModel(5) 150": 0.5}
+    runs = [
+        {"date": "2026-01-01", "ratios": ratios},
+        {"date": "2026-01-02", "ratios": {**ratios, "ICA(4) 150": 8.0}},
+    ]
+    history.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    first, second = history_figure(history).axes[:2]
+    assert [first.get_title(), second.get_title()] == ["ICA(4)", "TopicModel(5)"]
+    by_rows = {line.get_label(): line.get_ydata() for line in first.get_lines()}
+    np.testing.assert_array_equal(by_rows["150 rows"], [4.0, 8.0])
+    np.testing.assert_array_equal(by_rows["1,000 rows"], [2.0, 2.0])
+    assert draw_history(["--history", str(history), "--out", str(tmp_path / "drawn.svg")]) == 0
+    assert "2026-01-02" in (tmp_path / "drawn.svg").read_text()

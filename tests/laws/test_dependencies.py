@@ -4,11 +4,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 from packaging.requirements import Requirement
 
-PYPROJECT = tomllib.loads(
-    (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8")
-)
+import bigtensor
+
+ROOT = Path(__file__).resolve().parents[2]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 REQUIREMENTS = [
     *PYPROJECT["build-system"]["requires"],
@@ -34,3 +36,15 @@ def test_dependency__has_the_same_bound_wherever_it_stands():
         requirement = Requirement(line)
         bounds.setdefault(requirement.name, set()).add(str(requirement.specifier))
     assert {name: found for name, found in bounds.items() if len(found) > 1} == {}
+
+
+def test_conda_recipe__has_the_version_and_bounds_of_the_package():
+    recipe = yaml.safe_load((ROOT / "conda.recipe" / "recipe.yaml").read_text(encoding="utf-8"))
+    assert str(recipe["context"]["version"]) == bigtensor.__version__
+    (python,) = recipe["requirements"]["run"][:1]
+    assert python == "python >=${{ python_min }}"
+    # conda's 'dask-core' is Dask without what its extras ask for; 'array' asks for NumPy
+    conda = {line.replace("dask-core", "dask") for line in recipe["requirements"]["run"][1:]}
+    requirements = [Requirement(line) for line in PROJECT["dependencies"]]
+    assert conda == {f"{one.name} {one.specifier}" for one in requirements}
+    assert f"hatchling {Requirement(REQUIREMENTS[0]).specifier}" in recipe["requirements"]["host"]

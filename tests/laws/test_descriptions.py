@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import bigtensor
 from bigtensor import KernelMixture, simulate
 from bigtensor.data.stores.layout import SampleStoreWriter
 from bigtensor.models.contract.registry import MODELS
@@ -19,7 +20,7 @@ from bigtensor.report.html import render_report
 from tests.laws.described.estimator import Described
 from tests.laws.small_model import Standardiser
 
-PACKAGE = Path(__file__).resolve().parents[2] / "bigtensor"
+PACKAGE = Path(bigtensor.__file__).parent
 EXAMPLES = {"demo.py", "simulate.py"}
 """Commands about data and a model that they choose themselves."""
 

@@ -14,7 +14,9 @@ from pathlib import Path
 
 import pytest
 
-PACKAGE = Path(__file__).resolve().parents[2] / "bigtensor"
+import bigtensor
+
+PACKAGE = Path(bigtensor.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 DASK = {"dask", "distributed", "dask_jobqueue", "dask_kubernetes"}
