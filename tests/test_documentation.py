@@ -57,6 +57,26 @@ SLOW_EXAMPLES = {
     "xarray_in_xarray_out.py",
 }
 
+MODEL_SECTIONS = [
+    "Example",
+    "What a fit does",
+    "Parameters that matter",
+    "Answers",
+    "When it fails, and how that shows",
+    "Cost",
+    "Beside its peers",
+    "References",
+]
+MODEL_PAGES = [
+    name
+    for name in re.findall(
+        r"^\| \[.*?\]\((.*?\.md)\)",
+        (ROOT / "docs" / "models.md").read_text(encoding="utf-8"),
+        re.MULTILINE,
+    )
+    if name != "benchmarks.md"
+]
+
 FENCE = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\[[^\]]*\]\(([^)#:]+)(#[^)]*)?\)")
 START_SECONDS = 60.0
@@ -145,6 +165,14 @@ def test_blocks__run_in_order(
                 continue
             for command in commands(source):
                 run_command(command, tmp_path)
+
+
+@pytest.mark.parametrize("page", MODEL_PAGES)
+def test_page_of_a_model__has_the_sections_in_the_order_of_all(page: str) -> None:
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    outside_of_blocks = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
+    assert re.findall(r"^## (.*)$", outside_of_blocks, re.MULTILINE) == MODEL_SECTIONS
+    assert f"({Path('figures', page).with_suffix('')}-example.png)" in text
 
 
 def test_kernel_mixture__numbers_in_words_are_those_of_the_code() -> None:
