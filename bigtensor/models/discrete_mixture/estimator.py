@@ -100,6 +100,11 @@ class DiscreteMixture(MixtureAnswers):
     feature_names_in_ : array of str
         For labelled data.
 
+    References
+    ----------
+    - A. Shaban, M. Farajtabar, B. Xie, L. Song and B. Boots. Learning latent variable models by
+      improving spectral solutions with exterior point methods. UAI 2015.
+
     Examples
     --------
     >>> from bigtensor import DiscreteMixture, simulate

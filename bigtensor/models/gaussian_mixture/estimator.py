@@ -145,6 +145,13 @@ class GaussianMixture(MixtureAnswers):
     feature_names_in_ : array of str
         For labelled data.
 
+    References
+    ----------
+    - D. Hsu and S. M. Kakade. Learning mixtures of spherical Gaussians: moment methods and spectral
+      decompositions. ITCS 2013.
+    - A. P. Dempster, N. M. Laird and D. B. Rubin. Maximum likelihood from incomplete data via the
+      EM algorithm. Journal of the Royal Statistical Society B 39, 1977.
+
     Examples
     --------
     >>> import numpy as np

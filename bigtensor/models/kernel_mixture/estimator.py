@@ -160,6 +160,13 @@ class KernelMixture(MixtureAnswers):
     feature_names_in_ : array of str
         For labelled data.
 
+    References
+    ----------
+    - L. Song, A. Anandkumar, B. Dai and B. Xie. Nonparametric estimation of multi-view latent
+      variable models. ICML 2014.
+    - A. Anandkumar, R. Ge, D. Hsu, S. M. Kakade and M. Telgarsky. Tensor decompositions for
+      learning latent variable models. Journal of Machine Learning Research 15, 2014.
+
     Examples
     --------
     >>> from bigtensor import KernelMixture, simulate

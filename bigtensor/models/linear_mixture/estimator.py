@@ -103,6 +103,11 @@ class LinearMixture(MixtureAnswers):
     feature_names_in_ : array of str
         For labelled data.
 
+    References
+    ----------
+    - A. Anandkumar, R. Ge and M. Janzamin. Learning overcomplete latent variable models through
+      tensor methods. COLT 2015.
+
     Examples
     --------
     >>> from bigtensor import LinearMixture, simulate

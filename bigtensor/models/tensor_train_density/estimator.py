@@ -133,6 +133,11 @@ class TensorTrainDensity(DensityAnswers):
     feature_names_in_ : array of str
         For labelled data.
 
+    References
+    ----------
+    - L. Song and B. Dai. Robust low rank kernel embeddings of multivariate distributions. NIPS
+      2013.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris

@@ -99,6 +99,15 @@ class TopicModel(
     feature_names_in_ : array of str
         For labelled data.
 
+    References
+    ----------
+    - A. Anandkumar, R. Ge, D. Hsu, S. M. Kakade and M. Telgarsky. Tensor decompositions for
+      learning latent variable models. Journal of Machine Learning Research 15, 2014.
+    - D. M. Blei, A. Y. Ng and M. I. Jordan. Latent Dirichlet allocation. Journal of Machine
+      Learning Research 3, 2003.
+    - A. Asuncion, M. Welling, P. Smyth and Y. W. Teh. On smoothing and inference for topic models.
+      UAI 2009.
+
     Examples
     --------
     >>> import numpy as np

@@ -80,6 +80,11 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     categories_ : (categories,) array
         Categories that the sequences of the fit hold, ascending.
 
+    References
+    ----------
+    - A. Shaban, M. Farajtabar, B. Xie, L. Song and B. Boots. Learning latent variable models by
+      improving spectral solutions with exterior point methods. UAI 2015.
+
     Examples
     --------
     >>> import numpy as np

@@ -101,6 +101,13 @@ class ICA(TransformAnswers):
     feature_names_in_ : array of str
         For labelled data.
 
+    References
+    ----------
+    - A. Hyvarinen. Fast and robust fixed-point algorithms for independent component analysis. IEEE
+      Transactions on Neural Networks 10, 1999.
+    - A. Anandkumar, R. Ge and M. Janzamin. Learning overcomplete latent variable models through
+      tensor methods. COLT 2015.
+
     Examples
     --------
     >>> from bigtensor import ICA, simulate

@@ -114,6 +114,15 @@ class KernelICA(TransformAnswers):
     feature_names_in_ : array of str
         For labelled data.
 
+    References
+    ----------
+    - A. Anandkumar, R. Ge, D. Hsu, S. M. Kakade and M. Telgarsky. Tensor decompositions for
+      learning latent variable models. Journal of Machine Learning Research 15, 2014.
+    - L. Song, A. Anandkumar, B. Dai and B. Xie. Nonparametric estimation of multi-view latent
+      variable models. ICML 2014.
+    - C. K. I. Williams and M. Seeger. Using the Nystrom method to speed up kernel machines. NIPS
+      2000.
+
     Examples
     --------
     >>> from bigtensor import KernelICA, simulate

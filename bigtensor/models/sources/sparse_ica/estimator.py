@@ -96,6 +96,11 @@ class SparseICA(TransformAnswers):
     feature_names_in_ : array of str
         For labelled data.
 
+    References
+    ----------
+    - A. Anandkumar, R. Ge and M. Janzamin. Learning overcomplete latent variable models through
+      tensor methods. COLT 2015.
+
     Examples
     --------
     >>> from bigtensor import SparseICA, simulate
