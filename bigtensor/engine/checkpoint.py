@@ -203,7 +203,8 @@ def encode_state(state: State, label: str) -> bytes:
     A digest of the version, the label and the archive comes before the archive of arrays.
     """
     archive = io.BytesIO()
-    np.savez(archive, **{json.dumps(name): state[name] for name in state})
+    arrays: dict[str, Any] = {json.dumps(name): state[name] for name in state}
+    np.savez(archive, **arrays)
     # several parts are encoded at the same time, so that no copy is made in vain
     content = archive.getbuffer()
     return b"".join((_MAGIC, _digest(content, label), content))

@@ -12,7 +12,7 @@ import xarray as xr
 import zarr
 
 from bigtensor import KernelMixture, simulate
-from bigtensor.data.stores import answer_groups
+from bigtensor.data.stores import consolidation
 from bigtensor.data.stores.manifest import check_manifest
 from bigtensor.errors import DataError, OutputError, ParameterError, StoreReadError
 
@@ -120,7 +120,7 @@ def test_interruption__leaves_the_store_as_it_was(model, cells, monkeypatch, sta
     else:
         consolidate, calls = zarr.consolidate_metadata, iter([fill])
         monkeypatch.setattr(
-            answer_groups.zarr,
+            consolidation.zarr,
             "consolidate_metadata",
             lambda *args, **options: next(calls, consolidate)(*args, **options),
         )

@@ -100,7 +100,7 @@ def test_counts__are_those_of_distinct_rows(weighted: bool) -> None:
     found = sum_in_memory(CodeCounts(SIZES), block)
     codes, inverse = np.unique(block.values, axis=0, return_inverse=True)
     weight = np.ones(ROWS) if block.weight is None else block.weight
-    expected = dict(zip(map(tuple, codes), np.bincount(inverse, weight), strict=True))
+    expected = dict(zip(map(tuple, codes), np.bincount(inverse.ravel(), weight), strict=True))
     assert found.rows == ROWS
     assert {*map(tuple, found.codes.tolist())} == {tuple(map(int, row)) for row in codes}
     for row, total in zip(found.codes.tolist(), found.weight, strict=True):

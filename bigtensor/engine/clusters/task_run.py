@@ -401,6 +401,8 @@ def _lost_errors() -> tuple[type[BaseException], ...]:
     """Return the errors of a client whose scheduler has gone or has forgotten the futures."""
     from concurrent.futures import CancelledError
 
-    from distributed.client import ClosedClientError, FutureCancelledError
+    from distributed import client
 
-    return (CancelledError, FutureCancelledError, ClosedClientError, OSError)
+    # older versions of Dask have no error of its own for a closed client
+    closed: type[BaseException] = getattr(client, "ClosedClientError", OSError)
+    return (CancelledError, client.FutureCancelledError, closed, OSError)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
@@ -420,13 +420,25 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         tags.input_tags.allow_nan = self.missing in ("omit", MARGINALISE)
         return tags
 
-    def _html_repr(self) -> str:
-        """Return scikit-learn's diagram, and a summary once there is something to tell."""
-        diagram: str = super()._html_repr()
+    @property
+    def _repr_html_(self) -> Callable[[], str]:
+        """Diagram of scikit-learn with a summary, for notebooks that ask for no MIME bundle."""
+        diagram = super()._repr_html_
+        return lambda: self._with_summary(diagram())
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        """Return what notebooks show: text, and the diagram with a summary."""
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)
+        if "text/html" in bundle:
+            bundle["text/html"] = self._with_summary(bundle["text/html"])
+        return bundle
+
+    def _with_summary(self, diagram: str) -> str:
+        """Return scikit-learn's diagram, with a summary once there is something to tell."""
         if not self.__sklearn_is_fitted__():
             return diagram
-        before, end, after = diagram.rpartition("</body>")
-        return before + summary_html(self) + end + after
+        body, end, after = diagram.partition("</body>")
+        return body + summary_html(self) + end + after
 
     @classmethod
     def _stored_classes(cls) -> tuple[type, ...]:

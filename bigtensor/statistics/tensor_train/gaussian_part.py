@@ -175,6 +175,7 @@ class GaussianPart:
             yield np.arange(len(has_value)), self.measured
             return
         patterns, of_row = np.unique(has_value, axis=0, return_inverse=True)
+        of_row = of_row.ravel()  # NumPy 2.0 gives a column
         order = np.argsort(of_row, kind="stable")
         bounds = np.searchsorted(of_row[order], np.arange(len(patterns) + 1))
         for number, pattern in enumerate(patterns):

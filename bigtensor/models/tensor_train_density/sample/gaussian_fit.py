@@ -197,6 +197,7 @@ def _fill(
 ) -> None:
     """Draw missing entries from a Gaussian distribution given the other ones, in place."""
     patterns, of_row = np.unique(missing, axis=0, return_inverse=True)
+    of_row = of_row.ravel()  # NumPy 2.0 gives a column
     for number, gap in enumerate(patterns):
         if not gap.any():
             continue
