@@ -1,6 +1,7 @@
 """Examples in docstrings are run: every module that has some, and a warning is an error."""
 
 import doctest
+import inspect
 from importlib import import_module
 from pathlib import Path
 
@@ -60,3 +61,18 @@ def test_wrong_example__is_reported():
 @pytest.mark.parametrize("name", MODELS)
 def test_model__has_an_example(name):
     assert ">>> " in (model_class(name).__doc__ or "")
+
+
+PUBLIC_CLASSES = [
+    name
+    for name in bigtensor.__all__
+    if isinstance(getattr(bigtensor, name), type)
+    and not issubclass(getattr(bigtensor, name), Exception)
+]
+
+
+@pytest.mark.parametrize("name", PUBLIC_CLASSES)
+def test_class__has_an_example_and_a_model_has_references(name):
+    sections = inspect.getdoc(getattr(bigtensor, name)).splitlines()
+    assert "Examples" in sections
+    assert name not in MODELS or "References" in sections

@@ -90,6 +90,14 @@ class Samples:
     See Also
     --------
     bigtensor.open_samples : from a path, xarray, dask or NumPy.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bigtensor import open_samples
+    >>> samples = open_samples(np.random.default_rng(0).normal(size=(1_000, 3)))
+    >>> samples.rows, samples.features
+    (1000, ('x0', 'x1', 'x2'))
     """
 
     sources: tuple[Source, ...]

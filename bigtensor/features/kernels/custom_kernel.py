@@ -53,6 +53,17 @@ class CustomKernel(Kernel):
     References
     ----------
     Song et al. (2014), sec. 2; the mass makes the embedding of a component a density.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bigtensor import CustomKernel, KernelMixture, simulate
+    >>> def cauchy(rows, landmarks):
+    ...     return 1 / (1 + (rows[:, None, 0] - landmarks[None, :, 0]) ** 2)
+    >>> data = simulate.kernel_mixture(2_000, 2, random_state=0)
+    >>> kernel = CustomKernel(cauchy, width=1)
+    >>> KernelMixture(2, kernel={"view1": kernel}, random_state=0).fit(data).weights_.round(1)
+    array([0.7, 0.3])
     """
 
     # the callable is no field: fields are what identifies a computation by its content, which a

@@ -68,6 +68,16 @@ class Statistics:
         The sums.
     parts : tuple of Part
         Where they came from.
+
+    Examples
+    --------
+    >>> import bigtensor
+    >>> data = bigtensor.simulate.kernel_mixture(5_000, 2, random_state=0)
+    >>> model = bigtensor.KernelMixture(2, random_state=0).prepare(data)
+    >>> sites = data.isel(sample=slice(2_000)), data.isel(sample=slice(2_000, None))
+    >>> both = bigtensor.merge([model.accumulate(site) for site in sites])
+    >>> both.pass_name, len(both.parts)
+    ('moments', 2)
     """
 
     model: str

@@ -37,6 +37,21 @@ class KernelExpansion:
     ------
     ParameterError
         When the shapes do not belong together.
+
+    References
+    ----------
+    L. Song, A. Anandkumar, B. Dai and B. Xie. Nonparametric estimation of multi-view latent
+    variable models. ICML 2014, sec. 2.
+
+    Examples
+    --------
+    >>> from bigtensor import KernelExpansion, KernelMixture, simulate
+    >>> data = simulate.gaussian_mixture(2_000, 2, n_features=6, random_state=0)
+    >>> views = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
+    >>> model = KernelMixture(2, views=views, random_state=0).fit(data)
+    >>> near_zero = KernelExpansion([[0.0, 0.0]], [1.0], model.view_kernel("a"))
+    >>> model.expectation("a", near_zero).shape
+    (2,)
     """
 
     points: NDArray[np.float64]
