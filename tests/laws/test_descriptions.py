@@ -21,6 +21,7 @@ from tests.laws.described.estimator import Described
 from tests.laws.small_model import Standardiser
 
 PACKAGE = Path(bigtensor.__file__).parent
+ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = {"demo.py", "simulate.py"}
 """Commands about data and a model that they choose themselves."""
 
@@ -68,7 +69,7 @@ def run(*commands: tuple[object, ...]) -> list[tuple[int, str, str]]:
         capture_output=True,
         text=True,
         check=False,
-        cwd=PACKAGE.parent,
+        cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
     return [tuple(one) for one in json.loads(done.stdout)]
@@ -115,7 +116,7 @@ import bigtensor.models.kernel_mixture.report.parts
 print("matplotlib" in sys.modules)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=PACKAGE.parent
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT
     )
     assert done.stdout.strip() == "False"
 

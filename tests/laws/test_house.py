@@ -14,10 +14,7 @@ from pathlib import Path
 
 import pytest
 
-import bigtensor
-
-PACKAGE = Path(bigtensor.__file__).parent
-FILES = sorted(PACKAGE.rglob("*.py"))
+from tests.laws.package_files import FILES, PACKAGE
 
 DASK = {"dask", "distributed", "dask_jobqueue", "dask_kubernetes"}
 

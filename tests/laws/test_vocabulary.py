@@ -4,15 +4,13 @@ import ast
 import inspect
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 import bigtensor
 from bigtensor.models.contract.declarations import options_classes
 from bigtensor.models.contract.registry import MODELS, declared_parameters
-
-PACKAGE = Path(bigtensor.__file__).parent
+from tests.laws.package_files import FILES, PACKAGE
 
 REPLACED = {
     "n_states": "n_components",
@@ -61,7 +59,7 @@ def stored_names(tree: ast.AST) -> Iterator[tuple[int, str]]:
 def test_variables__are_called_what_they_are():
     places = [
         f"{path.relative_to(PACKAGE)}:{line} {name}"
-        for path in sorted(PACKAGE.rglob("*.py"))
+        for path in FILES
         for line, name in stored_names(ast.parse(path.read_text(encoding="utf-8")))
         if name.strip("_") in PARTICIPLES
         # p(of | given), as conditional densities are read
@@ -87,7 +85,7 @@ def bare_entries(docstring: str) -> Iterator[str]:
 def test_entries_of_docstrings__say_more_than_a_type():
     bare = [
         f"{path.relative_to(PACKAGE)}:{node.lineno} {entry}"
-        for path in sorted(PACKAGE.rglob("*.py"))
+        for path in FILES
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.FunctionDef | ast.ClassDef)
         for entry in bare_entries(ast.get_docstring(node) or "")
