@@ -38,6 +38,13 @@ def test_dependency__has_the_same_bound_wherever_it_stands():
     assert {name: found for name, found in bounds.items() if len(found) > 1} == {}
 
 
+def test_version__is_the_same_wherever_it_stands():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    assert citation["version"] == bigtensor.__version__
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert f"\n## {bigtensor.__version__} ({citation['date-released']})\n" in changelog
+
+
 def test_conda_recipe__has_the_version_and_bounds_of_the_package():
     recipe = yaml.safe_load((ROOT / "conda.recipe" / "recipe.yaml").read_text(encoding="utf-8"))
     assert str(recipe["context"]["version"]) == bigtensor.__version__
