@@ -62,7 +62,8 @@ def draw_populations(axes: Axes) -> None:
         axes.scatter(*rows.T, s=3, color=color, alpha=0.4)
         for centre in centres:
             axes.add_patch(Ellipse(centre, 2, 2, fill=False, color="0.3"))
-        axes.text(*(np.mean(centres, axis=0) + [0, 1.5]), name, ha="center", color=color)
+        x, y = np.mean(centres, axis=0)
+        axes.text(x, y + 1.5, name, ha="center", color=color)
     axes.set(title="populations (circles: components)", xticks=[], yticks=[], ylim=(-2, 6.2))
     axes.set(xlabel="a feature", ylabel="another feature")
 
