@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
+from packaging.version import Version
 
 from bigtensor.data.addresses.file_formats import optional_module, reading
 from bigtensor.data.importers.csv_text import CsvText
@@ -292,12 +293,13 @@ def _frames(
     pandas = optional_module("pandas", "tables")
     types = dict.fromkeys([*names, _SURPLUS], "object") | dict.fromkeys(features, "float64")
     options = {"chunksize": rows, **_options(text, names)}
+    if Version(pandas.__version__) < Version("3.1"):
+        # later versions have no other converter
+        options["float_precision"] = "round_trip"
     checked = False
     try:
         with text.rows() as (_, body):
-            for frame in pandas.read_csv(
-                body, dtype=types, float_precision="round_trip", **options
-            ):
+            for frame in pandas.read_csv(body, dtype=types, **options):
                 checked = checked or _check_rows(text, frame)
                 yield frame
     except pandas.errors.ParserError as error:

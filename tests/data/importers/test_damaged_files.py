@@ -45,7 +45,9 @@ def make(folder: Path, kind: str) -> tuple[Path, Opener]:
         matrix = values.astype("f4")
         data = anndata.AnnData(sp.csr_matrix(matrix) if layout == "csr" else matrix)
         data.obs["kind"] = pd.Categorical(frame["kind"])
-        data.write_h5ad(path, compression="gzip") if ending == "h5ad" else data.write_zarr(path)
+        # names in Zarr v2 are Blosc frames
+        with anndata.settings.override(zarr_write_format=2):
+            data.write_h5ad(path, compression="gzip") if ending == "h5ad" else data.write_zarr(path)
     return path, lambda path: open_anndata(path, label="kind")
 
 
@@ -104,11 +106,12 @@ def test_csv__a_cut_gzip_leaves_no_store(tmp_path: Path) -> None:
 def test_anndata__names_in_a_cut_frame_are_refused(tmp_path: Path, column: str) -> None:
     """Blosc would read on past its end, and the count of names there asks for any memory."""
     path, opener = make(tmp_path, "zarr")
-    chunk = path / column / "0"
+    # newer versions of anndata keep names beside a mask
+    chunk = max((path / column).rglob("0"))
     whole = chunk.read_bytes()
     for length in (len(whole) - 1, 14):
         chunk.write_bytes(whole[:length])
-        with pytest.raises(FileFormatError, match=rf"{column}/0 has {length} bytes .* cut short"):
+        with pytest.raises(FileFormatError, match=rf"/0 has {length} bytes .* cut short"):
             opener(path)
 
 

@@ -140,11 +140,11 @@ def test_earlier_objects__that_cannot_be_removed_are_refused(memory, monkeypatch
 
 
 def test_earlier_objects__are_removed_where_a_name_looks_like_a_pattern(memory):
-    memory.pipe_file("/run[1].zarr/old/c/0", b"left behind")
-    memory.pipe_file("/run[1].zarr/zarr.json", b"{}")
-    small_store("memory://run[1].zarr")
-    assert not memory.exists("/run[1].zarr/old/c/0")
-    assert open_whole_group("memory://run[1].zarr")["x"][0] == 1
+    memory.pipe_file("/runs/run[1].zarr/old/c/0", b"left behind")
+    memory.pipe_file("/runs/run[1].zarr/zarr.json", b"{}")
+    small_store("memory://runs/run[1].zarr")
+    assert not memory.exists("/runs/run[1].zarr/old/c/0")
+    assert open_whole_group("memory://runs/run[1].zarr")["x"][0] == 1
 
 
 def test_existing_store__is_replaced_only_when_asked(memory):

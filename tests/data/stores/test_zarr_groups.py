@@ -2,6 +2,7 @@
 
 import json
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,12 @@ from tests.data.exporters.conftest import write_labels
 
 
 @pytest.fixture
-def mark(tmp_path, monkeypatch) -> Path:
-    """Return the file that an attack makes; unpickling is as it was before numcodecs 0.16.6."""
+def mark(tmp_path, monkeypatch) -> Iterator[Path]:
+    """Yield the file that an attack makes; unpickling is as it was before numcodecs 0.16.6."""
     monkeypatch.setattr(numcodecs.pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True)
-    return tmp_path / "attacked"
+    # Zarr refuses to unpickle by itself since version 3.4
+    with zarr.config.set({"array.allow_unsafe_pickle_decode": True}):
+        yield tmp_path / "attacked"
 
 
 def refuse(mark: Path, read: Any, *arguments: Any, **options: Any) -> None:
@@ -112,9 +115,10 @@ def anndata_store(path: Path) -> Path:
     rows = write_labels(path.with_name("rows.zarr"))
     names = pd.DataFrame(index=[f"gene{j}" for j in range(3)])
     obs = pd.DataFrame(index=[f"cell{i}" for i in range(open_labels(rows).rows)])
-    with warnings.catch_warnings(), anndata.settings.override(zarr_write_format=2):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        anndata.AnnData(np.ones((len(obs), 3), "f4"), obs=obs, var=names).write_zarr(path)
+        with anndata.settings.override(zarr_write_format=2):
+            anndata.AnnData(np.ones((len(obs), 3), "f4"), obs=obs, var=names).write_zarr(path)
     (path / ".zmetadata").unlink(missing_ok=True)
     return path
 
