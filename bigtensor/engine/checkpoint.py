@@ -7,6 +7,7 @@ import io
 import json
 import os
 import re
+import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, fields, is_dataclass
@@ -203,8 +204,11 @@ def encode_state(state: State, label: str) -> bytes:
     A digest of the version, the label and the archive comes before the archive of arrays.
     """
     archive = io.BytesIO()
-    arrays: dict[str, Any] = {json.dumps(name): state[name] for name in state}
-    np.savez(archive, **arrays)
+    # `numpy.savez` of NumPy 2.0 cannot be told to refuse objects
+    with zipfile.ZipFile(archive, "w") as members:
+        for name in state:
+            with members.open(f"{json.dumps(name)}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.asarray(state[name]), allow_pickle=False)
     # several parts are encoded at the same time, so that no copy is made in vain
     content = archive.getbuffer()
     return b"".join((_MAGIC, _digest(content, label), content))

@@ -39,7 +39,7 @@ def history_figure(history: Path) -> Figure:
 
     runs = [json.loads(line) for line in history.read_text(encoding="utf-8").splitlines()]
     keys = {tuple(key.rsplit(" ", 1)) for run in runs for key in run["ratios"]}
-    models = list(dict.fromkeys(key.rsplit(" ", 1)[0] for key in runs[-1]["ratios"]))
+    models = list(dict.fromkeys(key.rsplit(" ", 1)[0] for run in runs for key in run["ratios"]))
     sizes = sorted({int(rows) for _, rows in keys})
     lines = -(-len(models) // COLUMNS)
     figure, axes = plt.subplots(

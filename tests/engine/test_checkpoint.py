@@ -337,3 +337,8 @@ def test_checkpoint__that_cannot_be_read_or_made_says_so(tmp_path: Path) -> None
     (tmp_path / "0-1.state").mkdir()
     with pytest.raises(CheckpointError, match=r"0-1.state in the checkpoint cannot be read"):
         PassCheckpoint(str(tmp_path)).load((0, 1))
+
+
+def test_state__with_objects_is_refused_when_it_is_written():
+    with pytest.raises(ValueError, match="Object arrays cannot be saved"):
+        encode_state({"sums": np.array([{}], object)}, "label")

@@ -50,6 +50,7 @@ def test_conda_recipe__has_the_version_and_bounds_of_the_package():
     assert str(recipe["context"]["version"]) == bigtensor.__version__
     (python,) = recipe["requirements"]["run"][:1]
     assert python == "python >=${{ python_min }}"
+    assert PROJECT["requires-python"] == f">={recipe['context']['python_min']}"
     # conda's 'dask-core' is Dask without what its extras ask for; 'array' asks for NumPy
     conda = {line.replace("dask-core", "dask") for line in recipe["requirements"]["run"][1:]}
     requirements = [Requirement(line) for line in PROJECT["dependencies"]]

@@ -6,6 +6,7 @@ import asyncio
 import multiprocessing
 import multiprocessing.spawn
 import os
+import signal
 import stat
 import time
 from collections.abc import Iterator
@@ -121,9 +122,21 @@ def _closed_at_rest(cluster: LocalCluster) -> Iterator[LocalCluster]:
     try:
         yield cluster
     finally:
-        cluster.sync(_wait_for_restarts, list(cluster.workers.values()))
-        with suppress(TimeoutError):
-            cluster.close(timeout=CLOSE_TIMEOUT)
+        try:
+            cluster.sync(_wait_for_restarts, list(cluster.workers.values()))
+        finally:
+            _close(cluster)
+
+
+def _close(cluster: LocalCluster) -> None:
+    """Close a cluster, and end worker processes that do not end in time."""
+    try:
+        cluster.close(timeout=CLOSE_TIMEOUT)
+    except TimeoutError:
+        for nanny in cluster.workers.values():
+            if nanny.pid is not None:
+                with suppress(ProcessLookupError):
+                    os.kill(nanny.pid, signal.SIGKILL)
 
 
 async def _wait_for_restarts(nannies: list[Any]) -> None:

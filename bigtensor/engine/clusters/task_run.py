@@ -300,9 +300,12 @@ class TaskRun:
         address = self._address
         try:
             yield
-        except TimeoutError:
+        except (TimeoutError, BigtensorError):
             raise
-        except _lost_errors() as lost:
+        except Exception as lost:
+            # the error of a closed client has no type of its own in every version of Dask
+            if self.client.status == "running" and not isinstance(lost, _lost_errors()):
+                raise
             raise ClusterError(
                 f"the scheduler at {address} went away or forgot the work "
                 f"({type(lost).__name__}: {lost}); with a checkpoint, the same command continues "
@@ -401,8 +404,6 @@ def _lost_errors() -> tuple[type[BaseException], ...]:
     """Return the errors of a client whose scheduler has gone or has forgotten the futures."""
     from concurrent.futures import CancelledError
 
-    from distributed import client
+    from distributed.client import FutureCancelledError
 
-    # older versions of Dask have no error of its own for a closed client
-    closed: type[BaseException] = getattr(client, "ClosedClientError", OSError)
-    return (CancelledError, client.FutureCancelledError, closed, OSError)
+    return (CancelledError, FutureCancelledError, OSError)

@@ -238,7 +238,7 @@ def test_ids_that_come_back__are_the_same_warning_in_every_answer(
     assert len(warned) == 1
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore:The data type:FutureWarning")
 def test_scores_of_sequences__have_their_names_wherever_they_are_stored(
     codes: np.ndarray, plain: HiddenMarkovModel, tmp_path: Path
 ) -> None:
@@ -253,7 +253,7 @@ def test_scores_of_sequences__have_their_names_wherever_they_are_stored(
         np.testing.assert_allclose(found, expected)
 
 
-@pytest.mark.filterwarnings("ignore::FutureWarning")
+@pytest.mark.filterwarnings("ignore:The data type:FutureWarning")
 @pytest.mark.parametrize("kind", [np.int64, np.dtypes.StringDType()])
 @pytest.mark.parametrize("rows_at_once", [700, 1000, 2**20])
 def test_ids_that_come_back__are_told_by_write(
