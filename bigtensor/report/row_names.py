@@ -60,7 +60,10 @@ def _stored_names(path: str, parts: Sequence[slice]) -> list[NDArray[np.str_]] |
     with reading(path, "AnnData"), open_anndata_root(path) as group:
         index = index_of(group["obs"])
         if isinstance(index, StoredGroup):
-            return None
+            # anndata 0.13 writes texts beside a mask
+            if "values" not in index:
+                return None
+            index = index["values"]
         return [_texts(np.asarray(index[part])) for part in parts]
 
 

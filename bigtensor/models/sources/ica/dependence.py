@@ -51,8 +51,8 @@ class SourceProducts:
             = \varphi_i(s) \varphi_j(\pm s) e^{-s^2 (S_{ii} + S_{jj} \pm 2 S_{ij}) / 2}
 
         for all pairs, where the covariance of the sources can stand for that of the noise: what
-        independent sources add to its diagonal is on both sides. Source: Kumar, Bickel, Sarkar and
-        Chen, *Nonparametric evaluation of noisy ICA solutions*, 2024.
+        independent sources add to its diagonal is on both sides. Source: Kumar, Sarkar, Bickel and
+        Bean, *Nonparametric evaluation of noisy ICA solutions*, 2024.
 
         Parameters
         ----------
