@@ -3,14 +3,10 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import psutil
 import pytest
-from distributed.core import Status
 
-from bigtensor.engine.clusters import local_cluster as local_cluster_module
 from bigtensor.engine.clusters import patience, task_run
 from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
 from bigtensor.engine.clusters.local_cluster import local_cluster
@@ -181,28 +177,3 @@ def test_workers__with_less_memory_than_they_start_with_name_memory(
 
 def ignore(*_: object) -> None:
     """Collect nothing."""
-
-
-def test_cluster__that_is_not_closed_in_time_leaves_no_process(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(local_cluster_module, "CLOSE_TIMEOUT", 1e-3)
-    with local_cluster(1) as client:
-        pids = list(client.run(os.getpid).values())
-    assert pids
-    deadline = time.monotonic() + 20.0
-    while any(map(psutil.pid_exists, pids)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not any(map(psutil.pid_exists, pids))
-
-
-def test_cluster__is_closed_where_the_wait_for_its_workers_is_interrupted(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def interrupted(_: object) -> None:
-        raise OSError("interrupted")
-
-    monkeypatch.setattr(local_cluster_module, "_wait_for_restarts", interrupted)
-    with pytest.raises(OSError, match="interrupted"), local_cluster(1) as client:
-        cluster = client.cluster
-    assert cluster.status == Status.closed

@@ -232,7 +232,7 @@ def edit_npz(files: dict[str, bytes], chance: random.Random) -> str:
     if how == "out":
         del arrays[name]
     packed = io.BytesIO()
-    np.savez(packed, allow_pickle=True, **arrays)
+    np.savez(packed, **arrays)
     files[""] = packed.getvalue()
     return f"{name}: {how} {str(arrays.get(name))[:60]!r}"
 

@@ -6,7 +6,6 @@ import asyncio
 import multiprocessing
 import multiprocessing.spawn
 import os
-import signal
 import stat
 import time
 from collections.abc import Iterator
@@ -59,9 +58,6 @@ DASK_SETTINGS = {
 RESTART_TIMEOUT = 30.0
 """Seconds that the end of a run waits for a worker that is being started again."""
 
-CLOSE_TIMEOUT = 30.0
-"""Seconds that the end of a run waits for its worker processes to end."""
-
 _UNGUARDED_SCRIPT = (
     "worker processes could not start, because every worker imports the script; call bigtensor "
     "under \"if __name__ == '__main__':\", or use " + Setting("scheduler", "threads")
@@ -103,7 +99,8 @@ def local_cluster(workers: int, memory_limit: int | None = None) -> Iterator[Any
     with (
         _settings,
         watch_worker_ends() as ends,
-        _closed_at_rest(_start_cluster(workers, memory_limit, ends)) as cluster,
+        _start_cluster(workers, memory_limit, ends) as cluster,
+        _closed_at_rest(cluster),
         Client(cluster, set_as_default=False) as client,
     ):
         attach_worker_ends(client, ends)
@@ -111,32 +108,17 @@ def local_cluster(workers: int, memory_limit: int | None = None) -> Iterator[Any
 
 
 @contextmanager
-def _closed_at_rest(cluster: LocalCluster) -> Iterator[LocalCluster]:
-    """Wait until no worker of a cluster is being started again, and close the cluster.
+def _closed_at_rest(cluster: LocalCluster) -> Iterator[None]:
+    """Wait, before a cluster is closed, until no worker of it is being started again.
 
     Where a worker dies as soon as it is connected, its nanny takes the next process, not yet
     started, for a running one. To close it then is an AssertionError, which would take the place
-    of the error of the run and leave the scheduler and the process behind. Dask before 2026.1.2
-    can wait for ever for such a process, so that the wait has an end.
+    of the error of the run and leave the scheduler and the process behind.
     """
     try:
-        yield cluster
+        yield
     finally:
-        try:
-            cluster.sync(_wait_for_restarts, list(cluster.workers.values()))
-        finally:
-            _close(cluster)
-
-
-def _close(cluster: LocalCluster) -> None:
-    """Close a cluster, and end worker processes that do not end in time."""
-    try:
-        cluster.close(timeout=CLOSE_TIMEOUT)
-    except TimeoutError:
-        for nanny in cluster.workers.values():
-            if nanny.pid is not None:
-                with suppress(ProcessLookupError):
-                    os.kill(nanny.pid, signal.SIGKILL)
+        cluster.sync(_wait_for_restarts, list(cluster.workers.values()))
 
 
 async def _wait_for_restarts(nannies: list[Any]) -> None:

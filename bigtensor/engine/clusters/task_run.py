@@ -300,12 +300,9 @@ class TaskRun:
         address = self._address
         try:
             yield
-        except (TimeoutError, BigtensorError):
+        except TimeoutError:
             raise
-        except Exception as lost:
-            # the error of a closed client has no type of its own in every version of Dask
-            if self.client.status == "running" and not isinstance(lost, _lost_errors()):
-                raise
+        except _lost_errors() as lost:
             raise ClusterError(
                 f"the scheduler at {address} went away or forgot the work "
                 f"({type(lost).__name__}: {lost}); with a checkpoint, the same command continues "
@@ -404,6 +401,6 @@ def _lost_errors() -> tuple[type[BaseException], ...]:
     """Return the errors of a client whose scheduler has gone or has forgotten the futures."""
     from concurrent.futures import CancelledError
 
-    from distributed.client import FutureCancelledError
+    from distributed.client import ClosedClientError, FutureCancelledError
 
-    return (CancelledError, FutureCancelledError, OSError)
+    return (CancelledError, FutureCancelledError, ClosedClientError, OSError)
