@@ -11,6 +11,7 @@ from contextlib import chdir
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 
 DOCS = Path(__file__).parent
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -19,13 +20,14 @@ BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 def draw(page: Path) -> None:
     """Run the blocks of one page in the folder of the figures."""
     blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
-    last = next((n for n, block in enumerate(blocks) if "-example.png" in block), None)
-    if last is None:
+    saving = next((n for n, block in enumerate(blocks) if "-example.png" in block), None)
+    if saving is None:
         return
     names: dict[str, object] = {}
     with chdir(DOCS / "figures"):
-        for block in blocks[: last + 1]:
+        for block in blocks[: saving + 1]:
             exec(block, names)
+    plt.close("all")
     print(page.name)
 
 

@@ -13,6 +13,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bigtensor.report.style import report_style
 from tests.benchmarks.figures import save
 
@@ -23,9 +25,6 @@ HISTORY = Path(__file__).parent / "history" / "sizes.jsonl"
 
 COLUMNS = 4
 
-COLORS = ("#56B4E9", "#0072B2", "#1B2A41")
-"""One for each number of rows, darker for more."""
-
 
 def history_figure(history: Path) -> Figure:
     """Draw a panel for every model: seconds over the peer's, a line for every number of rows.
@@ -35,12 +34,14 @@ def history_figure(history: Path) -> Figure:
     history : Path
         File of one line of JSON a run.
     """
+    import matplotlib as mpl
     import matplotlib.pyplot as plt
 
     runs = [json.loads(line) for line in history.read_text(encoding="utf-8").splitlines()]
-    keys = {tuple(key.rsplit(" ", 1)) for run in runs for key in run["ratios"]}
-    models = list(dict.fromkeys(key.rsplit(" ", 1)[0] for run in runs for key in run["ratios"]))
+    keys = [key.rsplit(" ", 1) for run in runs for key in run["ratios"]]
+    models = list(dict.fromkeys(model for model, _ in keys))
     sizes = sorted({int(rows) for _, rows in keys})
+    darker_for_more = mpl.colormaps["Blues"](np.linspace(0.4, 1.0, len(sizes)))
     lines = -(-len(models) // COLUMNS)
     figure, axes = plt.subplots(
         lines, COLUMNS, figsize=(10, 2.1 * lines), sharex=True, sharey=True, layout="constrained"
@@ -48,7 +49,7 @@ def history_figure(history: Path) -> Figure:
     places = range(1, len(runs) + 1)
     for panel, model in zip(axes.flat, models, strict=False):
         panel.axhline(1.0, color="0.6", linewidth=0.8)
-        for rows, color in zip(sizes, COLORS, strict=False):
+        for rows, color in zip(sizes, darker_for_more, strict=True):
             ratios = [run["ratios"].get(f"{model} {rows}", float("nan")) for run in runs]
             panel.plot(places, ratios, "o-", color=color, markersize=4, label=f"{rows:,} rows")
         panel.set_title(model.replace(", ", ",\n"), fontsize=8)

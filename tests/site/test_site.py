@@ -11,6 +11,7 @@ import pytest
 
 import bigtensor
 from bigtensor import errors, simulate, testing
+from bigtensor.models.contract.registry import MODELS
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -141,3 +142,10 @@ def test_pages__fit_into_windows_of_two_widths(site, tmp_path):
     found = json.loads(text[1].replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">"))
     assert len(found) == len(names) * len(WIDTHS)
     assert [one for one in found if one[2] == "error" or one[2] > one[1] or one[3]] == []
+
+
+def test_methods_left_out_of_pages__are_methods_of_models() -> None:
+    template = (DOCS / "templates" / "autosummary" / "class.rst").read_text(encoding="utf-8")
+    left_out = re.findall(r'"(\w+)"', template.split("internal = [")[1].split("]")[0])
+    models = [getattr(bigtensor, name) for name in MODELS]
+    assert [name for name in left_out if not any(hasattr(one, name) for one in models)] == []

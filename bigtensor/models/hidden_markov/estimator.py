@@ -151,7 +151,6 @@ class HiddenMarkovModel(SequenceModel):
     ----------
     - A. Shaban, M. Farajtabar, B. Xie, L. Song and B. Boots. Learning latent variable models by
       improving spectral solutions with exterior point methods. UAI 2015.
-    - L. E. Baum, T. Petrie, G. Soules and N. Weiss. Annals of Mathematical Statistics 41, 1970.
 
     Examples
     --------
