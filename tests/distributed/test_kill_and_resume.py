@@ -42,13 +42,12 @@ Part = tuple[str, int, int]
 
 @dataclass(frozen=True)
 class Undisturbed:
-    """A fit that nobody disturbs: its model, data, the digest of its result, parts, seconds."""
+    """A fit that nobody disturbs: its model, data, the digest of its result, and its parts."""
 
     name: str
     store: str
     digest: str
     parts: tuple[Part, ...]
-    seconds: float
 
 
 @pytest.fixture(scope="session")
@@ -66,11 +65,9 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
 def fit_undisturbed(name: str, store: Path, folder: Path) -> Undisturbed:
     """Fit a model to a store, without a checkpoint."""
     events: list[Event] = []
-    started = time.perf_counter()
     fitted = fit_driver.model(name).fit(
         str(store), scheduler="threads", workers=2, listeners=[events.append]
     )
-    seconds = time.perf_counter() - started
     fitted.save(folder / "model.zarr")
     parts = tuple(
         (event.name.replace(" ", "-"), event.start, event.stop)
@@ -78,7 +75,7 @@ def fit_undisturbed(name: str, store: Path, folder: Path) -> Undisturbed:
         if event.kind == "part finished"
     )
     digest = fit_driver.digest(str(folder / "model.zarr"))
-    return Undisturbed(name, str(store), digest, parts, seconds)
+    return Undisturbed(name, str(store), digest, parts)
 
 
 class Driver:
@@ -146,6 +143,8 @@ def killed_and_resumed(
 ) -> Iterator[tuple[Driver, set[Part], set[str], Driver]]:
     """Kill a fit at random moments and run the same command again.
 
+    The moments are spread over the time that a process takes which nobody kills.
+
     With ``after_a_part``, it is not killed before a part is stored, however busy the machine is.
 
     Yields
@@ -153,11 +152,15 @@ def killed_and_resumed(
     killed, parts, sums, resumed
         Both runs, and the parts and sums that the first one left behind.
     """
+    (folder / "whole").mkdir()
+    whole = Driver(undisturbed, folder / "whole", "whole", scheduler)
+    whole.finish()
+    seconds = time.perf_counter() - whole.started
     rng = np.random.default_rng([SEED, moments])
-    for number, moment in enumerate(rng.uniform(0, undisturbed.seconds, moments)):
+    for number, moment in enumerate(rng.uniform(0, seconds, moments)):
         place = folder / str(number)
         place.mkdir()
-        print(f"seed {SEED}: killed {moment:.3f} s of {undisturbed.seconds:.3f} s after the start")
+        print(f"seed {SEED}: killed {moment:.3f} s of {seconds:.3f} s after the start")
         killed = Driver(undisturbed, place, "killed", scheduler)
         time.sleep(max(0.0, killed.started + moment - time.perf_counter()))
         while after_a_part and not any(stored_parts(place / "c")) and killed.process.poll() is None:

@@ -253,9 +253,10 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
 
         The probability that a row of these values comes from the component, if the densities of
         the fit are right. It says nothing about whether a population is a kind of its own, such as
-        a cell type: see `population_stability_`. If features depend on each other within
-        components, probabilities of populations are broader than the sums of the probabilities of
-        their components (``diagnostics_["probability_temperature"]``). Labels are the same.
+        a cell type. Where components are merged into populations, `population_stability_` tells
+        more about that. If features depend on each other within components, the largest probability
+        of a population is smaller than the sum of the probabilities of its components
+        (``diagnostics_["probability_temperature"]``). Labels are the same.
 
         Parameters
         ----------
