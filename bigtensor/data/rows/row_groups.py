@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
@@ -47,8 +48,8 @@ def with_groups(
     groups : str, or (rows,) array-like
         The name of a variable along the samples, or the group of every row in memory. Integers
         with the attribute ``categories`` are codes. All other numbers and strings are names
-        themselves, which one reading of the variable finds. Negative integers, NaN and empty
-        strings stand for no group.
+        themselves, which one reading of the variable finds. Some values stand for no group, see
+        `stands_for_none`.
     sample_dim : str
         Name of the sample dimension.
 
@@ -143,16 +144,41 @@ def _listed(source: Source, variable: xr.DataArray, name: str) -> list[tuple[Any
     return [(value, _in_words(value)) for value in order]
 
 
+def stands_for_none(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return True for values that name nothing: negative whole numbers, NaN, None, empty strings.
+
+    Negative codes count as whole numbers in floats too: NaN beside them has made them floats.
+
+    Parameters
+    ----------
+    values : (n,) array
+        Numbers, strings, or objects.
+
+    Returns
+    -------
+    (n,) bool array
+    """
+    if values.dtype.kind in "iufb":
+        return (values < 0) & (np.floor(values) == values) | ~np.isfinite(values)
+    if values.dtype.kind != "O":
+        return (values == values.dtype.type()) | pd.isna(values)
+    return np.fromiter((_names_nothing(value) for value in values.tolist()), bool, len(values))
+
+
+def _names_nothing(value: object) -> bool:
+    """Return True if an object stands for none."""
+    if isinstance(value, int | float):
+        return not np.isfinite(value) or (value < 0 and value == int(value))
+    return value in ("", b"") if isinstance(value, str | bytes) else bool(np.all(pd.isna(value)))
+
+
 def _distinct(piece: xr.DataArray, source: Source, name: str) -> set[Any]:
     """Return the different values of some rows that stand for a group."""
     stored = piece.to_numpy()
     if stored.dtype.kind in "iufb":
-        values = np.unique(stored)
-        if values.dtype.kind == "f":
-            values = values[np.isfinite(values)]
-        return set((values[values >= 0] if values.dtype.kind == "i" else values).tolist())
+        stored = np.unique(stored)
     try:
-        distinct = set(stored[~piece.isnull().to_numpy()].tolist()) - {"", b""}
+        distinct = set(stored[~stands_for_none(stored)].tolist())
     except TypeError:
         distinct = {None}
     strange = [value for value in distinct if not isinstance(value, str | bytes | int | float)]

@@ -343,7 +343,7 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
             A variable of ``X`` along the samples, or a column of ``obs`` of AnnData: integer codes
             with the attribute ``categories``, or names, strings or numbers. In several data sets,
             groups of the same name are one group. For data in memory also the group of every row.
-            Negative codes, NaN and empty strings stand for none.
+            Negative whole numbers, NaN and empty strings stand for none.
         level : {"population", "component"}, optional
             By default populations if the model has any.
         **options

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.rows.code_maps import Categories, CodeMap
 from bigtensor.data.rows.data_like import RowVariableLike
+from bigtensor.data.rows.row_groups import stands_for_none
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.selected_rows import rows_left_out
 from bigtensor.data.sources.csr_source import is_sparse
@@ -168,13 +169,10 @@ def labels_of_some_rows(
     if y is None or isinstance(y, str):
         return y
     values = np.asarray(y)
-    if values.dtype.kind in "if":
-        distinct = np.unique(values)
-        is_two_classes = np.array_equal(distinct, (-1, 1))
-        has_unlabelled = not is_two_classes and bool(((distinct < 0) | np.isnan(distinct)).any())
-    else:
-        has_unlabelled = values.dtype.kind in "OUST" and bool((values == "").any())
-    return y if has_unlabelled else None
+    if values.dtype.kind not in "iufbOUST" or not stands_for_none(values).any():
+        return None
+    is_two_classes = values.dtype.kind in "if" and np.array_equal(np.unique(values), (-1, 1))
+    return None if is_two_classes else y
 
 
 def category_values(values: NDArray[Any]) -> NDArray[Any]:

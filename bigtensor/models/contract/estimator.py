@@ -100,11 +100,11 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
             ``obsm`` of AnnData. Data that `open` has opened are not opened again.
         y : str or (rows,) array-like, optional
             Labels of some rows, for models that take them (see `takes`): the label of every row, or
-            the name of a variable that holds it. Negative numbers, NaN and empty names stand for
-            none. Components are then the labels, in ascending order, and start from the means of
-            their rows; one row of every label may do. An array that labels all rows is ignored. So
-            is an array of -1 and 1, which are the two classes of a classifier. Other models ignore
-            labels.
+            the name of a variable that holds it. Negative whole numbers, NaN, None and empty names
+            stand for none. Components are then the labels, in ascending order, and start from the
+            means of their rows; one row of every label may do. An array that labels all rows is
+            ignored. So is an array of -1 and 1, which are the two classes of a classifier. Other
+            models ignore labels.
         sample_weight : (rows,) array-like, optional
             Weights of the rows, not negative, by default those that are stored with the data. Their
             meaning is the parameter `weights` of the model.

@@ -412,7 +412,7 @@ class HiddenMarkovModel(SequenceModel):
         by : str, or (rows,) array-like, default "sample_id"
             A variable of ``X`` along the samples, such as ``"sequence"``: integer codes with the
             attribute ``categories``, or names, strings or numbers. For data in memory also the
-            group of every row. Negative codes, NaN and empty strings stand for none.
+            group of every row. Negative whole numbers, NaN and empty strings stand for none.
         level : None
             States are not merged.
         **options

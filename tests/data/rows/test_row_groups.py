@@ -148,7 +148,7 @@ def test_names__numbers_are_in_their_order_and_meet_those_of_other_types() -> No
     assert names_of(samples) == 2 * [str(row % 12) for row in range(ROWS)]
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, ""])
+@pytest.mark.parametrize("missing", [None, np.nan, pd.NA, "", b"", -1, -1.0])
 def test_names__missing_ones_are_no_group(missing: Any) -> None:
     donor = DONORS.astype(object)
     donor[3] = missing
@@ -157,10 +157,17 @@ def test_names__missing_ones_are_no_group(missing: Any) -> None:
     assert found[:3] + found[4:] == [*DONORS[:3], *DONORS[4:]]
 
 
-def test_names__nan_is_no_group() -> None:
+@pytest.mark.parametrize("missing", [np.nan, -1.0])
+def test_names__missing_numbers_are_no_group(missing: float) -> None:
     donor = CODES.astype(float)
-    donor[7] = np.nan
+    donor[7] = missing
     assert names_of(open_samples(dataset(donor), groups="donor"))[7] is None
+
+
+def test_names__negative_measures_are_names() -> None:
+    doses = np.where(CODES == 0, -1.5, 0.5)
+    names = open_samples(dataset(doses), groups="donor").groups.names
+    assert names == ("-1.5", "0.5")
 
 
 def test_array__of_groups_goes_with_anything_in_memory() -> None:

@@ -1,6 +1,7 @@
 """Components with a covariance each, against scikit-learn and against true parameters."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from numpy.random import default_rng
@@ -156,6 +157,27 @@ def test_labels_of_some_rows__name_the_components(kind):
     model = GaussianMixture(3, covariance_type=kind, **FAST).fit(rows, some)
     assert model.classes_.tolist() == ["10", "11", "12"]
     assert (model.predict(rows) == label).mean() > 0.95
+
+
+@pytest.mark.parametrize(
+    "as_names",
+    [
+        lambda codes: codes.astype(float),
+        lambda codes: np.where(codes < 0, np.nan, codes.astype(float)),
+        lambda codes: np.where(codes < 0, None, codes.astype(str).astype(object)),
+        lambda codes: np.where(codes < 0, np.nan, codes.astype(str).astype(object)),
+        lambda codes: np.where(codes < 0, -1, codes.astype(str).astype(object)),
+        lambda codes: np.where(codes < 0, "", codes.astype(str)),
+        lambda codes: pd.Categorical.from_codes(np.maximum(codes - 10, -1), ["10", "11", "12"]),
+        lambda codes: pd.Series(codes).astype(str).where(codes >= 0).astype("string"),
+    ],
+    ids=["float -1", "float NaN", "None", "NaN", "-1 of names", "empty", "categorical", "string"],
+)
+def test_labels_of_some_rows__may_be_missing_in_any_way(as_names):
+    rows, label = drawn(300)
+    some = np.where(np.arange(300) % 2, -1, label + 10)
+    model = GaussianMixture(3, random_state=0).fit(rows, as_names(some))
+    assert model.classes_.tolist() == ["10", "11", "12"]
 
 
 @pytest.mark.parametrize("copies", [40, 400])
