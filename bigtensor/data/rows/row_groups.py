@@ -159,13 +159,13 @@ def stands_for_none(values: NDArray[Any]) -> NDArray[np.bool_]:
     (n,) bool array
     """
     if values.dtype.kind in "iufb":
-        return (values < 0) & (np.floor(values) == values) | ~np.isfinite(values)
+        return np.asarray((values < 0) & (np.floor(values) == values) | ~np.isfinite(values))
     if values.dtype.kind != "O":
-        return (values == values.dtype.type()) | pd.isna(values)
+        return np.asarray((values == values.dtype.type()) | pd.isna(values))
     return np.fromiter((_names_nothing(value) for value in values.tolist()), bool, len(values))
 
 
-def _names_nothing(value: object) -> bool:
+def _names_nothing(value: Any) -> bool:
     """Return True if an object stands for none."""
     if isinstance(value, int | float):
         return not np.isfinite(value) or (value < 0 and value == int(value))

@@ -18,6 +18,7 @@ from bigtensor.models.gaussian_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.gaussian_mixture.description import (
     GaussianMixtureDescription,
 )
+from bigtensor.models.gaussian_mixture.last_fit import LastFit
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.planned_passes import (
     planned_preparation,
@@ -88,6 +89,7 @@ class GaussianMixture(MixtureAnswers):
         Precisions that EM iterations start from, in the shape of ``precisions_``.
     warm_start : bool, default False
         Start from the components of the last fit. More calls of `fit` then are more iterations.
+        A fit with other features, or another `n_components` or `covariance_type`, starts anew.
     max_iter : int, default 10
         Largest number of EM iterations over all rows, each a pass, which end when the likelihood
         settles. With 0, the model is the first initialisation.
@@ -237,7 +239,7 @@ class GaussianMixture(MixtureAnswers):
         return free_parameters(self.covariance_type, *self.means_.shape)
 
     def parameter_values(self, seed: int | None = None) -> ParameterValues:
-        """Return the values of the parameters, with the last components for a warm start.
+        """Return the values of the parameters, with the last fit for a warm start.
 
         Parameters
         ----------
@@ -245,16 +247,8 @@ class GaussianMixture(MixtureAnswers):
             Seed in place of `random_state`.
         """
         values = super().parameter_values(seed)
-        if not self.warm_start or not hasattr(self, "solution_"):
-            return values
-        return values.changed(
-            reg_covar=self.diagnostics_["pilot"].get("reg_covar", self.reg_covar),
-            n_components=len(self.weights_),
-            weights_init=self.weights_,
-            means_init=self.means_,
-            precisions_init=self.precisions_,
-            log_likelihood_before=self.lower_bound_,
-        )
+        last_fit = getattr(self, "_last_fit", None) if self.warm_start else None
+        return values.changed(last_fit=last_fit)
 
     def set_fitted_attributes(self, solution: GaussianComponents | OwnCovarianceComponents) -> None:
         """Set the attributes that users read."""
@@ -275,6 +269,16 @@ class GaussianMixture(MixtureAnswers):
         self.n_iter_ = len(self.lower_bounds_)
         self.lower_bound_ = self.lower_bounds_[-1] if self.lower_bounds_ else -np.inf
         self.converged_ = bool(self.diagnostics_["converged"])
+        self._last_fit = LastFit(
+            features=tuple(np.array(self.views_.feature_names)[order].tolist()),
+            asked_for=self.n_components,
+            covariance_type=self.covariance_type,
+            regularisation=self.diagnostics_.get("pilot", {}).get("reg_covar", self.reg_covar),
+            weights=self.weights_,
+            means=self.means_,
+            precisions=self.precisions_,
+            log_likelihood=self.lower_bound_,
+        )
         if solution.names:
             self.classes_ = np.array(solution.names, dtype=object)
 

@@ -136,7 +136,7 @@ def initial_arrays(parameters: ParameterValues, k: int, d: int) -> InitialArrays
         weights,
         means,
         _inverse(precisions, kind),
-        getattr(parameters, "log_likelihood_before", None),
+        parameters.last_fit.log_likelihood if parameters.last_fit else None,
     )
 
 

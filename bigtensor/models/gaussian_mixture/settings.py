@@ -10,6 +10,7 @@ from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues, check_rows_for_components
 from bigtensor.models.gaussian.component_labels import check_labels
 from bigtensor.models.gaussian_mixture.initial_arrays import InitialArrays, initial_arrays
+from bigtensor.models.gaussian_mixture.last_fit import with_last_fit
 from bigtensor.statistics.gaussian.quadratic_features import COVARIANCE_TYPES, QuadraticFeatures
 
 FEW_COMPONENTS = 4
@@ -152,6 +153,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
         components that share a covariance are to sum over missing entries, or components cannot be
         merged into so many populations.
     """
+    parameters = with_last_fit(parameters, shape.features)
     d, covariance_type = len(shape.features), str(parameters.covariance_type)
     if parameters.missing == "marginalise" and covariance_type not in COVARIANCE_TYPES:
         raise ParameterError(

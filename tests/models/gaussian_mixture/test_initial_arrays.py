@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.mixture import GaussianMixture as Peer
@@ -56,6 +57,31 @@ def test_warm_start__goes_on_where_the_last_fit_ended(rows: np.ndarray) -> None:
     assert model.lower_bound_ > first - 1e-12
     cold = GaussianMixture(K, **settings).fit(rows)
     np.testing.assert_array_equal(cold.means_, means)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_warm_start__finds_features_by_name(rows: np.ndarray, kind: str) -> None:
+    table = pd.DataFrame(rows, columns=list("abcdefgh")[:D])
+    reversed_columns = table[table.columns[::-1]]
+    model = GaussianMixture(K, covariance_type=kind, warm_start=True, random_state=0).fit(table)
+    first = model.score(table)
+    model.fit(reversed_columns)
+    assert model.diagnostics_["pilot"]["initialisation"] == "given"
+    assert model.score(reversed_columns) > first - 1e-6
+    two_views = {"p": list(table.columns[2:]), "q": list(table.columns[:2])}
+    model.set_params(views=two_views).fit(table)
+    assert model.score(table) > first - 1e-6
+
+
+def test_warm_start__of_another_model_starts_anew(rows: np.ndarray) -> None:
+    model = GaussianMixture(K, warm_start=True, random_state=0).fit(rows)
+    for changed in ({"n_components": K - 1}, {"covariance_type": "diag"}):
+        model.set_params(**changed).fit(rows)
+        cold = GaussianMixture(random_state=0, **{"n_components": K, **changed})
+        cold.set_params(n_components=model.n_components).fit(rows)
+        np.testing.assert_array_equal(model.means_, cold.means_)
+    model.fit(rows[:, :2])
+    assert model.means_.shape == (K - 1, 2)
 
 
 def test_model_with_arrays__is_saved(rows: np.ndarray, tmp_path) -> None:
