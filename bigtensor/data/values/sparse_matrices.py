@@ -75,6 +75,7 @@ def checked_csr(matrix: Any) -> csr_array:
         When parts of the matrix contradict each other. SciPy would read and write outside its
         memory while it converts the matrix.
     """
+    matrix = _with_numbers(matrix)
     try:
         if matrix.format in ("csr", "csc", "bsr"):
             major, block = (1 if matrix.format == "csc" else 0), getattr(matrix, "blocksize", (1,))
@@ -129,13 +130,19 @@ def with_summed_duplicates(matrix: csr_array) -> csr_array:
     -------
     (n, V) CSR array
         The matrix itself where nothing repeats and columns ascend. Otherwise a copy, of the
-        type of the matrix if it holds all sums, else of int64 or float64.
+        type of the matrix if it holds all sums, else of int64 or float64. Booleans are uint8.
     """
+    matrix = _with_numbers(matrix)
     if matrix.has_canonical_format:
         return matrix
     summed = matrix.astype(_type_of_sums(matrix.data))
     summed.sum_duplicates()
     return _narrowed(summed, np.dtype(matrix.dtype))
+
+
+def _with_numbers(matrix: Any) -> Any:
+    """Return a matrix of booleans as one of numbers: kernels have no booleans to count."""
+    return matrix.astype(np.uint8) if matrix.dtype == bool else matrix
 
 
 def _narrowed(sums: csr_array, dtype: np.dtype[Any]) -> csr_array:

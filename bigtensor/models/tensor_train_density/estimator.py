@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
+from sklearn.utils import Tags
 
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.errors import ParameterError, Setting, ViewError
@@ -60,10 +62,11 @@ class TensorTrainDensity(DensityAnswers):
     of expectation maximisation over all rows follow for the trains.
 
     Measured variables with at most 10 distinct values are categorical: their part of the density is
-    a probability. A value that more than 5 % of the rows have, and at least six times as many as
-    its neighbours, is an atom. The density is then a mixture of point masses and a continuous part:
-    with respect to the counting measure on atoms, and to the Lebesgue measure elsewhere. Missing
-    entries are summed over, in the fit and in every answer.
+    a probability. Whole numbers without names are measured. A value that more than 5 % of the rows
+    have, and at least six times as many as its neighbours, is an atom. The density is then a
+    mixture of point masses and a continuous part: with respect to the counting measure on atoms,
+    and to the Lebesgue measure elsewhere. Missing entries are summed over, in the fit and in every
+    answer.
 
     Parameters
     ----------
@@ -411,12 +414,33 @@ class TensorTrainDensity(DensityAnswers):
         -------
         float
             The standard error is of order ``1 / sqrt(n_samples)``.
+
+        Raises
+        ------
+        ParameterError
+            When a variable is in both sets: a measured one tells infinitely much about itself.
         """
         left, right = list(variables), list(others)
+        if both := [name for name in left if name in right]:
+            raise ParameterError(
+                f"the variables {', '.join(both)} are in both sets; what variables tell about "
+                "themselves has no number"
+            )
         joint = self.marginal([*left, *right])
         drawn = joint.sample(n_samples, random_state)
         scores = [np.asarray(joint._scores_in_order(drawn, names)) for names in (None, left, right)]
         return float((scores[0] - scores[1] - scores[2]).mean())
+
+    @property
+    def preferred_kind(self) -> Literal["measured"]:
+        """Kind that whole numbers without names are converted to: few distinct ones are codes."""
+        return "measured"
+
+    def __sklearn_tags__(self) -> Tags:
+        """Return the tags of scikit-learn: names of categories are taken too."""
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        return tags
 
     def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that gives some answers for every row."""

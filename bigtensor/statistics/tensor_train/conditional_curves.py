@@ -194,9 +194,16 @@ class ConditionalCurves:
             Of the variable, as `write` returns it.
         levels : (n,) float64 array
             Between zero and one.
+
+        Returns
+        -------
+        (n,) float64 array
+            NaN for a categorical variable without symbols.
         """
         if isinstance(self.mode, Nodes):
             return self._measured_quantiles(self.mode, density, levels)
+        if not len(self.mode.values):
+            return np.full(len(levels), np.nan)
         curves = density.curves
         cumulative = np.cumsum(curves[:, : len(self.mode.values)], axis=1)
         reached = cumulative < (levels * cumulative[:, -1])[:, None]
@@ -229,8 +236,10 @@ class ConditionalCurves:
         return np.asarray(np.where(np.isnan(on_atom), values, on_atom))
 
     def most_probable(self, density: ConditionalDensity) -> FloatArray:
-        """Return the most probable symbol of a categorical variable, (n,)."""
+        """Return the most probable symbol of a categorical variable, (n,); NaN if it has none."""
         assert not isinstance(self.mode, Nodes)
+        if not len(self.mode.values):
+            return np.full(len(density.curves), np.nan)
         places = np.argmax(density.curves[:, : len(self.mode.values)], axis=1)
         return np.asarray(self.mode.values[places])
 

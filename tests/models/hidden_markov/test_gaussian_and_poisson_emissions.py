@@ -174,3 +174,18 @@ def test_saved_gaussian_model__answers_with_the_same_bits(tmp_path) -> None:
 def test_poisson__refuses_what_is_no_count() -> None:
     with pytest.raises(DataError, match="poisson"):
         HiddenMarkovModel(2, emissions="poisson").fit(measured(8, 200)[0])
+
+
+@pytest.mark.parametrize(
+    ("emissions", "value"), [("gaussian", 1.0), ("poisson", 2), ("poisson", 0)]
+)
+def test_constant_feature__changes_no_state(emissions: str, value: float) -> None:
+    rng = np.random.default_rng(0)
+    state = np.arange(400) // 50 % 2
+    rows = rng.poisson(2 + 7 * state)[:, None].astype(np.float64)
+    beside = np.column_stack([rows, np.full(400, value)])
+    states = [
+        np.asarray(HiddenMarkovModel(2, emissions=emissions, random_state=0).fit(X).predict(X))
+        for X in (rows, beside)
+    ]
+    assert np.mean(states[0] == states[1]) > 0.98

@@ -447,3 +447,25 @@ def test_bad_queries__are_refused(iris):
         model.score_samples(X, of=["x0"], given=["x0"])
     with pytest.raises(ParameterError, match="between 0 and 1"):
         model.predict_variable(X, "x0", interval=2)
+
+
+def test_whole_numbers__are_measured():
+    ages = np.random.default_rng(0).integers(0, 1_000, (300, 2))
+    model = TensorTrainDensity(rank=2, random_state=0).fit(ages)
+    expected = TensorTrainDensity(rank=2, random_state=0).fit(ages.astype(float))
+    np.testing.assert_array_equal(model.score_samples(ages), expected.score_samples(ages))
+
+
+def test_variable_without_a_value__is_imputed_by_nan():
+    rows = np.column_stack([np.random.default_rng(0).normal(size=(200, 2)), np.full(200, np.nan)])
+    with pytest.warns(ConstantFeatureWarning, match="x2"):
+        model = TensorTrainDensity(rank=2, random_state=0).fit(rows)
+    for method in ("mean", "median", "sample"):
+        assert np.isnan(model.impute(rows, method)[:, 2]).all()
+    assert np.isnan(model.predict_variable(rows, "x2")["mean"]).all()
+
+
+def test_mutual_information__of_a_variable_with_itself_is_refused(iris):
+    _, model = iris
+    with pytest.raises(ParameterError, match="x1"):
+        model.mutual_information(["x0", "x1"], ["x1"])

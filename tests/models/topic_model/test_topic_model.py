@@ -196,3 +196,12 @@ def test_annotated_object__has_shares_words_and_the_model(corpus):
     assert from_anndata(data).top_words(3) == model.top_words(3)
     with pytest.raises(OutputError, match="bigtensor_topics"):
         annotate(data, model)
+
+
+@pytest.mark.parametrize("form", ["csr", "coo", "anndata"])
+def test_presence_of_words__counts_as_one(form):
+    present = csr_array(np.random.default_rng(0).poisson(0.5, (200, 30)) > 0)
+    data = {"csr": present, "coo": present.tocoo(), "anndata": anndata.AnnData(present)}[form]
+    model = TopicModel(3, random_state=0).fit(data)
+    expected = TopicModel(3, random_state=0).fit(present.astype(np.int64))
+    np.testing.assert_array_equal(model.transform(data), expected.transform(present.astype(int)))
