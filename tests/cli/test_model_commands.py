@@ -105,7 +105,7 @@ def test_fit__views_of_a_file_and_the_k_means_start(run, cells, tmp_path):
     views.write_text('[views]\na = ["CD3", "CD4"]\nb = ["CD8", "CD19"]\n')
     out = tmp_path / "m.zarr"
     command = ("fit", cells, "-k", 4, "--out", out, "--views", views, *THREADS)
-    refused = run(*command)
+    refused = run(*command, "--init", "spectral")
     assert refused.exit_code == 1
     assert "needs at least 3 views" in refused.stderr
     assert "--init kmeans" in refused.stderr

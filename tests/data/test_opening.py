@@ -344,7 +344,7 @@ REFUSED = {
         lambda _: pd.DataFrame(VALUES, columns=NAMES).assign(b="x"),
         {},
         DataError,
-        "row 0 of column 'b' is 'x'; leave the column out",
+        "row 0 of column 'b' is 'x'",
     ),
     "object variable": (
         lambda _: dataset().astype(object),

@@ -118,8 +118,8 @@ def _first_object(array: NDArray[Any], data: npt.ArrayLike) -> str | None:
                 float(value)
             except (TypeError, ValueError):
                 return (
-                    f"row {row} of column {name!r} is {value!r}; leave the column out, or make it "
-                    "a number"
+                    f"row {row} of column {name!r} is {value!r}; make it a number or leave the "
+                    "column out, or, for a model of categories, make every column strings"
                 )
     return None
 

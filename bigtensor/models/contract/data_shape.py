@@ -70,8 +70,8 @@ class DataShape:
 
     @property
     def most_rows(self) -> int:
-        """Upper bound of the number of rows of all sites."""
-        return max(self.rows, ceil(self.all_rows))
+        """Upper bound of the number of rows of all sites, whatever their weights."""
+        return max(self.rows, ceil(self.expected_rows or 0))
 
     @property
     def most_occurrences(self) -> int:

@@ -97,8 +97,8 @@ class KernelMixture(MixtureAnswers):
         have equally many features.
     init : {"auto", "spectral", "kmeans"}, default "auto"
         Initialisation of the EM iterations: ``"auto"`` is ``"kmeans"`` if components are merged
-        into populations, and ``"spectral"`` otherwise. ``"kmeans"`` takes clusters of the pilot
-        sample.
+        into populations or there are two views, and ``"spectral"`` otherwise. ``"kmeans"`` takes
+        clusters of the pilot sample.
     max_iter : int, optional
         Largest number of EM iterations over all rows, by default between 2 and 20. It is at least
         one. The default is 2 after a spectral initialisation (4 from half a million rows on), and 2

@@ -103,7 +103,7 @@ def _sample_nbytes(settings: Settings) -> int:
 
 def _held_rows(settings: Settings) -> int:
     """Return the largest number of rows of the sample after rows are repeated by their weights."""
-    return min(settings.pilot_rows, settings.shape.most_rows)
+    return min(settings.pilot_rows, settings.shape.most_occurrences)
 
 
 def _blank_posterior(stage: Stage, settings: Settings) -> Pass[Any]:

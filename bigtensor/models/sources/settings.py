@@ -80,8 +80,12 @@ def enough_rows(for_sources: int, n_features: int) -> int:
     return max(for_sources, ROWS_A_FEATURE * n_features, LEAST_PILOT_ROWS)
 
 
+LEAST_ROWS = 4
+"""Whitened, three rows are an equilateral triangle, in which no direction differs from another."""
+
+
 def check_rows(rows: float, n_components: int) -> None:
-    """Raise a DataError if there are fewer rows than sources.
+    """Raise a DataError if there are fewer rows than sources, or than any need.
 
     Parameters
     ----------
@@ -90,7 +94,7 @@ def check_rows(rows: float, n_components: int) -> None:
     n_components : int
         Number of components.
     """
-    least = max(n_components, 2)
+    least = max(n_components, LEAST_ROWS)
     if rows < least:
         raise DataError(
             f"the data have {rows:,.0f} rows, fewer than the {least} that {n_components} sources "

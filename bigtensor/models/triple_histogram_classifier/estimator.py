@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 from scipy.special import softmax
@@ -353,6 +354,8 @@ def _checked_labels(y: npt.ArrayLike | None, count: int) -> NDArray[Any]:
             f"{count} sequences and labels of shape {labels.shape} were given; give one label a "
             "sequence"
         )
+    if pd.isna(labels).any():
+        raise DataError("some sequences have no label; give every sequence one, or leave it out")
     if labels.dtype.kind == "f" and not (labels == np.rint(labels)).all():
         raise DataError(
             "Unknown label type: the labels are continuous numbers; give one class a sequence"

@@ -5,6 +5,8 @@ import pytest
 import xarray as xr
 from click.testing import CliRunner
 from numpy.testing import assert_array_equal
+from sklearn.datasets import make_blobs, make_moons
+from sklearn.metrics import adjusted_rand_score
 
 import bigtensor
 from bigtensor import KernelMixture, SpectralOptions, simulate
@@ -49,6 +51,23 @@ def fitted(store) -> KernelMixture:
 
 def notes_of(model, word):
     return [note for note in model.diagnostics_["notes"] if word in note]
+
+
+@pytest.mark.parametrize("rows", [10, 30, 150, 1_000])
+@pytest.mark.parametrize("features", [2, 3])
+def test_small_tables__of_two_features_and_more_are_clustered(rows, features):
+    centres = 8.0 * np.eye(3)[:, :features]
+    X, label = make_blobs(rows, centers=centres, random_state=1)
+    model = KernelMixture(random_state=0).fit(X)
+    agreement = adjusted_rand_score(label, model.predict(X))
+    # three rows of a group are too few to tell two groups from three
+    assert agreement > (0.95 if rows > 10 else 0.4)
+
+
+def test_two_features_that_depend_on_each_other__have_populations():
+    X, label = make_moons(1_000, noise=0.05, random_state=0)
+    model = KernelMixture(random_state=0).fit(X)
+    assert adjusted_rand_score(label, model.predict(X)) > 0.95
 
 
 @pytest.mark.parametrize("seed", first_quick(range(2)))
