@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from bigtensor.data.values.spreadsheet_text import separator_of
 from bigtensor.errors import DataError
 
 MOST_LISTED = 8
@@ -169,9 +170,8 @@ def _read(path: Path) -> SampleTable:
         raise DataError(
             f"{path} cannot be read ({why}); give a CSV file with a row for every sample"
         ) from error
-    head = text.split("\n", 1)[0]
-    delimiter = max(",;\t", key=head.count)
-    lines = [line for line in csv.reader(text.splitlines(), delimiter=delimiter) if any(line)]
+    separator = separator_of(text.split("\n", 1)[0])
+    lines = [line for line in csv.reader(text.splitlines(), delimiter=separator) if any(line)]
     if len(lines) < 2:
         raise DataError(f"{path} has no row below the names of its columns; add one for a sample")
     header = [name.strip() for name in lines[0]]

@@ -1,5 +1,7 @@
 """Text of a CSV file: decompression, header, and the number of cells in every row."""
 
+from __future__ import annotations
+
 import bz2
 import csv
 import gzip
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 from bigtensor.data.addresses.file_formats import optional_module
+from bigtensor.data.values.spreadsheet_text import separator_of
 from bigtensor.errors import FileFormatError
 
 
@@ -34,6 +37,14 @@ _DECOMPRESSORS: Mapping[str, Callable[[Path], Any]] = {
 }
 
 
+TAB = "\t"
+
+
+def has_tabs(path: Path) -> bool:
+    """Return True if the name of a table says that tabs separate its cells."""
+    return ".tsv" in path.suffixes
+
+
 @dataclass(frozen=True)
 class CsvText:
     """A table of text with a header.
@@ -48,6 +59,21 @@ class CsvText:
 
     path: Path
     separator: str
+
+    @classmethod
+    def of_spreadsheet(cls, path: Path) -> CsvText:
+        """Return a table whose separator is found in its header.
+
+        Parameters
+        ----------
+        path : Path
+            Tabs separate the cells if its name ends in ``.tsv``.
+        """
+        if has_tabs(path):
+            return cls(path, TAB)
+        with _opened(path) as text:
+            header = next((line for line in text if line.strip()), "")
+        return cls(path, separator_of(header))
 
     @contextmanager
     def rows(self) -> Iterator[tuple[list[str], TextIO]]:
@@ -65,8 +91,7 @@ class CsvText:
         FileFormatError
             If there is no header.
         """
-        raw = _DECOMPRESSORS.get(self.path.suffix.lower(), _open_plain)(self.path)
-        with TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
+        with _opened(self.path) as text:
             for header in csv.reader(text, delimiter=self.separator):
                 if not _is_blank(header):
                     yield [name.strip() for name in header], text
@@ -80,11 +105,20 @@ class CsvText:
             for number, row in enumerate(row for row in cells if not _is_blank(row)):
                 surplus = any(row[len(header) :])
                 if surplus or len(row) < len(header):
+                    with_commas = surplus and self.separator == ","
+                    points = ", with decimal points in place of commas" if with_commas else ""
                     return FileFormatError(
                         f"{self.path} is damaged: row {number} (from 0) has {len(row)} cells for "
-                        f"{len(header)} column names; export it again, or mend or remove the row"
+                        f"{len(header)} column names; export it again{points}, or mend or remove "
+                        "the row"
                     )
         return None
+
+
+def _opened(path: Path) -> TextIOWrapper:
+    """Open a file, which may be compressed, as text."""
+    raw = _DECOMPRESSORS.get(path.suffix.lower(), _open_plain)(path)
+    return TextIOWrapper(raw, encoding="utf-8-sig", newline="")
 
 
 def _is_blank(row: list[str]) -> bool:
