@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
-from bigtensor.data.values.spreadsheet_text import separator_of
+from bigtensor.data.values.spreadsheet_text import separator_of, with_decimal_points
 from bigtensor.errors import DataError
 
 MOST_LISTED = 8
@@ -162,7 +162,10 @@ def as_text(value: object) -> str:
 
 
 def _read(path: Path) -> SampleTable:
-    """Read a CSV file whose columns are separated by commas, semicolons or tabs."""
+    """Read a CSV file whose columns are separated by commas, semicolons or tabs.
+
+    Beside semicolons, numbers may have decimal commas. Names of samples stay as they are.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -183,9 +186,9 @@ def _read(path: Path) -> SampleTable:
             )
     if len(set(header)) < len(header):
         raise DataError(f"two columns of {path} have the same name; give each its own")
-    cells_of = zip(*lines[1:], strict=True)
-    columns = dict(zip(header, ([*map(as_text, cells)] for cells in cells_of), strict=True))
-    return _checked(columns, str(path))
+    names, *others = ([*map(as_text, cells)] for cells in zip(*lines[1:], strict=True))
+    conditions = (with_decimal_points(cells, separator) for cells in others)
+    return _checked(dict(zip(header, [names, *conditions], strict=True)), str(path))
 
 
 def _checked(columns: dict[str, list[str]], source: str) -> SampleTable:

@@ -18,6 +18,7 @@ from bigtensor.data.importers.csv_rows import first_rows, row_blocks
 from bigtensor.data.importers.csv_text import CsvText
 from bigtensor.data.stores.added_variables import RowValues
 from bigtensor.data.stores.zarr_groups import open_whole_group
+from bigtensor.data.values.spreadsheet_text import with_decimal_points
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError
 
@@ -54,7 +55,7 @@ def read_row_values(path: str | os.PathLike[str], name: str) -> ReadValues:
     path : path-like
         A table of text with a header, a NumPy file (``.npy``) or a Zarr store. Commas, semicolons
         or tabs separate the cells of a table, which may be compressed (``.gz``, ``.bz2``, ``.xz``,
-        ``.zst``).
+        ``.zst``). Beside semicolons, numbers may have decimal commas.
     name : str
         Column of the table or variable of the store. A table of one column is taken whatever its
         name is, and in a store of labels the variable ``label``.
@@ -88,7 +89,17 @@ def _cells(text: CsvText, name: str) -> NDArray[Any]:
         if kinds == {"b"} or kinds <= {*"iuf"}:
             return np.concatenate(blocks)
     # what looks like a number in one block is a name if another block has names
-    return np.concatenate(_column_blocks(text, names, column, "object"))
+    cells = np.concatenate(_column_blocks(text, names, column, "object"))
+    return _with_decimal_commas(cells, text.separator)
+
+
+def _with_decimal_commas(cells: NDArray[Any], separator: str) -> NDArray[Any]:
+    """Return texts as numbers if all are and may have decimal commas, and else as they are."""
+    with_commas = ["" if pd.isna(cell) else cell for cell in cells]
+    with_points = with_decimal_points(with_commas, separator)
+    if with_points == with_commas:
+        return cells
+    return np.array([float(cell or "nan") for cell in with_points])
 
 
 def _column_blocks(

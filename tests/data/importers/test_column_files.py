@@ -45,6 +45,17 @@ def test_separator__is_that_of_the_header(tmp_path: Path, separator: str) -> Non
         read_row_values(path, "age")
 
 
+def test_decimal_commas__are_numbers_beside_semicolons(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(column_files, "_ROWS_PER_BLOCK", 2)
+    path = table(tmp_path, "dose;site\n1;1,5\n2;2,5\n;x\n0,5;3,5\n")
+    dose = read_row_values(path, "dose")
+    np.testing.assert_array_equal(dose.values[0:4], [1, 2, np.nan, 0.5])
+    assert not dose.attrs
+    assert read_row_values(path, "site").attrs["categories"] == ["1,5", "2,5", "x", "3,5"]
+
+
 @pytest.mark.parametrize("ending", [".csv.gz", ".tsv", ".tsv.xz"])
 def test_ending__names_tabs_and_compression(tmp_path: Path, ending: str) -> None:
     frame = pd.DataFrame({"dose, mg": [1, 2], "batch": ["x", "y"]})
