@@ -23,7 +23,11 @@ _SURPLUS = "<surplus>"
 def _options(text: CsvText, names: Sequence[str]) -> dict[str, Any]:
     """Return the options with which pandas reads the rows after the header."""
     # Without a column to spare, pandas cuts off a row too long that begins a block.
-    return {"sep": text.separator, "header": None, "names": [*names, _SURPLUS]}
+    options: dict[str, Any] = {"sep": text.separator, "header": None, "names": [*names, _SURPLUS]}
+    if len(names) == 1:
+        # an empty line is a missing value, unless it is at the end of the file
+        options |= {"skip_blank_lines": False, "nrows": text.number_of_lines()}
+    return options
 
 
 def _raise_better(row_error: FileFormatError | None, error: Exception) -> NoReturn:
@@ -52,11 +56,11 @@ def first_rows(text: CsvText, names: Sequence[str]) -> pd.DataFrame:
         If there are no rows, or one of these has more or fewer cells than there are columns.
     """
     pandas = optional_module("pandas", "tables")
+    options = _options(text, names)
+    options["nrows"] = min(_ROWS_TO_GUESS_TYPES, options.get("nrows", _ROWS_TO_GUESS_TYPES))
     with text.rows() as (_, body):
         try:
-            first: pd.DataFrame = pandas.read_csv(
-                body, nrows=_ROWS_TO_GUESS_TYPES, **_options(text, names)
-            )
+            first: pd.DataFrame = pandas.read_csv(body, **options)
         except pandas.errors.ParserError as error:
             _raise_better(text.uneven_row(), error)
     if first.empty:

@@ -98,13 +98,22 @@ class CsvText:
                     return
         raise FileFormatError(f"{self.path} is empty; was it copied completely?")
 
+    def number_of_lines(self) -> int:
+        """Return the number of rows and of empty lines before the last row."""
+        with self.rows() as (_, text):
+            lines = enumerate(csv.reader(text, delimiter=self.separator), 1)
+            # unlike an empty line, an empty text in quotes is a missing value, also at the end
+            return max((number for number, row in lines if row and not row[0].isspace()), default=0)
+
     def uneven_row(self) -> FileFormatError | None:
         """Return an error for the first row with more or fewer cells than the header, if any."""
         with self.rows() as (header, text):
             cells = csv.reader(text, delimiter=self.separator)
-            for number, row in enumerate(row for row in cells if not _is_blank(row)):
+            # in a table of one column, an empty line is a row
+            rows = (row for row in cells if len(header) == 1 or not _is_blank(row))
+            for number, row in enumerate(rows):
                 surplus = any(row[len(header) :])
-                if surplus or len(row) < len(header):
+                if surplus or 0 < len(row) < len(header):
                     with_commas = surplus and self.separator == ","
                     points = ", with decimal points in place of commas" if with_commas else ""
                     return FileFormatError(
@@ -122,5 +131,5 @@ def _opened(path: Path) -> TextIOWrapper:
 
 
 def _is_blank(row: list[str]) -> bool:
-    """Return True for an empty line, which is not a row of the table."""
+    """Return True for an empty line, which is not a row of a table of several columns."""
     return not row or (len(row) == 1 and not row[0].strip())

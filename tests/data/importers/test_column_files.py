@@ -64,6 +64,13 @@ def test_ending__names_tabs_and_compression(tmp_path: Path, ending: str) -> None
     np.testing.assert_array_equal(read_row_values(path, "dose, mg").values[0:2], [1, 2])
 
 
+def test_empty_line_of_a_single_column__is_missing(tmp_path: Path) -> None:
+    numbers = read_row_values(table(tmp_path, "gate\r\n1\r\n\r\n0\r\n\r\n"), "gate")
+    np.testing.assert_array_equal(numbers.values[0:9], [1, np.nan, 0])
+    names = read_row_values(table(tmp_path, "gate\nin\n\nout\n"), "gate")
+    np.testing.assert_array_equal(names.values[0:9], [0, -1, 1])
+
+
 def test_true_and_false__stay_so(tmp_path: Path) -> None:
     values = read_row_values(table(tmp_path, "live\nTrue\nFalse\n"), "live").values
     assert values.dtype == bool
