@@ -71,7 +71,7 @@ class CsvText:
         """
         if has_tabs(path):
             return cls(path, TAB)
-        with _opened(path) as text:
+        with _CheckedText(path) as text:
             header = next((line for line in text if line.strip()), "")
         return cls(path, separator_of(header))
 
@@ -91,9 +91,10 @@ class CsvText:
         FileFormatError
             If there is no header.
         """
-        with _opened(self.path) as text:
+        with _CheckedText(self.path) as text:
             for header in csv.reader(text, delimiter=self.separator):
                 if not _is_blank(header):
+                    _check_for_nul("".join(header), self.path)
                     yield [name.strip() for name in header], text
                     return
         raise FileFormatError(f"{self.path} is empty; was it copied completely?")
@@ -124,10 +125,35 @@ class CsvText:
         return None
 
 
-def _opened(path: Path) -> TextIOWrapper:
-    """Open a file, which may be compressed, as text."""
-    raw = _DECOMPRESSORS.get(path.suffix.lower(), _open_plain)(path)
-    return TextIOWrapper(raw, encoding="utf-8-sig", newline="")
+class _CheckedText(TextIOWrapper):
+    """Text whose blocks are searched for NUL bytes.
+
+    For pandas, a cell ends before a NUL byte. The rest of the cell would be lost, and with it a
+    number become a missing value.
+    """
+
+    def __init__(self, path: Path) -> None:
+        raw = _DECOMPRESSORS.get(path.suffix.lower(), _open_plain)(path)
+        super().__init__(raw, encoding="utf-8-sig", newline="")
+        self._path = path
+
+    def read(self, size: int | None = -1, /) -> str:
+        """Return the next characters."""
+        block = super().read(size)
+        _check_for_nul(block, self._path)
+        return block
+
+
+def _check_for_nul(block: str, path: Path) -> None:
+    """Raise a FileFormatError that names the first line with a NUL byte if this text has one."""
+    if "\0" not in block:
+        return
+    with _CheckedText(path) as text:
+        line = next(number for number, line in enumerate(text, 1) if "\0" in line)
+    raise FileFormatError(
+        f"{path} is damaged: line {line} has a NUL byte, which no table of text has; copy the file "
+        "again, or export it as CSV in UTF-8"
+    )
 
 
 def _is_blank(row: list[str]) -> bool:

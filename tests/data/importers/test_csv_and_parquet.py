@@ -145,6 +145,8 @@ def test_csv__repeated_names_are_numbered(tmp_path: Path) -> None:
         ("a,,b\n1,2,3\n", r"column 1 \(from 0\) of .* has no name"),
         ("a;b\n1,5;2,5\n", "one column, 'a;b'; .* by commas"),
         ('a,b\n1,"2\n', "cannot be read as a table"),
+        ("a,b\n1,2\n3,\0004\n5,6\n", "line 3 has a NUL byte"),
+        ("a,b\0\n1,2\n", "line 1 has a NUL byte"),
     ],
 )
 def test_csv__damage_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -160,6 +162,14 @@ def test_csv__late_damage_is_refused(tmp_path: Path) -> None:
     source = open_csv(path)
     with pytest.raises(FileFormatError, match=r"row 2000 \(from 0\) has 3 cells"):
         whole(source, 500)
+
+
+def test_csv__a_late_nul_byte_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n" + "1,2\n" * 200_000 + "1\0,2\n")
+    source = open_csv(path)
+    with pytest.raises(FileFormatError, match="line 200002 has a NUL byte"):
+        whole(source, 100_000)
 
 
 def test_csv__a_late_short_row_is_refused(tmp_path: Path) -> None:
