@@ -204,7 +204,10 @@ def _checked(columns: dict[str, list[str]], source: str) -> SampleTable:
     stems = [_stem(name) for name in names]
     repeated = [name for name, stem in zip(names, stems, strict=True) if stems.count(stem) > 1]
     if repeated:
-        raise DataError(f"{source} has several rows for {listed(repeated)}; keep one of each")
+        raise DataError(
+            f"{source} has several rows for {listed(dict.fromkeys(repeated))}; keep one row of "
+            "every sample"
+        )
     return SampleTable(tuple(names), {name: tuple(columns[name]) for name in others}, source)
 
 

@@ -62,7 +62,8 @@ def test_matched__counts_the_names_of_long_lists():
         ("file,dose\n", "no row"),
         ("file,dose\na\n", "row 2 .* 1 cells"),
         ("file,dose,dose\na,1,2\n", "same name"),
-        ("file,dose\na,1\na.fcs,2\n", "a, a.fcs"),
+        ("file,dose\na,1\na.fcs,2\n", "a, a.fcs;"),
+        ("file,dose\na,1\nb,1\na,2\n", "rows for a;"),
         ("file,dose\n,1\n", "lacks the name"),
     ],
 )
