@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol, TypeAlias, runtime_checkable
 
+from bigtensor.data.values.spreadsheet_text import separator_of, with_decimal_points
 from bigtensor.errors import DataError
 
 MOST_LISTED = 8
@@ -161,7 +162,10 @@ def as_text(value: object) -> str:
 
 
 def _read(path: Path) -> SampleTable:
-    """Read a CSV file whose columns are separated by commas, semicolons or tabs."""
+    """Read a CSV file whose columns are separated by commas, semicolons or tabs.
+
+    Beside semicolons, numbers may have decimal commas. Names of samples stay as they are.
+    """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -169,9 +173,8 @@ def _read(path: Path) -> SampleTable:
         raise DataError(
             f"{path} cannot be read ({why}); give a CSV file with a row for every sample"
         ) from error
-    head = text.split("\n", 1)[0]
-    delimiter = max(",;\t", key=head.count)
-    lines = [line for line in csv.reader(text.splitlines(), delimiter=delimiter) if any(line)]
+    separator = separator_of(text.split("\n", 1)[0])
+    lines = [line for line in csv.reader(text.splitlines(), delimiter=separator) if any(line)]
     if len(lines) < 2:
         raise DataError(f"{path} has no row below the names of its columns; add one for a sample")
     header = [name.strip() for name in lines[0]]
@@ -183,9 +186,9 @@ def _read(path: Path) -> SampleTable:
             )
     if len(set(header)) < len(header):
         raise DataError(f"two columns of {path} have the same name; give each its own")
-    cells_of = zip(*lines[1:], strict=True)
-    columns = dict(zip(header, ([*map(as_text, cells)] for cells in cells_of), strict=True))
-    return _checked(columns, str(path))
+    names, *others = ([*map(as_text, cells)] for cells in zip(*lines[1:], strict=True))
+    conditions = (with_decimal_points(cells, separator) for cells in others)
+    return _checked(dict(zip(header, [names, *conditions], strict=True)), str(path))
 
 
 def _checked(columns: dict[str, list[str]], source: str) -> SampleTable:
@@ -201,7 +204,10 @@ def _checked(columns: dict[str, list[str]], source: str) -> SampleTable:
     stems = [_stem(name) for name in names]
     repeated = [name for name, stem in zip(names, stems, strict=True) if stems.count(stem) > 1]
     if repeated:
-        raise DataError(f"{source} has several rows for {listed(repeated)}; keep one of each")
+        raise DataError(
+            f"{source} has several rows for {listed(dict.fromkeys(repeated))}; keep one row of "
+            "every sample"
+        )
     return SampleTable(tuple(names), {name: tuple(columns[name]) for name in others}, source)
 
 

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -14,6 +14,9 @@ import click
 from bigtensor.errors import without_passwords
 
 _QUIET, _JSON, _BEGIN = "bigtensor.quiet", "bigtensor.json", "bigtensor.begin"
+
+MOST_FEATURES = 60
+"""Features of a store that are listed: those of a panel, but not thousands of genes."""
 
 _CONTROL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]",
@@ -90,6 +93,12 @@ def printable(text: str) -> str:
 def one_line(name: str) -> str:
     """Return a name of others without line ends, which could pass for lines of the command."""
     return printable(name.replace("\n", "\\n").replace("\t", "\\t"))
+
+
+def shortened(names: Sequence[str], most: int = 6) -> str:
+    """List the first names."""
+    more = f", ... {len(names)} in all" if len(names) > most else ""
+    return ", ".join(map(one_line, names[:most])) + more
 
 
 def _plain(value: object) -> object:

@@ -19,6 +19,16 @@ def test_sample_table__reads_files_of_all_delimiters(tmp_path, delimiter):
     assert table.columns == {"dose": ("0", ""), "who": ("x y", "z")}
 
 
+def test_sample_table__reads_decimal_commas_beside_semicolons(tmp_path):
+    path = tmp_path / "samples.csv"
+    path.write_text("file;dose;plate\n1,5;0,5;1,5\n2,5;NA;b\n3,5;2;c\n")
+    table = sample_table(path)
+    assert table.names == ("1,5", "2,5", "3,5")
+    assert table.columns == {"dose": ("0.5", "", "2"), "plate": ("1,5", "b", "c")}
+    path.write_text('file,dose\na,"0,5"\n')
+    assert sample_table(path).columns == {"dose": ("0,5",)}
+
+
 def test_sample_table__of_mappings_and_frames_is_the_same():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(COLUMNS)
@@ -52,7 +62,8 @@ def test_matched__counts_the_names_of_long_lists():
         ("file,dose\n", "no row"),
         ("file,dose\na\n", "row 2 .* 1 cells"),
         ("file,dose,dose\na,1,2\n", "same name"),
-        ("file,dose\na,1\na.fcs,2\n", "a, a.fcs"),
+        ("file,dose\na,1\na.fcs,2\n", "a, a.fcs;"),
+        ("file,dose\na,1\nb,1\na,2\n", "rows for a;"),
         ("file,dose\n,1\n", "lacks the name"),
     ],
 )

@@ -1,6 +1,7 @@
 """simulate, import and info."""
 
 import gzip
+import json
 
 import numpy as np
 import pytest
@@ -122,6 +123,25 @@ def test_import__damaged_files_are_one_line(run, tmp_path):
     result = run("import", path, "--out", tmp_path / "a.zarr")
     assert result.exit_code == 1
     assert result.stderr.splitlines()[-1].startswith(f"error: {path} cannot be read as a table")
+
+
+def test_import__lists_few_of_many_features(run, tmp_path):
+    """Thousands of genes would fill the terminal. --json has them all."""
+    pytest.importorskip("pandas")
+    names = [f"g{number}" for number in range(300)]
+    table, out = tmp_path / "a.csv", tmp_path / "a.zarr"
+    table.write_text(f"{','.join(names)}\n" + f"{','.join('1' * 300)}\n" * 3)
+    result = run("import", table, "--out", out)
+    assert result.exit_code == 0, result.stderr
+    linear = [part for name in names[:200] for part in ("--untransformed", name)]
+    options = ("--transform", "arcsinh", *linear, "--overwrite")
+    left_out = run("import", table, "--out", out, *options)
+    assert "linear: g0, g1, " in left_out.stdout, left_out.stderr
+    for shown in (result, left_out, run("info", out)):
+        assert "300 features" in shown.stdout
+        assert max(map(len, shown.stdout.splitlines())) < 500
+    facts = json.loads(run("import", table, "--out", out, "--overwrite", "--json").stdout)
+    assert facts["used"] == names
 
 
 def test_import__never_replaces_what_it_reads(run, tmp_path):

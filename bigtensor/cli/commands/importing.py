@@ -18,7 +18,15 @@ from bigtensor.cli.options import (
     overwrite_option,
     refuse_inputs,
 )
-from bigtensor.cli.output import complain, one_line, printable, say, seconds_taken
+from bigtensor.cli.output import (
+    MOST_FEATURES,
+    complain,
+    one_line,
+    printable,
+    say,
+    seconds_taken,
+    shortened,
+)
 from bigtensor.cli.progress import reporter
 from bigtensor.engine.progress.reporter import duration
 from bigtensor.errors import UnreadableFilesError
@@ -187,10 +195,10 @@ def import_command(
         f"{shares}data       {summary.path}: {summary.rows:,} rows x {len(summary.features)} "
         f"features from {len(summary.files)} file{'s' * (len(summary.files) != 1)}, "
         f"{summary.bytes / 2**20:,.1f} MiB\n"
-        f"features   {', '.join(map(one_line, summary.used))}\n"
+        f"features   {shortened(summary.used, MOST_FEATURES)}\n"
         + left_out_line(summary.left_out)
         + f"transform  {words}"
-        + (f"; linear: {', '.join(map(one_line, linear))}" if linear else "")
+        + (f"; linear: {shortened(linear, MOST_FEATURES)}" if linear else "")
         + f"{views}\ntook       {duration(seconds)} in all",
         _facts(summary, seconds),
     )
@@ -253,7 +261,7 @@ def left_out_line(left_out: Mapping[str, Sequence[str]]) -> str:
     """Return a line on features that are not used by default, by the reasons; empty without any."""
     if not left_out:
         return ""
-    listed = (f"{reason}: {', '.join(map(one_line, names))}" for reason, names in left_out.items())
+    listed = (f"{reason}: {shortened(names, MOST_FEATURES)}" for reason, names in left_out.items())
     return f"left out   {'; '.join(listed)}\n"
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.descriptions.feature_quantiles import feature_quantiles, quantile_lines
-from bigtensor.cli.descriptions.sample_info import shape_in_words, shortened
-from bigtensor.cli.output import one_line
+from bigtensor.cli.descriptions.sample_info import shape_in_words
+from bigtensor.cli.output import one_line, shortened
 from bigtensor.errors import DataError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.descriptions.feature_quantiles import feature_quantiles, quantile_lines
-from bigtensor.cli.output import one_line
+from bigtensor.cli.output import MOST_FEATURES, one_line, shortened
 from bigtensor.errors import LayoutWarning
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def sample_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     """Describe a store of samples in words."""
     features, values = facts["features"], facts["values"]
     yield f"data       {facts['path']}: {facts['rows']:,} rows x {len(features)} features"
-    yield f"features   {', '.join(map(one_line, features))}"
+    yield f"features   {shortened(features, MOST_FEATURES)}"
     if values is not None:
         shards = f" in shards of {shape_in_words(values['shards'])}" if values["shards"] else ""
         chunks = f"chunks of {shape_in_words(values['chunks'])}{shards}"
@@ -132,12 +132,6 @@ def variable_facts(name: str, array: zarr.Array[Any]) -> dict[str, Any]:
 def shape_in_words(shape: tuple[int, ...]) -> str:
     """Return a shape in words."""
     return " x ".join(f"{length:,}" for length in shape)
-
-
-def shortened(names: list[str], most: int = 6) -> str:
-    """List the first names."""
-    more = f", ... {len(names)} in all" if len(names) > most else ""
-    return ", ".join(map(one_line, names[:most])) + more
 
 
 def _attribute(value: object) -> str:

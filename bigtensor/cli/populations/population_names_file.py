@@ -10,6 +10,7 @@ from typing import Any
 from bigtensor.cli.table_file import write_rows
 from bigtensor.data.addresses.store_address import Address
 from bigtensor.data.exporters.spreadsheet import as_text
+from bigtensor.data.values.spreadsheet_text import separator_of
 from bigtensor.errors import FileFormatError
 
 _COLUMNS = ("population", "name")
@@ -38,9 +39,9 @@ def read_names(path: Path) -> dict[int | str, str | None]:
     except OSError as error:
         raise FileFormatError(f"{path} cannot be read ({error.strerror or error})") from error
     header = lines[0] if lines else ""
-    separator = max(",;\t", key=header.count)
-    rows = list(csv.DictReader(lines, delimiter=separator))
-    columns = [column.strip() for column in header.split(separator)]
+    separator = separator_of(header)
+    columns = [column.strip() for column in next(csv.reader([header], delimiter=separator), [])]
+    rows = csv.DictReader(lines[1:], columns, delimiter=separator)
     if not {*_COLUMNS} <= {*columns}:
         raise FileFormatError(
             f"{path} has the columns {', '.join(columns) or 'none'}; expected population and name. "
@@ -48,6 +49,12 @@ def read_names(path: Path) -> dict[int | str, str | None]:
         )
     names: dict[int | str, str | None] = {}
     for number, row in enumerate(rows, 2):
+        if any(row.pop(None, None) or ()) or row["name"] is None:
+            raise FileFormatError(
+                f"line {number} of {path} has {'fewer' if row['name'] is None else 'more'} cells "
+                f"than there are columns ({', '.join(columns)}); put a name that holds a separator "
+                "in quotes, and leave the cell of an empty name empty"
+            )
         population, name = (_text(row.get(column)) for column in _COLUMNS)
         if not population and not name:
             continue

@@ -14,12 +14,19 @@ import zarr
 from numpy.typing import NDArray
 
 from bigtensor.data.addresses.file_formats import reading
+from bigtensor.data.importers.csv_rows import first_rows, row_blocks
+from bigtensor.data.importers.csv_text import CsvText
 from bigtensor.data.stores.added_variables import RowValues
 from bigtensor.data.stores.zarr_groups import open_whole_group
+from bigtensor.data.values.spreadsheet_text import with_decimal_points
+from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError
 
 LABEL = "label"
 """Variable that is read from a store of labels."""
+
+_ROWS_PER_BLOCK = 2**18
+"""Rows of a table of text whose cells are held at once, beside the column that is read."""
 
 _KEPT_ATTRIBUTES = ("categories",)
 
@@ -46,8 +53,9 @@ def read_row_values(path: str | os.PathLike[str], name: str) -> ReadValues:
     Parameters
     ----------
     path : path-like
-        A table of text (``.csv``, ``.tsv``, also compressed) with a header, a NumPy file (``.npy``)
-        or a Zarr store.
+        A table of text with a header, a NumPy file (``.npy``) or a Zarr store. Commas, semicolons
+        or tabs separate the cells of a table, which may be compressed (``.gz``, ``.bz2``, ``.xz``,
+        ``.zst``). Beside semicolons, numbers may have decimal commas.
     name : str
         Column of the table or variable of the store. A table of one column is taken whatever its
         name is, and in a store of labels the variable ``label``.
@@ -57,7 +65,7 @@ def read_row_values(path: str | os.PathLike[str], name: str) -> ReadValues:
     DataError
         When there is no column or variable of this name, or it holds no numbers and no names.
     FileFormatError
-        When the file is absent or damaged.
+        When the file is absent or damaged, or a row of a table has too few or too many cells.
     """
     path = Path(path)
     if path.suffix.lower() == ".npy":
@@ -66,20 +74,48 @@ def read_row_values(path: str | os.PathLike[str], name: str) -> ReadValues:
         return _coded(values, path)
     if path.is_dir():
         return _stored(path, name)
-    separator = "\t" if ".tsv" in path.suffixes else ","
     with reading(path, "a table"):
-        header = [str(column) for column in pd.read_csv(path, sep=separator, nrows=0).columns]
-        column = _column(path, header, name)
-        table = pd.read_csv(path, sep=separator, usecols=[header.index(column)])
-    return _coded(table.iloc[:, 0].to_numpy(), path)
+        return _coded(_cells(CsvText.of_spreadsheet(path), name), path)
+
+
+def _cells(text: CsvText, name: str) -> NDArray[Any]:
+    """Return a column of a table: numbers or true and false if all cells are, and else texts."""
+    with text.rows() as (header, _):
+        names = unique_names(header)
+    column = names[header.index(_column(text.path, header, name))]
+    if first_rows(text, names)[column].dtype.kind in "iufb":
+        blocks = _column_blocks(text, names, column, None)
+        kinds = {block.dtype.kind for block in blocks}
+        if kinds == {"b"} or kinds <= {*"iuf"}:
+            return np.concatenate(blocks)
+    # what looks like a number in one block is a name if another block has names
+    cells = np.concatenate(_column_blocks(text, names, column, "object"))
+    return _with_decimal_commas(cells, text.separator)
+
+
+def _with_decimal_commas(cells: NDArray[Any], separator: str) -> NDArray[Any]:
+    """Return texts as numbers if all are and may have decimal commas, and else as they are."""
+    with_commas = ["" if pd.isna(cell) else cell for cell in cells]
+    with_points = with_decimal_points(with_commas, separator)
+    if with_points == with_commas:
+        return cells
+    return np.array([float(cell or "nan") for cell in with_points])
+
+
+def _column_blocks(
+    text: CsvText, names: list[str], column: str, kind: str | None
+) -> list[NDArray[Any]]:
+    """Return the blocks of a column, whose type is inferred if there is none."""
+    frames = row_blocks(text, names, {column: kind}, _ROWS_PER_BLOCK)
+    return [frame[column].to_numpy() for frame in frames]
 
 
 def _column(path: Path, header: list[str], name: str) -> str:
     """Return the column of a table to read."""
     if name in header:
         return name
-    # pandas calls a column without a name so; it holds numbers of rows
-    named = [column for column in header if not column.startswith("Unnamed: ")]
+    # a column without a name holds numbers of rows
+    named = [column for column in header if column]
     if len(named) != 1:
         raise DataError(
             f"{path} has no column {name!r} but {', '.join(map(repr, named))}; name the variable "

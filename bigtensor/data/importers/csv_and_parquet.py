@@ -6,26 +6,21 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 import numpy as np
-from packaging.version import Version
 
 from bigtensor.data.addresses.file_formats import optional_module, reading
-from bigtensor.data.importers.csv_text import CsvText
+from bigtensor.data.importers.csv_rows import bad_cell, first_rows, row_blocks
+from bigtensor.data.importers.csv_text import TAB, CsvText, has_tabs
 from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
+from bigtensor.data.values.spreadsheet_text import SEPARATORS
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, Setting
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-_ROWS_TO_GUESS_TYPES = 1000
-"""Rows that decide which columns hold numbers. Later cells that are none are an error."""
-
-_SURPLUS = "<surplus>"
-_SEPARATORS = {",", ";", "\t"}
 
 
 def open_csv(
@@ -61,11 +56,11 @@ def open_csv(
         If the table is empty or damaged.
     """
     path = Path(path)
-    text = CsvText(path, "\t" if ".tsv" in path.suffixes else ",")
+    text = CsvText(path, TAB if has_tabs(path) else ",")
     with reading(path, "a table"):
         with text.rows() as (header, _):
             names = _checked_names(text, header)
-        guess = _first_rows(text, names)
+        guess = first_rows(text, names)
     notes, left_out = [], set()
     if len(set(header)) < len(header):
         notes.append(f"repeated column names were numbered: {sorted(_repeated(header))}")
@@ -78,13 +73,13 @@ def open_csv(
     numeric = {name for name in names if codes or guess[name].dtype.kind in "iuf"}
     others = [name for name in names if name not in left_out and name not in kept.values()]
     features = _feature_columns(path, others, numeric, guess)
-    floats = () if codes else features
+    types = {} if codes else dict.fromkeys(features, "float64")
 
     warn_of_notes(path, notes)
 
     def blocks(rows: int) -> Iterator[ImportBlock]:
         with reading(path, "a table"):
-            for frame in _frames(text, names, floats, rows):
+            for frame in row_blocks(text, names, types, rows):
                 values = frame[list(features)].to_numpy(object if codes else np.float64)
                 variables = {key: frame[c].to_numpy(object) for key, c in kept.items()}
                 yield ImportBlock(values, values, variables)
@@ -213,7 +208,7 @@ def _feature_columns(
     """
     others = [name for name in names if name not in numeric]
     if others:
-        cell = None if rows is None else _bad_cell(rows, others)
+        cell = None if rows is None else bad_cell(rows, others)
         raise DataError(
             f"the columns {others} of {path} do not hold numbers"
             + (f": {cell}" if cell else "")
@@ -238,7 +233,7 @@ def _checked_names(text: CsvText, header: Sequence[str]) -> list[str]:
         raise FileFormatError(
             f"the first line of {path} holds numbers; put a line with column names before it"
         )
-    for other in _SEPARATORS - {text.separator}:
+    for other in SEPARATORS.replace(text.separator, ""):
         if len(header) == 1 and other in header[0]:
             raise FileFormatError(
                 f"the first line of {path} has one column, {header[0]!r}; cells are separated by "
@@ -250,104 +245,3 @@ def _checked_names(text: CsvText, header: Sequence[str]) -> list[str]:
             "line, or remove the column"
         )
     return unique_names(list(header))
-
-
-def _options(text: CsvText, names: Sequence[str]) -> dict[str, Any]:
-    """Return the options with which pandas reads the rows after the header."""
-    # Without a column to spare, pandas cuts off a row too long that begins a block.
-    return {"sep": text.separator, "header": None, "names": [*names, _SURPLUS]}
-
-
-def _raise_better(row_error: FileFormatError | None, error: Exception) -> NoReturn:
-    """Raise the error that names the row, or else the error of the reader.
-
-    An error that is raised from itself is its own cause, along which others go round for ever.
-    """
-    if row_error is None:
-        raise error
-    raise row_error from error
-
-
-def _first_rows(text: CsvText, names: Sequence[str]) -> pd.DataFrame:
-    """Return the rows from which the types of the columns are guessed."""
-    pandas = optional_module("pandas", "tables")
-    with text.rows() as (_, body):
-        try:
-            first: pd.DataFrame = pandas.read_csv(
-                body, nrows=_ROWS_TO_GUESS_TYPES, **_options(text, names)
-            )
-        except pandas.errors.ParserError as error:
-            _raise_better(text.uneven_row(), error)
-    if first.empty:
-        raise FileFormatError(
-            f"{text.path} has column names and no rows; was it exported completely?"
-        )
-    _check_rows(text, first)
-    return first
-
-
-def _frames(
-    text: CsvText, names: Sequence[str], features: Sequence[str], rows: int
-) -> Iterator[pd.DataFrame]:
-    """Yield blocks of checked rows."""
-    pandas = optional_module("pandas", "tables")
-    types = dict.fromkeys([*names, _SURPLUS], "object") | dict.fromkeys(features, "float64")
-    options = {"chunksize": rows, **_options(text, names)}
-    if Version(pandas.__version__) < Version("3.1"):
-        # later versions have no other converter
-        options["float_precision"] = "round_trip"
-    checked = False
-    try:
-        with text.rows() as (_, body):
-            for frame in pandas.read_csv(body, dtype=types, **options):
-                checked = checked or _check_rows(text, frame)
-                yield frame
-    except pandas.errors.ParserError as error:
-        _raise_better(text.uneven_row(), error)
-    except DataError:
-        raise
-    except ValueError as error:
-        _raise_better(_bad_number(text, features, options), error)
-
-
-def _check_rows(text: CsvText, frame: pd.DataFrame) -> bool:
-    """Raise an error for rows with more or fewer cells than the header; True if all were counted.
-
-    pandas fills a short row, so that it looks like a row whose last cell is empty. Only where there
-    are such rows all cells of the file are counted.
-    """
-    even = frame[_SURPLUS].isna().all() and frame.iloc[:, -2].notna().all()
-    error = None if even else text.uneven_row()
-    if error is not None:
-        raise error
-    return not even
-
-
-def _bad_cell(frame: pd.DataFrame, names: Sequence[str], first: int = 0) -> str | None:
-    """Return in words the first cell that is not a number; rows are counted from ``first``."""
-    pandas = optional_module("pandas", "tables")
-    for name in names:
-        column = frame[name]
-        bad = column.notna() & pandas.to_numeric(column.astype(object), errors="coerce").isna()
-        if bad.any():
-            at = int(bad.to_numpy().argmax())
-            return f"column {name!r} holds {column.iloc[at]!r} in row {first + at} (from 0)"
-    return None
-
-
-def _bad_number(
-    text: CsvText, features: Sequence[str], options: dict[str, Any]
-) -> FileFormatError | None:
-    """Return the error for the first cell that is not a number, after a fast read failed."""
-    pandas = optional_module("pandas", "tables")
-    first = 0
-    with text.rows() as (_, body):
-        for frame in pandas.read_csv(body, dtype=object, **options):
-            cell = _bad_cell(frame, features, first)
-            if cell is not None:
-                return FileFormatError(
-                    f"{text.path}: {cell}, which is no number; mend the file, or leave the cell "
-                    "empty"
-                )
-            first += len(frame)
-    return None

@@ -1,5 +1,7 @@
 """Text of a CSV file: decompression, header, and the number of cells in every row."""
 
+from __future__ import annotations
+
 import bz2
 import csv
 import gzip
@@ -12,6 +14,7 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 from bigtensor.data.addresses.file_formats import optional_module
+from bigtensor.data.values.spreadsheet_text import separator_of
 from bigtensor.errors import FileFormatError
 
 
@@ -34,6 +37,14 @@ _DECOMPRESSORS: Mapping[str, Callable[[Path], Any]] = {
 }
 
 
+TAB = "\t"
+
+
+def has_tabs(path: Path) -> bool:
+    """Return True if the name of a table says that tabs separate its cells."""
+    return ".tsv" in path.suffixes
+
+
 @dataclass(frozen=True)
 class CsvText:
     """A table of text with a header.
@@ -48,6 +59,21 @@ class CsvText:
 
     path: Path
     separator: str
+
+    @classmethod
+    def of_spreadsheet(cls, path: Path) -> CsvText:
+        """Return a table whose separator is found in its header.
+
+        Parameters
+        ----------
+        path : Path
+            Tabs separate the cells if its name ends in ``.tsv``.
+        """
+        if has_tabs(path):
+            return cls(path, TAB)
+        with _CheckedText(path) as text:
+            header = next((line for line in text if line.strip()), "")
+        return cls(path, separator_of(header))
 
     @contextmanager
     def rows(self) -> Iterator[tuple[list[str], TextIO]]:
@@ -65,28 +91,71 @@ class CsvText:
         FileFormatError
             If there is no header.
         """
-        raw = _DECOMPRESSORS.get(self.path.suffix.lower(), _open_plain)(self.path)
-        with TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
+        with _CheckedText(self.path) as text:
             for header in csv.reader(text, delimiter=self.separator):
                 if not _is_blank(header):
+                    _check_for_nul("".join(header), self.path)
                     yield [name.strip() for name in header], text
                     return
         raise FileFormatError(f"{self.path} is empty; was it copied completely?")
+
+    def number_of_lines(self) -> int:
+        """Return the number of rows and of empty lines before the last row."""
+        with self.rows() as (_, text):
+            lines = enumerate(csv.reader(text, delimiter=self.separator), 1)
+            # unlike an empty line, an empty text in quotes is a missing value, also at the end
+            return max((number for number, row in lines if row and not row[0].isspace()), default=0)
 
     def uneven_row(self) -> FileFormatError | None:
         """Return an error for the first row with more or fewer cells than the header, if any."""
         with self.rows() as (header, text):
             cells = csv.reader(text, delimiter=self.separator)
-            for number, row in enumerate(row for row in cells if not _is_blank(row)):
+            # in a table of one column, an empty line is a row
+            rows = (row for row in cells if len(header) == 1 or not _is_blank(row))
+            for number, row in enumerate(rows):
                 surplus = any(row[len(header) :])
-                if surplus or len(row) < len(header):
+                if surplus or 0 < len(row) < len(header):
+                    with_commas = surplus and self.separator == ","
+                    points = ", with decimal points in place of commas" if with_commas else ""
                     return FileFormatError(
                         f"{self.path} is damaged: row {number} (from 0) has {len(row)} cells for "
-                        f"{len(header)} column names; export it again, or mend or remove the row"
+                        f"{len(header)} column names; export it again{points}, or mend or remove "
+                        "the row"
                     )
         return None
 
 
+class _CheckedText(TextIOWrapper):
+    """Text whose blocks are searched for NUL bytes.
+
+    For pandas, a cell ends before a NUL byte. The rest of the cell would be lost, and with it a
+    number become a missing value.
+    """
+
+    def __init__(self, path: Path) -> None:
+        raw = _DECOMPRESSORS.get(path.suffix.lower(), _open_plain)(path)
+        super().__init__(raw, encoding="utf-8-sig", newline="")
+        self._path = path
+
+    def read(self, size: int | None = -1, /) -> str:
+        """Return the next characters."""
+        block = super().read(size)
+        _check_for_nul(block, self._path)
+        return block
+
+
+def _check_for_nul(block: str, path: Path) -> None:
+    """Raise a FileFormatError that names the first line with a NUL byte if this text has one."""
+    if "\0" not in block:
+        return
+    with _CheckedText(path) as text:
+        line = next(number for number, line in enumerate(text, 1) if "\0" in line)
+    raise FileFormatError(
+        f"{path} is damaged: line {line} has a NUL byte, which no table of text has; copy the file "
+        "again, or export it as CSV in UTF-8"
+    )
+
+
 def _is_blank(row: list[str]) -> bool:
-    """Return True for an empty line, which is not a row of the table."""
+    """Return True for an empty line, which is not a row of a table of several columns."""
     return not row or (len(row) == 1 and not row[0].strip())

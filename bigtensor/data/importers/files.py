@@ -183,7 +183,7 @@ def import_files(
     else:
         _refuse_options_of_fcs(kind, labels=labels, **of_fcs)
         openers = [partial((_CODES if codes else _OPENERS)[kind], **kept)] * len(files)
-    sources = for_every_file(_opened, zip(openers, files, strict=True))
+    sources = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
     if panel is not None:
         sources = with_panel(sources, panel)
     features, columns = match_features(sources, channels)
@@ -212,9 +212,12 @@ def _files(
     return expand_paths(map(Path, path_list), endings)
 
 
-def _opened(opener_and_file: tuple[Callable[[Path], ImportSource], Path]) -> ImportSource:
-    """Open a file."""
+def _opened(
+    opener_and_file: tuple[Callable[[Path], ImportSource], Path], chosen: Format | None
+) -> ImportSource:
+    """Open a file after a check that it can be one of data."""
     opener, file = opener_and_file
+    _check_file(file, chosen)
     return opener(file)
 
 
@@ -271,7 +274,10 @@ def _check_codable(
 
 
 def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
-    """Return the file format of all paths, and raise an error if formats are mixed or unknown."""
+    """Return the file format of all paths, and raise an error if formats are mixed or unknown.
+
+    Names alone are looked at. Files that cannot be read are named together when all are opened.
+    """
     if not files:
         raise ParameterError("there are no files to import; give at least one")
     if len(set(files)) < len(files):
@@ -279,10 +285,11 @@ def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
     if chosen is not None and chosen not in _OPENERS and chosen != "fcs":
         raise ParameterError(f"unknown format {chosen!r}; choose one of {('fcs', *_OPENERS)}")
     kinds: dict[Format, Path] = {}
-    for path, kind in zip(
-        files, for_every_file(partial(_kind_of_file, chosen=chosen), files), strict=True
-    ):
-        kinds.setdefault(kind, path)
+    for path in files:
+        if kind := _kind_of_name(path, chosen):
+            kinds.setdefault(kind, path)
+    if not kinds:
+        for_every_file(partial(_check_file, chosen=chosen), files)
     if len(kinds) > 1:
         raise ParameterError(
             "files of different kinds are imported one kind at a time, but there are "
@@ -292,10 +299,15 @@ def _kind(files: Sequence[Path], chosen: Format | None) -> Format:
     return next(iter(kinds))
 
 
-def _kind_of_file(path: Path, chosen: Format | None) -> Format:
-    """Return the format of a file, and raise an error for what cannot be a file of data."""
+def _kind_of_name(path: Path, chosen: Format | None) -> Format | None:
+    """Return the format of a file by the end of its name, None if it is unknown."""
+    return chosen or _FORMATS.get(bare_name(path).suffix.lower())
+
+
+def _check_file(path: Path, chosen: Format | None) -> None:
+    """Raise a FileFormatError for what cannot be a file of data."""
     mode = _mode(path)
-    kind = chosen or _FORMATS.get(bare_name(path).suffix.lower())
+    kind = _kind_of_name(path, chosen)
     if kind is None:
         raise FileFormatError(
             f"{path} is of an unknown kind; known are {', '.join(_FORMATS)} "
@@ -309,7 +321,6 @@ def _kind_of_file(path: Path, chosen: Format | None) -> Format:
         )
     if stat.S_ISREG(mode) and path.stat().st_size == 0:
         raise FileFormatError(f"{path} is empty; was it copied completely?")
-    return kind
 
 
 def _mode(path: Path) -> int:

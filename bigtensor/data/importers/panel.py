@@ -15,14 +15,12 @@ from bigtensor.data.exporters.spreadsheet import as_text
 from bigtensor.data.importers.source import ImportSource
 from bigtensor.data.stores.outputs import check_target_file, whole_file, write_errors
 from bigtensor.data.values.feature_roles import ROLES, Role
+from bigtensor.data.values.spreadsheet_text import separator_of
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError
 
 COLUMNS = ("channel", "marker", "role")
 """Columns of a panel, in the order in which they are written."""
-
-_SEPARATORS = ",;\t"
-"""Separators of spreadsheets in different languages."""
 
 _ENCODINGS = {
     codecs.BOM_UTF8: "utf-8-sig",
@@ -214,7 +212,7 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
     """Yield the rows of a table of text as cells by column, without blanks around them."""
     text = _text(path)
     header = next((line for line in text.splitlines() if "channel" in line.lower()), "")
-    table = csv.reader(io.StringIO(text, newline=""), delimiter=max(_SEPARATORS, key=header.count))
+    table = csv.reader(io.StringIO(text, newline=""), delimiter=separator_of(header))
     names: list[str] = []
     for cells in ([_name(cell) for cell in row] for row in table):
         # the first line of a table for spreadsheets may name the separator

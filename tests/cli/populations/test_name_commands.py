@@ -65,8 +65,9 @@ def test_name__writes_a_table_to_edit_and_reads_it(run, model, tmp_path):
     assert suggested[0] in named.stdout
 
 
-def test_name__elsewhere_leaves_the_model(run, model, tmp_path):
-    table = write_names(tmp_path / "names.csv", "0;B cells", head="\ufeffpopulation;name")
+@pytest.mark.parametrize("head", ["population;name", "population; name", '"population";"name"'])
+def test_name__elsewhere_leaves_the_model(run, model, tmp_path, head):
+    table = write_names(tmp_path / "names.csv", "0;B cells", head=f"\ufeff{head}")
     out = tmp_path / "named.zarr"
     result = run("name", model, table, "--out", out, "--json")
     assert result.exit_code == 0, result.stderr
@@ -85,6 +86,8 @@ def test_name__elsewhere_leaves_the_model(run, model, tmp_path):
         ("population,name", ["0,B", "0,C"], "line 3"),
         ("population,name", ["0,B", "1,B"], "0, 1"),
         ("population,name", ["9,B"], "from 0 to 3"),
+        ("population,name", ["1,T cells, CD4"], "line 2"),
+        ("population,name", ["1,B", "0"], "line 3"),
     ],
 )
 def test_name__refuses_a_table_and_keeps_the_model(run, model, tmp_path, head, lines, word):

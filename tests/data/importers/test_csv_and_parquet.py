@@ -91,6 +91,17 @@ def test_csv__empty_cells_are_missing(tmp_path: Path) -> None:
     assert [isinstance(value, str) for value in variable(source, "label")] == [True, False, True]
 
 
+@pytest.mark.parametrize("rows", [1, 2, 10])
+def test_csv__an_empty_line_of_a_single_column_is_missing(tmp_path: Path, rows: int) -> None:
+    """Rows would move against those of other tables if it were left out. Lines at the end do."""
+    path = tmp_path / "a.csv"
+    path.write_text('\na\n1\n\n""\n\n3\n""\n\n  \n\n')
+    values = whole(open_csv(path), rows)[:, 0]
+    np.testing.assert_array_equal(values, [1, np.nan, np.nan, np.nan, 3, np.nan])
+    path.write_text("a,b\n1,2\n\n3,4\n\n")
+    assert whole(open_csv(path), rows).tolist() == [[1, 2], [3, 4]]
+
+
 def test_csv__a_bad_number_is_located(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     lines = [f"{i},{2 * i}" for i in range(3000)]
@@ -124,6 +135,8 @@ def test_csv__repeated_names_are_numbered(tmp_path: Path) -> None:
         ("", "is empty"),
         ("\n  \n", "is empty"),
         ("a,b\r\n", "column names and no rows"),
+        ("a\n\n\n", "column names and no rows"),
+        ("a\n1\n\n2,3\n", r"row 2 \(from 0\) has 2 cells for 1"),
         ("1,2\n3,4\n", "first line of .* holds numbers"),
         ("a,b\n1,2\n3,4,5\n", r"row 1 \(from 0\) has 3 cells for 2"),
         ("a,b\n1,2\n3,4,5,6\n", r"row 1 \(from 0\) has 4 cells for 2"),
@@ -132,6 +145,8 @@ def test_csv__repeated_names_are_numbered(tmp_path: Path) -> None:
         ("a,,b\n1,2,3\n", r"column 1 \(from 0\) of .* has no name"),
         ("a;b\n1,5;2,5\n", "one column, 'a;b'; .* by commas"),
         ('a,b\n1,"2\n', "cannot be read as a table"),
+        ("a,b\n1,2\n3,\0004\n5,6\n", "line 3 has a NUL byte"),
+        ("a,b\0\n1,2\n", "line 1 has a NUL byte"),
     ],
 )
 def test_csv__damage_is_refused(tmp_path: Path, text: str, message: str) -> None:
@@ -147,6 +162,14 @@ def test_csv__late_damage_is_refused(tmp_path: Path) -> None:
     source = open_csv(path)
     with pytest.raises(FileFormatError, match=r"row 2000 \(from 0\) has 3 cells"):
         whole(source, 500)
+
+
+def test_csv__a_late_nul_byte_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n" + "1,2\n" * 200_000 + "1\0,2\n")
+    source = open_csv(path)
+    with pytest.raises(FileFormatError, match="line 200002 has a NUL byte"):
+        whole(source, 100_000)
 
 
 def test_csv__a_late_short_row_is_refused(tmp_path: Path) -> None:

@@ -345,6 +345,19 @@ def test_tables__numbers_too_large_for_the_store_are_located(tmp_path: Path) -> 
     assert xr.open_zarr(out)["X"][70_001, 1] == -1e39
 
 
+def test_unreadable_files__are_named_together_whatever_is_wrong(tmp_path: Path) -> None:
+    texts = {"ok.csv": "a,b\n1,2\n", "short.csv": "a,b\n1\n", "empty.csv": "", "t.docx": "a"}
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    paths = [tmp_path / name for name in ("nope.csv", *texts)]
+    with pytest.raises(UnreadableFilesError) as raised:
+        import_files(paths, tmp_path / "o.zarr")
+    names = ["nope.csv", "short.csv", "empty.csv", "t.docx"]
+    for name, reason in zip(names, raised.value.reasons, strict=True):
+        assert str(tmp_path / name) in str(reason)
+    assert "4 of 5" in str(raised.value)
+
+
 def test_path__that_leads_to_no_file_is_refused(tmp_path: Path) -> None:
     link, pipe = tmp_path / "link.csv", tmp_path / "pipe.csv"
     link.symlink_to(tmp_path / "gone.csv")
