@@ -34,6 +34,9 @@ INTERRUPTED, TERMINATED = 130, 143
 _OTHER_NAMES = {"n_components": "components", "random_state": "seed", "where": "condition"}
 """Options that click knows by another name than that of the parameter they set."""
 
+OF_EVERY_COMMAND = ("json", "quiet", "debug")
+"""Names of the values of the options that every command has."""
+
 _KEPT = "bigtensor.kept"
 _NOISY_LOGGERS = ("distributed", "tornado", "asyncio", "concurrent")
 
@@ -61,9 +64,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command, and turn what goes wrong into words and an exit code."""
-        debug, quiet, as_json = (
-            bool(ctx.params.pop(name, False)) for name in ("debug", "quiet", "json")
-        )
+        as_json, quiet, debug = (bool(ctx.params.pop(name, False)) for name in OF_EVERY_COMMAND)
         from bigtensor.engine.progress.automatic import set_progress
 
         set_output(ctx, quiet=quiet, as_json=as_json)
