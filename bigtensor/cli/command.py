@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import errno
 import logging
 import signal
 import traceback
@@ -87,8 +86,6 @@ class Command(click.Command):
                 complain(f"{how}: {kept.in_words()}")
                 signal_code = TERMINATED if terminated else INTERRUPTED
             except Exception as error:
-                if getattr(error, "errno", None) == errno.EPIPE:
-                    raise
                 if debug:
                     # errors of other libraries name URLs in full
                     complain(traceback.format_exc().rstrip())
