@@ -115,6 +115,19 @@ def test_import__numbers_too_large_name_the_option(run, tmp_path):
     assert run("import", path, "--out", out, "--dtype", "float64").exit_code == 0
 
 
+def test_import__names_the_options_of_other_kinds_as_they_were_typed(run, tmp_path, shared_data):
+    table, fcs = tmp_path / "a.csv", shared_data / "activation" / "Activation_1.fcs"
+    table.write_text("x,y\n1,2\n")
+    out = ("--out", tmp_path / "a.zarr")
+    of_fcs = run("import", table, *out, "--compensate", "--dataset", 1).stderr
+    assert "--compensate, --dataset" in of_fcs
+    assert "label" not in of_fcs
+    assert "offsets" not in of_fcs
+    of_tables = run("import", fcs, *out, "--label", "x", "--sequence", "y").stderr
+    assert "--label, --sequence" in of_tables
+    assert "--sample-id" not in of_tables
+
+
 def test_import__damaged_files_are_one_line(run, tmp_path):
     pytest.importorskip("pandas")
     path = tmp_path / "a.csv.gz"
