@@ -188,6 +188,20 @@ def test_info__describes_stores_of_others(run, tmp_path, zarr_format, categories
     assert f"  patient              (sample) int32{names}\n" in result.stdout
 
 
+@pytest.mark.parametrize("command", [("info",), ("fit", "-k", 2, "--out", "m.zarr")])
+def test_stores_of_others__have_remedies_without_an_option(run, tmp_path, command):
+    values = (("cell", "feature"), np.ones((5, 2)))
+    xr.Dataset({"X": values}).to_zarr(tmp_path / "dims.zarr", zarr_format=2)
+    several = xr.Dataset({"p": values, "q": values}).rename(cell="sample")
+    several.to_zarr(tmp_path / "several.zarr", zarr_format=2)
+    dims = run(*command, tmp_path / "dims.zarr")
+    assert dims.exit_code == 1
+    assert "to 'sample', or in Python" in dims.stderr
+    variables = run(*command, tmp_path / "several.zarr")
+    assert variables.exit_code == 1
+    assert "to 'X', or in Python" in variables.stderr
+
+
 @pytest.mark.parametrize("kind", ["nothing", "folder", "text", "empty group"])
 def test_info__anything_else_is_a_clear_error(run, tmp_path, kind):
     path = tmp_path / "thing"
