@@ -266,13 +266,13 @@ REFUSED = {
         lambda _: xr.DataArray(np.zeros((2, 2, 2)), dims=("sample", "u", "v")),
         {},
         LayoutError,
-        "the array has 3 dimensions; give it two, such as with .stack(feature=['u', 'v'])",
+        ".stack(feature=['u', 'v'])",
     ),
     "3-d variable": (
         lambda _: xr.Dataset({"image": (("sample", "u", "v"), np.zeros((2, 2, 2)))}),
         {},
         LayoutError,
-        "image has 3 dimensions; give it two, such as with .stack(feature=['u', 'v'])",
+        "image has 3 dimensions",
     ),
     "1-d variables": (
         lambda _: xr.Dataset({"a": ("sample", VALUES[:, 0]), "b": ("sample", VALUES[:, 1])}),
@@ -284,13 +284,13 @@ REFUSED = {
         lambda _: dataset().astype("complex64"),
         {},
         LayoutError,
-        "X holds complex64; store it as real numbers",
+        "X holds complex64",
     ),
     "times": (
         lambda _: dataset().astype("datetime64[ns]"),
         {},
         LayoutError,
-        "X holds datetime64[ns]; store it as real numbers",
+        "X holds datetime64[ns]",
     ),
     "unknown chunks": (
         lambda _: (lambda a: a[a[:, 0] > 0])(da.from_array(VALUES, chunks=(7, 3))),
