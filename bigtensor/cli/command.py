@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import errno
 import logging
 import signal
 import traceback
@@ -34,6 +33,9 @@ INTERRUPTED, TERMINATED = 130, 143
 _OTHER_NAMES = {"n_components": "components", "random_state": "seed", "where": "condition"}
 """Options that click knows by another name than that of the parameter they set."""
 
+OF_EVERY_COMMAND = ("json", "quiet", "debug")
+"""Names of the values of the options that every command has."""
+
 _KEPT = "bigtensor.kept"
 _NOISY_LOGGERS = ("distributed", "tornado", "asyncio", "concurrent")
 
@@ -61,9 +63,7 @@ class Command(click.Command):
 
     def invoke(self, ctx: click.Context) -> object:
         """Run the command, and turn what goes wrong into words and an exit code."""
-        debug, quiet, as_json = (
-            bool(ctx.params.pop(name, False)) for name in ("debug", "quiet", "json")
-        )
+        as_json, quiet, debug = (bool(ctx.params.pop(name, False)) for name in OF_EVERY_COMMAND)
         from bigtensor.engine.progress.automatic import set_progress
 
         set_output(ctx, quiet=quiet, as_json=as_json)
@@ -86,8 +86,6 @@ class Command(click.Command):
                 complain(f"{how}: {kept.in_words()}")
                 signal_code = TERMINATED if terminated else INTERRUPTED
             except Exception as error:
-                if getattr(error, "errno", None) == errno.EPIPE:
-                    raise
                 if debug:
                     # errors of other libraries name URLs in full
                     complain(traceback.format_exc().rstrip())

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import tomllib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
+from click.core import ParameterSource
 
 from bigtensor.data.values.missing_values import MISSING_RULES
 from bigtensor.data.values.sample_weight_meanings import COUNTS, MEANINGS
@@ -180,18 +181,18 @@ def runtime_options(function: Function) -> Function:
 
     @wraps(function)
     def with_runtime(**values: Any) -> object:
-        names = [name for name in values if name in _RUNTIME_OPTIONS]
+        names = [name for name in values if name in RUNTIME_OPTIONS]
         where = runtime(**{name: values.pop(name) for name in names})
         return function(where=where, **values)
 
-    for name, (kind, metavar, words) in reversed(_RUNTIME_OPTIONS.items()):
+    for name, (kind, metavar, words) in reversed(RUNTIME_OPTIONS.items()):
         option = "--" + name.replace("_", "-")
         with_runtime = click.option(option, type=kind, metavar=metavar, help=words)(with_runtime)
     return cast("Function", with_runtime)
 
 
 _FILE = click.Path(path_type=str)
-_RUNTIME_OPTIONS: dict[str, tuple[Any, str, str]] = {
+RUNTIME_OPTIONS: dict[str, tuple[Any, str, str]] = {
     "workers": (
         count(),
         "N",
@@ -236,6 +237,7 @@ _RUNTIME_OPTIONS: dict[str, tuple[Any, str, str]] = {
         "The default is 60 seconds.",
     ),
 }
+"""Type, metavar and help of every option that says where passes run, by the name of its value."""
 
 
 def runtime(
@@ -317,6 +319,39 @@ def refuse_inputs(out: Address, *inputs: Address, otherwise: str = "") -> None:
     if resolved(out) in map(resolved, inputs):
         raise click.UsageError(
             f"{out} is read and would be replaced; give another output{otherwise}"
+        )
+
+
+def typed_options() -> dict[str, str]:
+    """Return the options that the user typed, such as ``--where``, by the names of their values.
+
+    An option that was typed with its default value counts as well.
+    """
+    context = click.get_current_context()
+    return {
+        str(option.name): max(option.opts, key=len)
+        for option in context.command.params
+        if isinstance(option, click.Option)
+        and context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
+    }
+
+
+def refuse_options(names: Collection[str], case: str, remedy: str = "leave them out") -> None:
+    """Raise a usage error when the user typed options that have no effect.
+
+    Parameters
+    ----------
+    names : collection of str
+        Names of the values of the options without an effect.
+    case : str
+        When they have no effect, such as "with --table".
+    remedy : str
+        End of the message.
+    """
+    unused = [option for name, option in typed_options().items() if name in names]
+    if unused:
+        raise click.UsageError(
+            f"{case}, these options have no effect: {', '.join(unused)}; {remedy}"
         )
 
 

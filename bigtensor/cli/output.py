@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
+import os
 import re
+import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from contextlib import suppress
+from typing import Any, TextIO
 
 import click
 
-from bigtensor.errors import without_passwords
+from bigtensor.errors import OutputError, without_passwords
+
+CLOSED_PIPE = 141
+"""Exit code after a reader such as ``head`` closed the pipe: 128 and the number of SIGPIPE, as
+shells do it."""
 
 _QUIET, _JSON, _BEGIN = "bigtensor.quiet", "bigtensor.json", "bigtensor.begin"
 
@@ -66,14 +74,46 @@ def say(words: str | None, facts: Mapping[str, Any] | None = None) -> None:
     context = click.get_current_context(silent=True)
     if facts is not None and context is not None and context.meta.get(_JSON):
         text = json.dumps(_finite(facts), default=_plain, allow_nan=False)
-        click.echo(without_passwords(text))
+        _print(without_passwords(text))
     elif words is not None and not is_quiet():
-        click.echo(printable(words))
+        _print(printable(words))
 
 
 def complain(words: str) -> None:
     """Print a line on standard error."""
-    click.echo(printable(words), err=True)
+    try:
+        click.echo(printable(words), err=True)
+    except OSError as error:
+        _discard(sys.stderr)
+        _end_if_closed(error)
+        # a full disk under a log ends no work
+
+
+def _print(text: str) -> None:
+    """Print on standard output, or raise an OutputError."""
+    try:
+        click.echo(text)
+    except OSError as error:
+        _discard(sys.stdout)
+        _end_if_closed(error)
+        raise OutputError(
+            f"standard output cannot be written ({error.strerror or error}); make room on its "
+            "disk, or write it to another file"
+        ) from error
+
+
+def _end_if_closed(error: OSError) -> None:
+    """End the command without a word if nobody reads the pipe any more."""
+    if error.errno == errno.EPIPE:
+        raise click.exceptions.Exit(CLOSED_PIPE) from error
+
+
+def _discard(stream: TextIO) -> None:
+    """Send what a stream still holds to nowhere: Python would fail to write it at its end."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def printable(text: str) -> str:

@@ -394,18 +394,48 @@ def _values_of(dataset: xr.Dataset, sample_dim: str) -> xr.DataArray:
     named = [variable for variable in candidates if variable.name == VALUES]
     if len(candidates) == 1 or named:
         return (named or candidates)[0]
-    variables = {
-        str(name): f"{variable.dtype} {variable.dims}"
-        for name, variable in dataset.data_vars.items()
-    }
     if not candidates:
+        variables = {
+            str(name): f"{variable.dtype} {variable.dims}"
+            for name, variable in dataset.data_vars.items()
+        }
         raise LayoutError(
             f"no two-dimensional numeric variable has the sample dimension {sample_dim!r}; there "
-            f"are {variables}; name the dimension that counts the samples with "
-            + Setting("sample_dim")
+            f"are {variables}; " + _remedy([*dataset.data_vars.values()], sample_dim)
         )
     names = [str(variable.name) for variable in candidates]
-    raise LayoutError(f"several variables could hold the features: {names}; pass one of them")
+    raise LayoutError(
+        f"several variables could hold the features: {names}; rename the one to use to {VALUES!r}, "
+        "or in Python pass it alone"
+    )
+
+
+def _remedy(variables: Sequence[xr.DataArray], sample_dim: str) -> str:
+    """Return what to do about variables of which none can hold the features."""
+    along = sorted((one for one in variables if sample_dim in one.dims), key=_distance_from_table)
+    if not along:
+        return (
+            f"rename the dimension that counts the samples to {sample_dim!r}, or in Python name it "
+            "with " + Setting("sample_dim")
+        )
+    nearest = along[0]
+    name = nearest.name or "the array"
+    if nearest.ndim == 2:
+        return f"{name} holds {nearest.dtype}; store it as real numbers"
+    if nearest.ndim > 2:
+        others = [str(dim) for dim in nearest.dims if dim != sample_dim]
+        return (
+            f"{name} has {nearest.ndim} dimensions; give it two, such as with "
+            f".stack(feature={others}).reset_index('feature') in xarray"
+        )
+    return (
+        "put the features into one variable, such as with Dataset.to_dataarray('feature') in xarray"
+    )
+
+
+def _distance_from_table(variable: xr.DataArray) -> tuple[bool, int]:
+    """Return a key that sorts tables first, arrays of more dimensions next, and vectors last."""
+    return variable.ndim < 2, variable.ndim
 
 
 def _dataset_source(dataset: xr.Dataset, sample_dim: str) -> Source:
@@ -431,8 +461,7 @@ def _data_array_source(
     if array.ndim != 2 or sample_dim not in array.dims:
         raise LayoutError(
             f"expected a DataArray with the dimension {sample_dim!r} and one for the features, "
-            f"got {dict(array.sizes)}; name the dimension that counts the samples with "
-            + Setting("sample_dim")
+            f"got {dict(array.sizes)}; " + _remedy([array], sample_dim)
         )
     names = _feature_names(array, sample_dim)
     if holds_strings(array):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import json
@@ -42,6 +43,8 @@ _MAGIC = b"bigtensor-state\n"
 
 _PART = re.compile(r"(\d+)-(\d+)\.state")
 _SUM = "sum.state"
+
+_NOT_ALLOWED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 WRITE_ATTEMPTS = 3
 """Writes of a file whose unfinished form another process took for a leftover and removed."""
@@ -108,9 +111,8 @@ class PassCheckpoint:
             if not is_store_failure(error):
                 raise
             raise CheckpointError(
-                f"the checkpoint {self.url} cannot be written ({self._explained(error)}). Stored "
-                "parts are kept. Make room, or copy the checkpoint to another folder and give that "
-                "folder. Then run the same command again"
+                f"the checkpoint {self.url} cannot be written ({self._explained(error)}). "
+                f"{_remedy(error)}. Then run the same command again"
             ) from hide_passwords(error)
 
     def drop_parts(self) -> None:
@@ -168,6 +170,16 @@ class PassCheckpoint:
     def _label(self, part: RowRange | None) -> str:
         """Return the key of the pass and the rows of a part, which its digest covers."""
         return "/".join(self._path(part).rsplit("/", 2)[1:])
+
+
+def _remedy(error: Exception) -> str:
+    """Return what to do about a checkpoint that cannot be written."""
+    if isinstance(error, OSError) and error.errno in _NOT_ALLOWED:
+        return "Change its permissions, or give a folder that you may write to"
+    return (
+        "Stored parts are kept. Make room, or copy the checkpoint to another folder and give that "
+        "folder"
+    )
 
 
 def _write_and_rename(filesystem: AbstractFileSystem, path: str, content: bytes) -> None:

@@ -116,6 +116,19 @@ def test_import__numbers_too_large_name_the_option(run, tmp_path):
     assert run("import", path, "--out", out, "--dtype", "float64").exit_code == 0
 
 
+def test_import__names_the_options_of_other_kinds_as_they_were_typed(run, tmp_path, shared_data):
+    table, fcs = tmp_path / "a.csv", shared_data / "activation" / "Activation_1.fcs"
+    table.write_text("x,y\n1,2\n")
+    out = ("--out", tmp_path / "a.zarr")
+    of_fcs = run("import", table, *out, "--compensate", "--dataset", 1).stderr
+    assert "--compensate, --dataset" in of_fcs
+    assert "label" not in of_fcs
+    assert "offsets" not in of_fcs
+    of_tables = run("import", fcs, *out, "--label", "x", "--sequence", "y").stderr
+    assert "--label, --sequence" in of_tables
+    assert "--sample-id" not in of_tables
+
+
 def test_import__damaged_files_are_one_line(run, tmp_path):
     pytest.importorskip("pandas")
     path = tmp_path / "a.csv.gz"
@@ -193,6 +206,20 @@ def test_info__describes_stores_of_others(run, tmp_path, zarr_format, categories
     assert "  X                    (sample, feature) float64\n" in result.stdout
     names = ": 1, None" if isinstance(categories, list) else ""
     assert f"  patient              (sample) int32{names}\n" in result.stdout
+
+
+@pytest.mark.parametrize("command", [("info",), ("fit", "-k", 2, "--out", "m.zarr")])
+def test_stores_of_others__have_remedies_without_an_option(run, tmp_path, command):
+    values = (("cell", "feature"), np.ones((5, 2)))
+    xr.Dataset({"X": values}).to_zarr(tmp_path / "dims.zarr", zarr_format=2)
+    several = xr.Dataset({"p": values, "q": values}).rename(cell="sample")
+    several.to_zarr(tmp_path / "several.zarr", zarr_format=2)
+    dims = run(*command, tmp_path / "dims.zarr")
+    assert dims.exit_code == 1
+    assert "to 'sample', or in Python" in dims.stderr
+    variables = run(*command, tmp_path / "several.zarr")
+    assert variables.exit_code == 1
+    assert "to 'X', or in Python" in variables.stderr
 
 
 @pytest.mark.parametrize("kind", ["nothing", "folder", "text", "empty group"])

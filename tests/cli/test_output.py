@@ -2,12 +2,16 @@
 
 import csv
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from bigtensor.cli.group_table import write_table
 from bigtensor.cli.output import one_line, printable
 from bigtensor.data.stores.layout import SampleStoreWriter
+from tests.cli.conftest import ROOT
 from tests.cli.test_group_table import table
 
 THREADS = ("--scheduler", "threads")
@@ -92,3 +96,43 @@ def test_table__a_spreadsheet_runs_no_name(tmp_path):
         written = [line[0] for line in csv.reader(file)]
     assert written[0] == "donor"
     assert sorted(written[1:]) == sorted(["donor", *(f"'{name}" for name in names[:4])])
+
+
+def run_with(arguments, **streams):
+    """Run a command in a process of its own, whose streams are real files."""
+    words = [sys.executable, "-m", "bigtensor", *map(str, arguments)]
+    return subprocess.run(words, cwd=ROOT, check=False, text=True, **streams)
+
+
+FULL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no full disk here")  # noqa: PTH110
+
+
+@FULL
+@pytest.mark.parametrize("option", [(), ("--json",)])
+def test_full_standard_output__is_a_plain_error(cells, option):
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        result = run_with(("info", cells, *option), stdout=full, stderr=subprocess.PIPE)
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: standard output ")
+    assert "not expected" not in line
+
+
+@FULL
+def test_full_standard_error__ends_no_work(cells):
+    paths = ("info", cells, "nothing.zarr", "--json")
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        result = run_with(paths, stdout=subprocess.PIPE, stderr=full)
+    assert result.returncode == 1
+    first, second = json.loads(result.stdout)["paths"]
+    assert first["kind"] == "samples"
+    assert "nothing.zarr" in second["error"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="pipes of other systems have other errors")
+def test_closed_pipe__ends_the_command_without_a_word(cells):
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as closed:
+        result = run_with(("info", cells, cells), stdout=closed, stderr=subprocess.PIPE)
+    assert (result.returncode, result.stderr) == (141, "")

@@ -84,3 +84,40 @@ def test_import__of_several_files_of_counts_is_refused(files, folder, run):
     done = run("import", text, text, "--counts", "--out", folder / "two.zarr")
     assert done.exit_code == 2
     assert "--counts imports one file" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--codes", "--keep-raw", "--compensate"),
+        ("--label", "kind", "--where", "x > 1"),
+        ("--panel", "panel.csv", "--untransformed", "x", "--untransformed", "y"),
+        ("--dataset", 0, "--dtype", "float32"),
+    ],
+)
+def test_import__options_of_measured_values_are_refused_with_counts(
+    files, folder, run, tmp_path, options
+):
+    refused = run("import", folder / "docword.news.txt", "--counts", "--out", tmp_path, *options)
+    assert refused.exit_code == 2
+    for flag in {option for option in options if str(option).startswith("--")}:
+        assert refused.stderr.count(flag) == 1
+
+
+@pytest.mark.parametrize("option", [("--vocabulary", "words.txt"), ("--documents", "columns")])
+def test_import__options_of_counts_are_refused_without_it(run, tmp_path, option):
+    path = tmp_path / "a.csv"
+    path.write_text("x,y\n1,2\n")
+    refused = run("import", path, "--out", tmp_path / "a.zarr", *option)
+    assert refused.exit_code == 2
+    assert "without --counts" in refused.stderr
+    assert option[0] in refused.stderr
+    assert not (tmp_path / "a.zarr").exists()
+
+
+def test_import__counts_as_json_and_again(files, folder, run):
+    out = ("--counts", "--out", folder / "again.zarr", "--overwrite", "--json", "--debug")
+    for _ in range(2):
+        done = run("import", folder / "docword.news.txt", *out)
+        assert done.exit_code == 0, done.stderr
+        assert json.loads(done.stdout)["words"] == 60

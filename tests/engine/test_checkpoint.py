@@ -329,6 +329,23 @@ def test_checkpoint__on_a_full_disk_says_so_and_keeps_what_was_stored(
     np.testing.assert_allclose(result["sums"], wide.sum(axis=0))
 
 
+@pytest.mark.parametrize("reason", [errno.EROFS, errno.EACCES, errno.EPERM])
+def test_checkpoint__that_may_not_be_written_says_nothing_of_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: int
+) -> None:
+    def refuse(_: LocalFileSystem, path: str, *__: Any, **___: Any) -> None:
+        raise OSError(reason, os.strerror(reason), path)
+
+    monkeypatch.setattr(LocalFileSystem, "pipe_file", refuse)
+    with pytest.raises(CheckpointError, match=os.strerror(reason)) as caught:
+        PassCheckpoint(str(tmp_path / "c")).store((0, 1), {"a": np.ones(1)})
+    message = str(caught.value)
+    assert "room" not in message
+    assert "kept" not in message
+    assert "permission" in message.replace(os.strerror(reason), "")
+    assert str(tmp_path / "c") in message
+
+
 def test_checkpoint__that_cannot_be_read_or_made_says_so(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     parts = PassCheckpoint(str(tmp_path / "file" / "moments-0"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from bigtensor.cli.command import Command, written_for
+from bigtensor.cli.command import OF_EVERY_COMMAND, Command, written_for
 from bigtensor.cli.conditions import shares_as_facts, shares_in_words, where_option
 from bigtensor.cli.options import (
     ADDRESS,
@@ -17,6 +17,8 @@ from bigtensor.cli.options import (
     count,
     overwrite_option,
     refuse_inputs,
+    refuse_options,
+    typed_options,
 )
 from bigtensor.cli.output import (
     MOST_FEATURES,
@@ -36,6 +38,12 @@ if TYPE_CHECKING:
     from bigtensor.data.importers.job import ImportSummary
 
 _OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
+
+_OF_COUNTS = ("vocabulary", "documents")
+"""Options that need ``--counts``."""
+
+_WITH_COUNTS = ("counts", "out", "overwrite", *_OF_COUNTS, *OF_EVERY_COMMAND)
+"""All options of an import of counts. Any other option is of measured values or codes."""
 
 
 @click.command("import", cls=Command)
@@ -167,9 +175,10 @@ def import_command(
         )
     panel = options["panel"]
     refuse_inputs(out, *files, *([panel] if panel else []))
-    if counts and condition is not None:
-        raise click.UsageError("--where is for measured values and codes; leave it out")
-    if counts:
+    if not counts:
+        refuse_options(_OF_COUNTS, "without --counts")
+    else:
+        refuse_options({*typed_options()} - {*_WITH_COUNTS}, "with --counts")
         _import_counts(files, out, vocabulary, documents, overwrite=options["overwrite"])
         return
     from bigtensor.data.importers.files import import_files

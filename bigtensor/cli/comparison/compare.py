@@ -13,11 +13,13 @@ from bigtensor.cli.options import (
     ADDRESS,
     DATA,
     PATH,
+    RUNTIME_OPTIONS,
     SAMPLES_HELP,
     WordChoice,
     missing_option,
     overwrite_option,
     refuse_inputs,
+    refuse_options,
     runtime_options,
 )
 from bigtensor.cli.output import say, seconds_taken
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
     from bigtensor.abundance.sample_table import SampleTable
     from bigtensor.data.addresses.store_address import Address
+
+_OF_CELLS = ("sample", "level", "missing", *RUNTIME_OPTIONS)
+"""Options of the pass over the cells, which a table of shares makes unnecessary."""
 
 
 @click.command(cls=Command)
@@ -183,6 +188,8 @@ def _check_source(model_path: Address | None, cells: str | None, table: Path | N
         )
     if table is not None and model_path is not None:
         raise click.UsageError("--table takes the place of MODEL.zarr and CELLS.zarr; give one")
+    if table is not None:
+        refuse_options(_OF_CELLS, "with --table")
 
 
 def _diffcyt_files(folder: Path | None) -> list[Address]:

@@ -36,9 +36,10 @@ def merge_populations(
 ) -> None:
     """Make one population of several, by number or name.
 
-    Each argument lists the populations that become one, such as 2,18 or 'CD4 T,7'. No data are
-    read. Populations are then numbered by weight again, the largest as 0, so that labels have to be
-    predicted again. The merged population keeps a name if exactly one of its parts has one.
+    Each argument lists the populations that become one, such as 2,18 or 'CD4 T,7'. Put a name with
+    a comma in double quotes, such as '"CD8, T",7'. No data are read. Populations are then numbered
+    by weight again, the largest as 0, so that labels have to be predicted again. The merged
+    population keeps a name if exactly one of its parts has one.
     """
     check_out(model_path, out, overwrite=overwrite)
     model = load_mixture(model_path)

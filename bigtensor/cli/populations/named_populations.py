@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -127,8 +128,12 @@ def check_out(path: Address, out: Address | None, *, overwrite: bool) -> None:
 
 
 def populations_of(text: str) -> list[int | str]:
-    """Return the numbers and names in a text such as ``2,18`` or ``CD4 T,18``."""
-    return [population_of(part) for part in text.split(",") if part.strip()]
+    """Return the numbers and names in a text such as ``2,18`` or ``"CD8, T",18``.
+
+    A name with a comma is quoted as in CSV.
+    """
+    lines = csv.reader(text.splitlines(), skipinitialspace=True)
+    return [population_of(cell) for line in lines for cell in line if cell.strip()]
 
 
 def population_of(text: str) -> int | str:

@@ -223,27 +223,26 @@ def _opened(
 
 def _refuse_columns_of_tables(kept: Mapping[str, str | None]) -> None:
     """Raise a ParameterError for columns of tables with FCS files."""
-    if any(column is not None for column in kept.values()):
-        raise ParameterError(_COLUMNS_OF_TABLES)
+    columns = [Setting(name) for name, column in kept.items() if column is not None]
+    if columns:
+        raise ParameterError(
+            "only tables and AnnData have columns for "
+            + Message(", ").join(columns)
+            + ", and these files are fcs; leave them out (in Python, "
+            + Setting("labels")
+            + " holds labels of events)"
+        )
 
 
 def _refuse_options_of_fcs(kind: Format, **options: object) -> None:
     """Raise a ParameterError for options of FCS files with other files."""
-    if any(value is not None and value != 0 for value in options.values()):
+    unused = [Setting(name) for name, value in options.items() if value is not None and value != 0]
+    if unused:
         raise ParameterError(
-            f"compensate, offsets, dataset and labels are for FCS files; these are {kind}"
+            "only FCS files take "
+            + Message(", ").join(unused)
+            + f", and these files are {kind}; leave them out"
         )
-
-
-_COLUMNS_OF_TABLES = (
-    Setting("label")
-    + ", "
-    + Setting("sample_id")
-    + " and "
-    + Setting("sequence")
-    + " name columns of tables; FCS takes "
-    + Setting("labels")
-)
 
 
 def _check_dtype(dtype: DTypeLike) -> None:

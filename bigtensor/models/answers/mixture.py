@@ -140,7 +140,8 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         Raises
         ------
         ParameterError
-            When there is no such population, a name is empty, or two populations have one name.
+            When there is no such population, a name is empty or a whole number other than the
+            number of its population, or two populations have one name.
 
         Examples
         --------

@@ -150,7 +150,8 @@ class Populations:
         Raises
         ------
         ParameterError
-            When there is no such population, a name is empty, or two populations have one name.
+            When there is no such population, a name is empty or a whole number other than the
+            number of its population, or two populations have one name.
         """
         new = list(self.names or ("",) * self.count)
         renamed = set[int]()
@@ -159,7 +160,9 @@ class Populations:
             if number in renamed:
                 raise ParameterError(f"population {number} has two new names; give it one")
             renamed.add(number)
-            new[number] = "" if name is None else _checked_name(number, name)
+            # classes may have numbers as names, and a table of all names repeats them
+            if name != self.shown_names[number]:
+                new[number] = "" if name is None else _checked_name(number, name)
         populations = replace(self, names=tuple(new), by_hand=True)
         shown = populations.shown_names
         repeated = sorted({name for name in shown if shown.count(name) > 1})
@@ -306,10 +309,21 @@ def _united(
 
 
 def _checked_name(number: int, name: object) -> str:
-    """Return a name without blanks around it, or raise a ParameterError."""
+    """Return a name without blanks around it, or raise a ParameterError.
+
+    The name is empty if it is the number of the population.
+    """
     if not isinstance(name, str) or not name.strip():
         raise ParameterError(
             f"the name of population {number} is {name!r}; expected text that is not empty"
+        )
+    if name.strip() == str(number):
+        # a population without a name is shown with its number
+        return ""
+    if name.strip().isdecimal():
+        raise ParameterError(
+            f"the name of population {number} is {name!r}, but a whole number stands for the "
+            f"population with that number; add a word, such as 'cluster {name.strip()}'"
         )
     if not name.strip().isprintable():
         raise ParameterError(

@@ -117,6 +117,9 @@ def test_compare__weighs_the_samples_of_a_model(run, cells, model, tmp_path):
         (("--by", "arm", "--reference", "x"), 1, "--reference x"),
         (("m.zarr", "c.zarr", "--by", "arm"), 2, "--table"),
         (("--by", "arm", "--shares", "out.csv"), 2, "same name"),
+        (("--by", "arm", "--level", "component"), 2, "--level"),
+        (("--by", "arm", "--sample", "donor", "--missing", "omit"), 2, "--sample, --missing"),
+        (("--by", "arm", "--workers", 2), 2, "--workers"),
     ],
 )
 def test_compare__says_what_is_wrong(run, study, monkeypatch, arguments, code, words):

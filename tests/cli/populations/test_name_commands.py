@@ -88,6 +88,8 @@ def test_name__elsewhere_leaves_the_model(run, model, tmp_path, head):
         ("population,name", ["9,B"], "from 0 to 3"),
         ("population,name", ["1,T cells, CD4"], "line 2"),
         ("population,name", ["1,B", "0"], "line 3"),
+        ("population,name", ["0,Rest", "3,0"], "population 3"),
+        ("population,name", ["3,12"], "population 3"),
     ],
 )
 def test_name__refuses_a_table_and_keeps_the_model(run, model, tmp_path, head, lines, word):
@@ -126,6 +128,19 @@ def test_merge__refuses_unknown_populations(run, model):
     result = run("merge-populations", model, "0,NK")
     assert (result.exit_code, "'NK'" in result.stderr) == (1, True)
     assert run("merge-populations", model).exit_code == 2
+
+
+@pytest.mark.parametrize("group", ['"CD8, T",1', '1, "CD8, T"', '"CD8, T" ,"1"'])
+def test_merge__takes_quoted_names_with_commas(run, model, group):
+    bigtensor.load(model).rename_populations({0: "CD8, T"}).save(model, overwrite=True)
+    merged = run("merge-populations", model, group)
+    assert merged.exit_code == 0, merged.stderr
+    assert sorted(names_of(model)) == ["1", "2", "CD8, T"]
+
+
+def test_merge__line_breaks_separate_populations(run, model):
+    assert run("merge-populations", model, "0,1\n2").exit_code == 0
+    assert len(names_of(model)) == 2
 
 
 def test_cut__needs_a_tree(run, tmp_path):

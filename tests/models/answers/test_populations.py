@@ -33,7 +33,9 @@ def test_renamed__by_number_and_by_present_name(tree):
     ("names", "word"),
     [
         ({0: "B", 1: "B"}, "0, 1"),
-        ({0: "2"}, "0, 2"),
+        ({0: "2"}, "population 0"),
+        ({0: "B", 2: "0"}, "population 2"),
+        ({0: "B", 2: "17"}, "population 2"),
         ({3: "B"}, "from 0 to 2"),
         ({-1: "B"}, "population -1"),
         ({"NK": "B"}, "population 'NK'"),
@@ -47,6 +49,20 @@ def test_renamed__by_number_and_by_present_name(tree):
 def test_renamed__refuses(tree, names, word):
     with pytest.raises(ParameterError, match=word):
         Populations.cut(tree, 3).renamed(names)
+
+
+def test_renamed__own_number_is_no_name(tree):
+    named = Populations.cut(tree, 3).renamed({0: "B", 1: "1"})
+    assert named.shown_names == ("B", "1", "2")
+    # the number follows the population, and does not stay with its components
+    assert named.merged([["B", 2]]).renamed({0: "rest"}).shown_names == ("rest", "1")
+    assert named.names == ("B", "", "")
+
+
+def test_renamed__leaves_numbers_that_are_names_of_classes():
+    digits = Populations.of_components(np.full(3, 1 / 3), ("7", "0", "1"))
+    named = digits.renamed({0: "seven", 1: "0", 2: "1"})
+    assert named.shown_names == ("seven", "0", "1")
 
 
 def test_renamed__names_the_present_names(tree):

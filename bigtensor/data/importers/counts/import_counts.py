@@ -22,7 +22,9 @@ from bigtensor.errors import DataError, FileFormatError, ParameterError, Setting
 
 DOCUMENTS = ("rows", "columns")
 
-ENDINGS = (".npz", ".mtx", ".txt", ".parquet", ".pq", ".csv")
+_TABLES = (".parquet", ".pq", ".csv")
+
+ENDINGS = (".npz", ".mtx", ".txt", *_TABLES)
 """Ends of the names of files of counts, those of texts also with .gz."""
 
 
@@ -70,7 +72,8 @@ def import_counts(
         Store to make, which appears under this name when it is whole.
     vocabulary : path, optional
         Names of the words in UTF-8, one a line. Text after a tab is ignored. By default
-        ``vocab.NAME.txt`` beside ``docword.NAME.txt``, and numbers without any.
+        ``vocab.NAME.txt`` beside ``docword.NAME.txt``, and numbers without any. Tables name their
+        words themselves.
     documents : {"rows", "columns"}, default "rows"
         Whether rows of Matrix Market are documents, or columns, as cells often are.
     overwrite : bool, default False
@@ -90,6 +93,8 @@ def import_counts(
         its bytes cannot hold.
     DataError
         When a count is negative, not finite, or larger than 2,147,483,647.
+    ParameterError
+        When `vocabulary` or `documents` is for files of another kind.
     OutputError
         When the store exists, or cannot be written.
     """
@@ -113,6 +118,11 @@ def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:
     """Open a file by the end of its name."""
     if not path.exists():
         raise FileFormatError(f"there is no file {path}; check the path")
+    is_table = path.suffix in _TABLES
+    if is_table and vocabulary is not None:
+        raise ParameterError(
+            f"{path} is a table that names its words itself; leave out " + Setting("vocabulary")
+        )
     stem = path.with_suffix("") if path.suffix == ".gz" else path
     if vocabulary is None and stem.name.startswith("docword."):
         vocabulary_file = path.with_name("vocab." + stem.name.removeprefix("docword."))
@@ -125,7 +135,7 @@ def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:
         return MatrixFile(path, vocabulary)
     if stem.suffix in (".mtx", ".txt"):
         return TripletFile(path, vocabulary, documents=documents)
-    if path.suffix in (".parquet", ".pq", ".csv"):
+    if is_table:
         return LongTable(path)
     if path.suffix in (".h5ad", ".zarr"):
         raise FileFormatError(

@@ -200,3 +200,10 @@ def test_spaces_and_comments_between_entries__are_read(tmp_path):
     import_counts(path, tmp_path / "out.zarr")
     found = anndata.io.read_zarr(tmp_path / "out.zarr").X.toarray()
     assert found.tolist() == [[0, 5, 0, 0], [0, 0, 1, 0], [7, 0, 0, 0]]
+
+
+def test_vocabulary__of_a_table_that_holds_its_words_is_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("document,word,count\na,x,1\n")
+    (tmp_path / "words.txt").write_text("x\n")
+    with pytest.raises(ParameterError, match="vocabulary"):
+        import_counts(tmp_path / "t.csv", tmp_path / "t.zarr", vocabulary=tmp_path / "words.txt")
