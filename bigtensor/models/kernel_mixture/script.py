@@ -145,7 +145,11 @@ def refine(preparation: Preparation) -> Script:
     mixture, doubtful = yield from _initialisation(preparation, diagnostics)
     in_rounds = preparation.pilot is None
     if doubtful and not in_rounds and preparation.groups and has_alternatives(settings):
-        mixture = yield from best_initialisation(mixture, preparation, diagnostics)
+        assert preparation.pilot is not None
+        of_clusters = None
+        if _cluster_count(preparation) >= preparation.n_components:
+            of_clusters = clustered_initialisation(preparation.pilot, preparation).mixture()
+        mixture = yield from best_initialisation(mixture, of_clusters, preparation, diagnostics)
     stages = (
         [rounds_stage(settings)] if in_rounds else posterior_stages(settings, doubtful=doubtful)
     )
@@ -341,9 +345,14 @@ def counted(sample: Sample) -> Sample:
     return sample if sample.weight is None else sample.take(sample.weight > 0)
 
 
+def _cluster_count(preparation: Preparation) -> int:
+    """Return the number of clusters of the pilot sample that have rows."""
+    return int(np.unique(preparation.assignment).size)
+
+
 def _require_clusters(preparation: Preparation) -> None:
     """Raise unless k-means found as many clusters as there are components."""
-    n_clusters, k = np.unique(preparation.assignment).size, preparation.n_components
+    n_clusters, k = _cluster_count(preparation), preparation.n_components
     if n_clusters < k:
         raise IdentifiabilityError(
             f"the sample has only {n_clusters} distinct rows, which support at most {n_clusters} "

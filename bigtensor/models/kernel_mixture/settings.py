@@ -470,10 +470,8 @@ def _check_views(parameters: ParameterValues, start: str, shape: DataShape, need
             else "more views, or fit a GaussianMixture"
         )
         raise ViewError(
-            who
-            + f" needs at least {needed} views that are independent given the component; got "
-            f"{len(shape.views)} view(s) of {len(shape.features)} feature(s); use "
-            + alternative
+            who + f" needs at least {needed} views that are independent given the component; got "
+            f"{len(shape.views)} view(s) of {len(shape.features)} feature(s); use " + alternative
         )
     lengths = {name: len(members) for name, members in shape.views}
     if parameters.views_share_components and len({*lengths.values()}) > 1:

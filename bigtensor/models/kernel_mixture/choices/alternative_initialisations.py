@@ -1,4 +1,4 @@
-"""Alternative initialisations: other bandwidths, of which the likelihood of a sample chooses."""
+"""Alternative initialisations, of which the likelihood of a sample chooses: k-means, bandwidths."""
 
 from __future__ import annotations
 
@@ -30,6 +30,23 @@ from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.triple_moments import TripleMoments
 from bigtensor.statistics.row_sample import Sample
 
+CLUSTERS = "kmeans"
+"""The initialisation by the clusters of the pilot sample.
+
+Where views have fewer distinct densities than there are components, such as markers that are only
+on or off, moments do not determine the components. Of 3, 4 and 6 groups, each high in a feature of
+its own, fits of 300 to 9,000 rows had a Rand index of 0.17 to 1.00 without this initialisation, and
+0.81 to 0.91 (3 standard deviations apart) and 1.00 (8) with it. On simulated mixtures of products
+of continuous densities it changed nothing.
+"""
+
+CLEARLY = 0.01
+"""How much likelier clusters have to end than moments, in nats a row, to be taken.
+
+In the groups above it was 0.07 to 0.9. On 20,000 simulated cells a mixture that was likelier by
+0.002 had a Rand index of 0.75, where that of the moments had 0.995.
+"""
+
 ALTERNATIVES = (2.0, 1.0, 1.4, 0.5, 3.0)
 """Bandwidths of alternatives relative to the first initialisation.
 
@@ -47,8 +64,8 @@ RECURS = 2e-4
 With 5e-4, different mixtures were taken for one on 2 of these 23 sets.
 """
 
-FEWEST_ROWS_WITH_ALTERNATIVES = 10_000
-"""Rows from which on other initialisations are tried: of fewer, the likelihood tells little."""
+FEWEST_ROWS_WITH_BANDWIDTHS = 10_000
+"""Rows from which on other bandwidths are tried: of fewer, the likelihood tells little of them."""
 
 TRIAL_ROWS, TRIAL_NBYTES = 250_000, 2**26
 """Largest sample in which initialisations are compared, in rows and in bytes of their features."""
@@ -63,20 +80,25 @@ class Trial:
 
     Attributes
     ----------
-    bandwidth : float
-        Of the moments, relative to the rule for it.
+    bandwidth : float, optional
+        Of the moments, relative to the rule for it. None for clusters of the pilot sample.
     rows : int
-        Rows of the moments.
+        Rows of the moments, or of the pilot sample.
     mixture : MixtureDensities
         Where the iterations ended.
     log_likelihood : float
         Of the sample under the mixture before the last iteration, in nats a row.
     """
 
-    bandwidth: float
+    bandwidth: float | None
     rows: int
     mixture: MixtureDensities
     log_likelihood: float
+
+    @property
+    def score(self) -> float:
+        """The log-likelihood, of which clusters need more to be taken."""
+        return self.log_likelihood - (CLEARLY if self.bandwidth is None else 0.0)
 
 
 def has_alternatives(settings: Settings) -> bool:
@@ -88,8 +110,7 @@ def has_alternatives(settings: Settings) -> bool:
         Settings that say whether the initialisation is spectral, and how it goes on.
     """
     return (
-        settings.shape.all_rows >= FEWEST_ROWS_WITH_ALTERNATIVES
-        and settings.spectral
+        settings.spectral
         and settings.max_iter is None
         # components that are merged only have to cover the data
         and settings.n_populations is None
@@ -113,7 +134,10 @@ def trial_pass(settings: Settings) -> Pass[Sample]:
 
 
 def best_initialisation(
-    first: MixtureDensities, preparation: Preparation, diagnostics: dict[str, Any]
+    first: MixtureDensities,
+    of_clusters: MixtureDensities | None,
+    preparation: Preparation,
+    diagnostics: dict[str, Any],
 ) -> Generator[Pass[Any] | Step, Any, MixtureDensities]:
     """Compare initialisations in a sample, until the best likelihood recurs.
 
@@ -123,11 +147,13 @@ def best_initialisation(
     ----------
     first : MixtureDensities
         The doubtful initialisation.
+    of_clusters : MixtureDensities, optional
+        That of the clusters of the pilot sample, if there are enough of them.
     preparation : Preparation
         Its preparation.
     diagnostics : dict
-        Holds the rows of its moments. Receives ``initialisations``: bandwidth factor, rows of the
-        moments and log-likelihood of all.
+        Holds the rows of its moments. Receives ``initialisations``: bandwidth factor (None for
+        clusters), rows and log-likelihood of all.
 
     Returns
     -------
@@ -140,27 +166,53 @@ def best_initialisation(
     of_first = diagnostics["moments"]["rows"]
     factor = diagnostics.get("bandwidth_choice", {}).get("chosen", settings.bandwidth_factor)
 
-    def tried(relative: float | None) -> Trial | None:
-        if relative is None:
+    def tried(alternative: float | str | None) -> Trial | None:
+        if alternative is None:
             return _settled(first, preparation, rows, factor, of_first)
-        return _alternative(preparation, rows, relative * factor)
+        if isinstance(alternative, str):
+            assert of_clusters is not None
+            return _settled(of_clusters, preparation, rows, None, len(preparation.assignment))
+        return _alternative(preparation, rows, alternative * factor)
 
-    # moments of the same rows would be the same
-    same = rows.rows == of_first
-    to_try = (None, *(relative for relative in ALTERNATIVES if not (same and relative == 1.0)))
+    rounds = _rounds(
+        settings, with_clusters=of_clusters is not None, same_rows=rows.rows == of_first
+    )
     trials: list[Trial] = []
-    for begin in range(0, len(to_try), AT_ONCE):
-        yield Step("comparing initialisations", begin + 1, len(to_try))
-        ended = map_on_threads(tried, to_try[begin : begin + AT_ONCE], AT_ONCE)
+    for number, alternatives in enumerate(rounds, 1):
+        yield Step("comparing initialisations", number, len(rounds))
+        ended = map_on_threads(tried, alternatives, AT_ONCE)
         trials += [trial for trial in ended if trial is not None]
-        likelihoods = sorted((trial.log_likelihood for trial in trials), reverse=True)
-        if len(likelihoods) > 1 and likelihoods[0] - likelihoods[1] < RECURS:
+        scores = sorted((trial.score for trial in trials), reverse=True)
+        if len(scores) > 1 and scores[0] - scores[1] < RECURS:
             break
     diagnostics["initialisations"] = [
         {"bandwidth": trial.bandwidth, "rows": trial.rows, "log_likelihood": trial.log_likelihood}
         for trial in trials
     ]
-    return max(trials, key=lambda trial: trial.log_likelihood).mixture
+    return max(trials, key=lambda trial: trial.score).mixture
+
+
+def _rounds(
+    settings: Settings, *, with_clusters: bool, same_rows: bool
+) -> list[tuple[float | str | None, ...]]:
+    """Return what is tried before likelihoods are compared, again and again. None is the first.
+
+    Parameters
+    ----------
+    settings : Settings
+        With the number of rows.
+    with_clusters : bool
+        There are enough clusters to begin with.
+    same_rows : bool
+        Moments of the same bandwidth would be the same.
+    """
+    bandwidths = [one for one in ALTERNATIVES if not (same_rows and one == 1.0)]
+    if settings.shape.all_rows < FEWEST_ROWS_WITH_BANDWIDTHS:
+        bandwidths = []
+    clusters = [CLUSTERS] if with_clusters else []
+    begin = (None, *clusters, *bandwidths[:1])
+    later = bandwidths[1:]
+    return [begin, *(tuple(later[at : at + AT_ONCE]) for at in range(0, len(later), AT_ONCE))]
 
 
 def _alternative(preparation: Preparation, rows: Block, bandwidth: float) -> Trial | None:
@@ -180,13 +232,13 @@ def _settled(
     mixture: MixtureDensities,
     preparation: Preparation,
     rows: Block,
-    bandwidth: float,
-    rows_of_moments: int,
+    bandwidth: float | None,
+    rows_of_start: int,
 ) -> Trial:
     """Return an initialisation after its EM iterations."""
     stage = Stage("trial", MOST_PASSES, settle=True)
     passes = in_memory(posterior_solution(mixture, preparation, stage), rows)
-    return Trial(bandwidth, rows_of_moments, passes.solution.mixture(), passes.likelihoods[-1])
+    return Trial(bandwidth, rows_of_start, passes.solution.mixture(), passes.likelihoods[-1])
 
 
 def _with_bandwidth(preparation: Preparation, factor: float) -> Preparation:
