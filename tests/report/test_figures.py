@@ -185,14 +185,18 @@ def test_palette__tells_24_components_apart_on_white():
 
 
 def test_figures__leave_no_trace_in_the_settings_of_the_user(plot):
-    before = dict(mpl.rcParams)
+    before, open_before = dict(mpl.rcParams), _open_figures()
     figures.feature_densities(plot)
     with pytest.raises(ZeroDivisionError), report_style():
         raise ZeroDivisionError
     assert dict(mpl.rcParams) == before
-    assert (
-        "matplotlib.pyplot" not in sys.modules or not sys.modules["matplotlib.pyplot"].get_fignums()
-    )
+    assert _open_figures() == open_before
+
+
+def _open_figures() -> list[int]:
+    """Return the numbers of the figures that pyplot shows."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    return [] if pyplot is None else pyplot.get_fignums()
 
 
 @pytest.mark.parametrize("kind", ["svg", "png"])

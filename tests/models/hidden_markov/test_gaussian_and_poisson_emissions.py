@@ -189,3 +189,10 @@ def test_constant_feature__changes_no_state(emissions: str, value: float) -> Non
         for X in (rows, beside)
     ]
     assert np.mean(states[0] == states[1]) > 0.98
+
+
+def test_large_weights__need_no_more_memory() -> None:
+    rows = np.random.default_rng(0).normal(size=(600, 2))
+    model = HiddenMarkovModel(2, emissions="gaussian", random_state=0)
+    model.fit(rows, sample_weight=np.full(600, 1e12))
+    assert np.isfinite(model.score(rows))

@@ -215,6 +215,7 @@ def test_contract__is_that_of_scikit_learn(chains: Split) -> None:
         ),
         ({}, [[0, 1, 0]] * 2, [0], DataError, "one label a sequence"),
         ({}, [[0, 1, 0]] * 2, [0, 0], DataError, "name one class"),
+        ({}, [[0, 1, 0]] * 2, [0, None], DataError, "have no label"),
         ({}, [[0.5, 1, 0]] * 2, [0, 1], DataError, "not the code of a category"),
         ({}, [[-1, -1, -1]] * 2, [0, 1], DataError, "every category"),
         ({}, [], [], DataError, "no sequence"),

@@ -15,9 +15,6 @@ from bigtensor.models.words.mixture_description import verdict_notice
 from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.wording import counted, percent, sentence_of, words_of
 
-STEADY = 0.8
-"""Mean agreement from which on another number than the chosen one is not warned of."""
-
 CLEAR = 1.2
 """Ratio of a singular value to what it has to exceed from which on a count is clear."""
 
@@ -147,8 +144,7 @@ def _agreement_notice(count_choice: Mapping[str, Any], count: int) -> Notice:
     as_good = f" {words_of(others)} would be about as good." if others else ""
     if count == chosen:
         return Notice("good", f"{text} This is the number that the data suggest.{as_good}")
-    suggestion = f" The data suggest {chosen}.{as_good}"
-    return Notice("note" if agreement >= STEADY else "warning", text + suggestion)
+    return Notice("note", f"{text} The data suggest {chosen}.{as_good}")
 
 
 def outlier_notices(model: DescribedKernelMixture) -> list[Notice]:
