@@ -153,10 +153,6 @@ def stands_for_none(values: NDArray[Any]) -> NDArray[np.bool_]:
     ----------
     values : (n,) array
         Numbers, strings, or objects.
-
-    Returns
-    -------
-    (n,) bool array
     """
     if values.dtype.kind in "iufb":
         return np.asarray((values < 0) & (np.floor(values) == values) | ~np.isfinite(values))

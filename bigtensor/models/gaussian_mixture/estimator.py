@@ -18,7 +18,7 @@ from bigtensor.models.gaussian_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.gaussian_mixture.description import (
     GaussianMixtureDescription,
 )
-from bigtensor.models.gaussian_mixture.last_fit import LastFit
+from bigtensor.models.gaussian_mixture.initial_arrays import InitialArrays, LastFit
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.planned_passes import (
     planned_preparation,
@@ -272,12 +272,14 @@ class GaussianMixture(MixtureAnswers):
         self._last_fit = LastFit(
             features=tuple(np.array(self.views_.feature_names)[order].tolist()),
             asked_for=self.n_components,
-            covariance_type=self.covariance_type,
             regularisation=self.diagnostics_.get("pilot", {}).get("reg_covar", self.reg_covar),
-            weights=self.weights_,
-            means=self.means_,
-            precisions=self.precisions_,
-            log_likelihood=self.lower_bound_,
+            arrays=InitialArrays(
+                self.covariance_type,
+                self.weights_,
+                self.means_,
+                np.asarray(self.covariances_),
+                log_likelihood=self.lower_bound_,
+            ),
         )
         if solution.names:
             self.classes_ = np.array(solution.names, dtype=object)

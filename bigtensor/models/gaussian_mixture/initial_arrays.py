@@ -1,9 +1,10 @@
-"""Weights, means and precisions that a caller gives a Gaussian mixture to start from."""
+"""Arrays that a Gaussian mixture starts from: those of a caller, or of the last fit."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -87,13 +88,74 @@ class InitialArrays:
         return replace(components, **arrays)
 
 
-def initial_arrays(parameters: ParameterValues, k: int, d: int) -> InitialArrays | None:
-    """Return the arrays that a caller gave, or None.
+@dataclass(frozen=True, eq=False)
+class LastFit:
+    """What a fit found, and what it was asked for.
+
+    Attributes
+    ----------
+    features : tuple of str
+        Names of the features.
+    asked_for : int or "auto"
+        The parameter ``n_components``. A fit may return fewer components.
+    regularisation : float or "auto"
+        Part of the variances that was added to them.
+    arrays : InitialArrays
+        All of them, in the order of the features.
+    """
+
+    features: tuple[str, ...]
+    asked_for: int | str
+    regularisation: float | str
+    arrays: InitialArrays
+
+    def of_features(self, features: Sequence[str]) -> LastFit:
+        """Return the fit with the same features in another order."""
+        positions = np.array([self.features.index(name) for name in features], np.intp)
+        return replace(self, features=tuple(features), arrays=self.arrays.of_features(positions))
+
+
+def with_last_fit(parameters: ParameterValues, features: Sequence[str]) -> ParameterValues:
+    """Return parameters that start from the last fit, if it was one of the same model.
 
     Parameters
     ----------
     parameters : ParameterValues
-        With ``weights_init``, ``means_init`` and ``precisions_init``.
+        With ``last_fit``, None unless a warm start is wished for.
+    features : sequence of str
+        Names of the features of the data, in the order of the blocks.
+
+    Returns
+    -------
+    ParameterValues
+        With ``last_fit`` None if the features, the number of components that was asked for, or the
+        type of covariance are other ones.
+    """
+    last: LastFit | None = parameters.last_fit
+    if last is None:
+        return parameters
+    same_model = (
+        parameters.n_components == last.asked_for
+        and parameters.covariance_type == last.arrays.covariance_type
+        and sorted(features) == sorted(last.features)
+    )
+    if not same_model:
+        return parameters.changed(last_fit=None)
+    assert last.arrays.weights is not None
+    return parameters.changed(
+        n_components=len(last.arrays.weights),
+        reg_covar=last.regularisation,
+        last_fit=last.of_features(features),
+    )
+
+
+def initial_arrays(parameters: ParameterValues, k: int, d: int) -> InitialArrays | None:
+    """Return the arrays of the last fit, or those that a caller gave, or None.
+
+    Parameters
+    ----------
+    parameters : ParameterValues
+        With ``last_fit``, ``weights_init``, ``means_init`` and ``precisions_init``.
     k, d : int
         Numbers of components and features.
 
@@ -103,6 +165,8 @@ def initial_arrays(parameters: ParameterValues, k: int, d: int) -> InitialArrays
         When a shape is another one, a weight is not positive, the weights do not sum to one, or a
         precision is not positive definite.
     """
+    if parameters.last_fit is not None:
+        return cast("LastFit", parameters.last_fit).arrays
     values = {name: getattr(parameters, name) for name in NAMES}
     if all(value is None for value in values.values()):
         return None
@@ -131,13 +195,7 @@ def initial_arrays(parameters: ParameterValues, k: int, d: int) -> InitialArrays
             + f" are {weights.tolist()}; expected positive numbers that sum "
             "to one"
         )
-    return InitialArrays(
-        kind,
-        weights,
-        means,
-        _inverse(precisions, kind),
-        parameters.last_fit.log_likelihood if parameters.last_fit else None,
-    )
+    return InitialArrays(kind, weights, means, _inverse(precisions, kind))
 
 
 def _checked(name: str, value: object, shape: tuple[int, ...]) -> FloatArray | None:

@@ -9,8 +9,11 @@ from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues, check_rows_for_components
 from bigtensor.models.gaussian.component_labels import check_labels
-from bigtensor.models.gaussian_mixture.initial_arrays import InitialArrays, initial_arrays
-from bigtensor.models.gaussian_mixture.last_fit import with_last_fit
+from bigtensor.models.gaussian_mixture.initial_arrays import (
+    InitialArrays,
+    initial_arrays,
+    with_last_fit,
+)
 from bigtensor.statistics.gaussian.quadratic_features import COVARIANCE_TYPES, QuadraticFeatures
 
 FEW_COMPONENTS = 4

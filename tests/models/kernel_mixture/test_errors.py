@@ -138,7 +138,7 @@ def test_feature_in_two_views__is_named(make, values):
         ("spectral", {"a": [0], "b": [1, 2]}, "at least 3 .* got 2 .* init='kmeans'"),
         ("kmeans", {"a": [0, 1, 2]}, "at least 2 views .* got 1"),
         ("spectral", {}, "at least 3 views .* got 0"),
-        ("auto", {"a": [0, 1, 2]}, "kernel mixture needs at least 2 .* GaussianMixture"),
+        ("auto", {"a": [0, 1, 2]}, "at least 2 .* GaussianMixture"),
     ],
 )
 def test_fewer_views_than_needed__says_how_many(make, values, start, views, message):
