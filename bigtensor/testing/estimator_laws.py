@@ -191,12 +191,10 @@ def whole_numbers_are_taken_in_any_type(case: ModelCase) -> None:
     """Assert that a fit to integers is the fit to the same numbers as floats, bit by bit.
 
     Integers are converted to floats for a model of measured values, and whole floats to codes for
-    a model of categories. Counts in sparse rows are left out, and so are models of both kinds,
-    which take integers for codes.
+    a model of categories. Counts in sparse rows are left out.
     """
     model, kind = case.make(), case.samples.kind
-    both = {"codes", "measured"} <= model.takes.kinds and model.preferred_kind is None
-    if kind == "counts" or both:
+    if kind == "counts":
         return
     scale = _WHOLE if kind == "measured" else 1
     integers = np.rint(scale * np.asarray(case.data)).astype(np.int32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -102,7 +103,7 @@ def _groups_by_source(
 ) -> list[xr.DataArray]:
     """Return the groups of every row in memory, source by source."""
     attrs = groups.attrs if isinstance(groups, xr.DataArray) else {}
-    array = np.asarray(groups)
+    array = as_names(groups)
     if array.shape != (samples.rows,):
         raise ParameterError(
             f"the groups of rows have shape {array.shape}; expected ({samples.rows},), one a row, "
@@ -144,10 +145,24 @@ def _listed(source: Source, variable: xr.DataArray, name: str) -> list[tuple[Any
     return [(value, _in_words(value)) for value in order]
 
 
+def as_names(values: RowVariableLike) -> NDArray[Any]:
+    """Return the names of rows as an array, in which missing ones stay what they are.
+
+    Parameters
+    ----------
+    values : (rows,) array-like
+        Of a list, NumPy would make texts of numbers and of None among texts.
+    """
+    array = np.asarray(values)
+    is_list = isinstance(values, list | tuple)
+    return np.asarray(values, object) if is_list and array.dtype.kind in "US" else array
+
+
 def stands_for_none(values: NDArray[Any]) -> NDArray[np.bool_]:
     """Return True for values that name nothing: negative whole numbers, NaN, None, empty strings.
 
     Negative codes count as whole numbers in floats too: NaN beside them has made them floats.
+    Infinite numbers name nothing either.
 
     Parameters
     ----------
@@ -163,8 +178,9 @@ def stands_for_none(values: NDArray[Any]) -> NDArray[np.bool_]:
 
 def _names_nothing(value: Any) -> bool:
     """Return True if an object stands for none."""
-    if isinstance(value, int | float):
-        return not np.isfinite(value) or (value < 0 and value == int(value))
+    if isinstance(value, Real):
+        number = float(value)
+        return not np.isfinite(number) or (number < 0 and number.is_integer())
     return value in ("", b"") if isinstance(value, str | bytes) else bool(np.all(pd.isna(value)))
 
 
@@ -174,16 +190,21 @@ def _distinct(piece: xr.DataArray, source: Source, name: str) -> set[Any]:
     if stored.dtype.kind in "iufb":
         stored = np.unique(stored)
     try:
-        distinct = set(stored[~stands_for_none(stored)].tolist())
+        distinct = {_plain(value) for value in stored[~stands_for_none(stored)].tolist()}
     except TypeError:
         distinct = {None}
-    strange = [value for value in distinct if not isinstance(value, str | bytes | int | float)]
+    strange = [value for value in distinct if not isinstance(value, str | bytes | Real)]
     if strange:
         raise DataError(
             f"{name!r} of {source.describe()} holds objects that are no names, such as "
             f"{strange[0]!r}; groups are strings or numbers"
         )
     return distinct
+
+
+def _plain(value: object) -> object:
+    """Return a number of NumPy, which an array of objects may hold, as one of Python."""
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def _in_words(value: object) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.rows.code_maps import Categories, CodeMap
 from bigtensor.data.rows.data_like import RowVariableLike
-from bigtensor.data.rows.row_groups import stands_for_none
+from bigtensor.data.rows.row_groups import as_names, stands_for_none
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.selected_rows import rows_left_out
 from bigtensor.data.sources.csr_source import is_sparse
@@ -168,11 +168,20 @@ def labels_of_some_rows(
     """
     if y is None or isinstance(y, str):
         return y
-    values = np.asarray(y)
-    if values.dtype.kind not in "iufbOUST" or not stands_for_none(values).any():
+    values = as_names(y)
+    if values.dtype.kind not in "iufbOUST":
         return None
-    is_two_classes = values.dtype.kind in "if" and np.array_equal(np.unique(values), (-1, 1))
-    return None if is_two_classes else y
+    unlabelled = stands_for_none(values)
+    if not unlabelled.any() or _are_two_classes(values[unlabelled], values[~unlabelled]):
+        return None
+    return y
+
+
+def _are_two_classes(unlabelled: NDArray[Any], labelled: NDArray[Any]) -> bool:
+    """Return True if the values are the classes -1 and 1 of a classifier."""
+    if not labelled.size or labelled.dtype.kind not in "ifO" or pd.isna(unlabelled).any():
+        return False
+    return bool((unlabelled == -1).all() and (labelled == 1).all())
 
 
 def category_values(values: NDArray[Any]) -> NDArray[Any]:

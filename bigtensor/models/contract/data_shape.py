@@ -70,7 +70,7 @@ class DataShape:
 
     @property
     def most_rows(self) -> int:
-        """Upper bound of the number of rows of all sites, whatever their weights."""
+        """Upper bound of the number of rows; in rounds, the number expected of all sites."""
         return max(self.rows, ceil(self.expected_rows or 0))
 
     @property

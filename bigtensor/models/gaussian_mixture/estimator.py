@@ -89,7 +89,9 @@ class GaussianMixture(MixtureAnswers):
         Precisions that EM iterations start from, in the shape of ``precisions_``.
     warm_start : bool, default False
         Start from the components of the last fit. More calls of `fit` then are more iterations.
-        A fit with other features, or another `n_components` or `covariance_type`, starts anew.
+        A fit with other features, another number of labels, or another `n_components`,
+        `covariance_type` or `reg_covar` starts anew. Initial arrays have a part in the first fit
+        alone.
     max_iter : int, default 10
         Largest number of EM iterations over all rows, each a pass, which end when the likelihood
         settles. With 0, the model is the first initialisation.
@@ -271,7 +273,8 @@ class GaussianMixture(MixtureAnswers):
         self.converged_ = bool(self.diagnostics_["converged"])
         self._last_fit = LastFit(
             features=tuple(np.array(self.views_.feature_names)[order].tolist()),
-            asked_for=self.n_components,
+            n_components=self.n_components,
+            reg_covar=self.reg_covar,
             regularisation=self.diagnostics_.get("pilot", {}).get("reg_covar", self.reg_covar),
             arrays=InitialArrays(
                 self.covariance_type,

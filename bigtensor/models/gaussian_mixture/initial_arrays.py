@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import ParameterError, Setting
+from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
@@ -90,22 +91,25 @@ class InitialArrays:
 
 @dataclass(frozen=True, eq=False)
 class LastFit:
-    """What a fit found, and what it was asked for.
+    """Components of a fit, with the parameters that made it this model.
 
     Attributes
     ----------
     features : tuple of str
         Names of the features.
-    asked_for : int or "auto"
-        The parameter ``n_components``. A fit may return fewer components.
+    n_components : int or "auto"
+        The parameter. A fit may return fewer components.
+    reg_covar : float or "auto"
+        The parameter.
     regularisation : float or "auto"
         Part of the variances that was added to them.
     arrays : InitialArrays
-        All of them, in the order of the features.
+        Weights, means and covariances, in the order of the features.
     """
 
     features: tuple[str, ...]
-    asked_for: int | str
+    n_components: int | str
+    reg_covar: float | str
     regularisation: float | str
     arrays: InitialArrays
 
@@ -115,37 +119,40 @@ class LastFit:
         return replace(self, features=tuple(features), arrays=self.arrays.of_features(positions))
 
 
-def with_last_fit(parameters: ParameterValues, features: Sequence[str]) -> ParameterValues:
+def with_last_fit(parameters: ParameterValues, shape: DataShape) -> ParameterValues:
     """Return parameters that start from the last fit, if it was one of the same model.
 
     Parameters
     ----------
     parameters : ParameterValues
         With ``last_fit``, None unless a warm start is wished for.
-    features : sequence of str
-        Names of the features of the data, in the order of the blocks.
+    shape : DataShape
+        With the names of the features, in the order of the blocks, and of the labels of rows.
 
     Returns
     -------
     ParameterValues
-        With ``last_fit`` None if the features, the number of components that was asked for, or the
-        type of covariance are other ones.
+        With ``last_fit`` None if features, `n_components`, `covariance_type`, `reg_covar` or the
+        number of labels are other ones.
     """
     last: LastFit | None = parameters.last_fit
     if last is None:
         return parameters
+    assert last.arrays.weights is not None
+    count = len(last.arrays.weights)
     same_model = (
-        parameters.n_components == last.asked_for
+        parameters.n_components == last.n_components
         and parameters.covariance_type == last.arrays.covariance_type
-        and sorted(features) == sorted(last.features)
+        and parameters.reg_covar == last.reg_covar
+        and sorted(shape.features) == sorted(last.features)
+        and len(shape.groups) in (0, count)
     )
     if not same_model:
         return parameters.changed(last_fit=None)
-    assert last.arrays.weights is not None
     return parameters.changed(
-        n_components=len(last.arrays.weights),
+        n_components=count,
         reg_covar=last.regularisation,
-        last_fit=last.of_features(features),
+        last_fit=last.of_features(shape.features),
     )
 
 

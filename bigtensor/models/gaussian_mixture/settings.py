@@ -156,7 +156,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
         components that share a covariance are to sum over missing entries, or components cannot be
         merged into so many populations.
     """
-    parameters = with_last_fit(parameters, shape.features)
+    parameters = with_last_fit(parameters, shape)
     d, covariance_type = len(shape.features), str(parameters.covariance_type)
     if parameters.missing == "marginalise" and covariance_type not in COVARIANCE_TYPES:
         raise ParameterError(

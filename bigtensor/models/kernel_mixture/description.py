@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
+from bigtensor.models.kernel_mixture.report.described_mixture import (
+    DescribedKernelMixture,
+    began_with_moments,
+)
 from bigtensor.models.words.description import Facts, Line
 from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
@@ -40,7 +43,7 @@ class KernelMixtureDescription(JudgedMixtureDescription[DescribedKernelMixture])
     def outcome(self, model: DescribedKernelMixture) -> list[Line]:
         """Return how a fit ended, as names and words."""
         diagnostics = model.diagnostics_
-        initialisation = "spectral" if "spectral" in diagnostics else "k-means"
+        initialisation = "spectral" if began_with_moments(diagnostics) else "k-means"
         return judged_outcome(diagnostics, initialisation)
 
     def notes(self, diagnostics: Mapping[str, Any]) -> Iterator[str]:

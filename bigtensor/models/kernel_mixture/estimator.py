@@ -98,7 +98,7 @@ class KernelMixture(MixtureAnswers):
     init : {"auto", "spectral", "kmeans"}, default "auto"
         Initialisation of the EM iterations: ``"auto"`` is ``"kmeans"`` if components are merged
         into populations or there are two views, and ``"spectral"`` otherwise. ``"kmeans"`` takes
-        clusters of the pilot sample.
+        clusters of the pilot sample. Beside a doubtful spectral initialisation they are tried too.
     max_iter : int, optional
         Largest number of EM iterations over all rows, by default between 2 and 20. It is at least
         one. The default is 2 after a spectral initialisation (4 from half a million rows on), and 2

@@ -40,6 +40,7 @@ from bigtensor.models.kernel_mixture.groups import OtherView
 from bigtensor.models.kernel_mixture.held_out import score_pilot
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_from
+from bigtensor.models.kernel_mixture.report.described_mixture import began_with_moments
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import KernelFit, KernelSolution
 from bigtensor.models.kernel_mixture.solve import (
@@ -219,7 +220,8 @@ def _concluded(
         judge_settling=settings.max_iter is None and settings.n_populations is None,
         passes=len(passes.likelihoods),
         outliers=sample_outliers(diagnostics),
-        spectral=diagnostics.get("spectral"),
+        # what the moments met is of no matter where the fit began with clusters
+        spectral=diagnostics["spectral"] if began_with_moments(diagnostics) else None,
     )
     return judged(fit, evidence, diagnostics)
 

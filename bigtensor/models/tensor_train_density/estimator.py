@@ -418,13 +418,12 @@ class TensorTrainDensity(DensityAnswers):
         Raises
         ------
         ParameterError
-            When a variable is in both sets: a measured one tells infinitely much about itself.
+            When a variable is in both sets: what it tells about itself has no number.
         """
         left, right = list(variables), list(others)
         if both := [name for name in left if name in right]:
             raise ParameterError(
-                f"the variables {', '.join(both)} are in both sets; what variables tell about "
-                "themselves has no number"
+                f"the variables {', '.join(both)} are in both sets; name every variable in one"
             )
         joint = self.marginal([*left, *right])
         drawn = joint.sample(n_samples, random_state)
@@ -433,7 +432,7 @@ class TensorTrainDensity(DensityAnswers):
 
     @property
     def preferred_kind(self) -> Literal["measured"]:
-        """Kind that whole numbers without names are converted to: few distinct ones are codes."""
+        """Kind of whole numbers without names. At most 10 distinct ones become categories later."""
         return "measured"
 
     def __sklearn_tags__(self) -> Tags:

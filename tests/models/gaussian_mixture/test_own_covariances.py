@@ -170,14 +170,26 @@ def test_labels_of_some_rows__name_the_components(kind):
         lambda codes: np.where(codes < 0, "", codes.astype(str)),
         lambda codes: pd.Categorical.from_codes(np.maximum(codes - 10, -1), ["10", "11", "12"]),
         lambda codes: pd.Series(codes).astype(str).where(codes >= 0).astype("string"),
+        lambda codes: [str(code) if code >= 0 else np.nan for code in codes],
+        lambda codes: [str(code) if code >= 0 else -1 for code in codes],
+        lambda codes: np.array([*codes, None], object)[:-1],
     ],
-    ids=["float -1", "float NaN", "None", "NaN", "-1 of names", "empty", "categorical", "string"],
+    ids=[
+        *("float -1", "float NaN", "None", "NaN", "-1 of names", "empty", "categorical"),
+        *("string", "list with NaN", "list with -1", "objects of NumPy"),
+    ],
 )
 def test_labels_of_some_rows__may_be_missing_in_any_way(as_names):
     rows, label = drawn(300)
     some = np.where(np.arange(300) % 2, -1, label + 10)
     model = GaussianMixture(3, random_state=0).fit(rows, as_names(some))
     assert model.classes_.tolist() == ["10", "11", "12"]
+
+
+def test_two_classes__of_a_classifier_are_no_labels_of_some_rows():
+    rows, label = drawn(300)
+    for classes in (np.where(label, 1, -1), pd.Series(np.where(label, 1, -1), dtype=object)):
+        assert not hasattr(GaussianMixture(2, random_state=0).fit(rows, classes), "classes_")
 
 
 @pytest.mark.parametrize("copies", [40, 400])

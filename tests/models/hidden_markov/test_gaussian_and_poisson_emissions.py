@@ -177,7 +177,7 @@ def test_poisson__refuses_what_is_no_count() -> None:
 
 
 @pytest.mark.parametrize(
-    ("emissions", "value"), [("gaussian", 1.0), ("poisson", 2), ("poisson", 0)]
+    ("emissions", "value"), [("gaussian", 1.0), ("gaussian", 1e17), ("poisson", 2), ("poisson", 0)]
 )
 def test_constant_feature__changes_no_state(emissions: str, value: float) -> None:
     rng = np.random.default_rng(0)

@@ -4,6 +4,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
 
 from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.errors import ParameterError
@@ -233,3 +235,19 @@ def test_pilot__looks_at_a_million_rows_and_at_all_of_fewer(size):
     assert windows_of(LEAST_CANDIDATES) is None
     candidates = sum(stop - start for start, stop in windows_of(10**8))
     assert max(LEAST_CANDIDATES, 2 * size) <= candidates <= 4 * max(LEAST_CANDIDATES, size)
+
+
+def test_clusters__that_agree_with_moments_end_the_comparison_and_those_that_do_not_are_taken():
+    rows, label = make_blobs(12_000, centers=8.0 * np.eye(3), random_state=1)
+    model = KernelMixture(3, random_state=0).fit(rows)
+    first, clusters, wider = (
+        one["log_likelihood"] for one in model.diagnostics_["initialisations"]
+    )
+    assert abs(clusters - max(first, wider)) < RECURS
+    assert not model.diagnostics_["began_with_clusters"]
+    rows, label = make_blobs(3_000, centers=8.0 * np.eye(3), random_state=0)
+    model = KernelMixture(3, random_state=0).fit(rows)
+    assert [one["bandwidth"] for one in model.diagnostics_["initialisations"]] == [1, None]
+    assert model.diagnostics_["began_with_clusters"]
+    assert adjusted_rand_score(label, model.predict(rows)) > 0.99
+    assert "EM iterations" not in model.diagnostics_["verdict"]["sentences"][0]

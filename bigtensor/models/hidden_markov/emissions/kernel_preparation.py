@@ -153,6 +153,6 @@ def cells_of_sample(values: NDArray[np.float64], count: int, random_state: int) 
     same = low == high
     low, high = np.where(same, values.min(axis=0), low), np.where(same, values.max(axis=0), high)
     # a constant feature divides no cells
-    high = np.where(low == high, low + 1, high)
+    high = np.where(low == high, low + np.maximum(1, np.abs(low)), high)
     seed = purpose_seed(random_state, "cells")
     return Cells.of_sample(values, low, high, count, seed)

@@ -10,7 +10,10 @@ import numpy as np
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.component_merging import LEVELS
 from bigtensor.descending_order import descending_order
-from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
+from bigtensor.models.kernel_mixture.report.described_mixture import (
+    DescribedKernelMixture,
+    began_with_moments,
+)
 from bigtensor.models.words.label_level import population_of_component, tree_of
 from bigtensor.models.words.wording import counted, independence_sentence, words_of
 
@@ -136,7 +139,7 @@ def likelihood_sentence(diagnostics: Mapping[str, Any]) -> str:
 def _initialisation_sentences(model: DescribedKernelMixture) -> list[str]:
     """Say how the components were found."""
     diagnostics = model.diagnostics_
-    initialisation = "spectral" if "spectral" in diagnostics else "kmeans"
+    initialisation = "spectral" if began_with_moments(diagnostics) else "kmeans"
     sentence = _INITIALISATIONS[initialisation]
     if initialisation == "spectral":
         spectral = diagnostics["spectral"]
