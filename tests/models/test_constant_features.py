@@ -102,7 +102,7 @@ def test_missing_values_of_a_constant_feature__are_not_looked_at_in_answers(valu
     ("parameters", "message"),
     [
         (
-            {"views": {"a": [0], "b": [1], "c": [2]}},
+            {"views": {"a": [0], "b": [1], "c": [2]}, "init": "spectral"},
             r"2 view\(s\) .*least 3; .*init='kmeans'",
         ),
         (
@@ -205,3 +205,10 @@ def test_digits__can_be_fitted_as_they_are():
         model.fit(digits.data)
     assert len(model.views_.names) == 61
     assert model.predict(digits.data).shape == (1797,)
+
+
+def test_constant_features__may_leave_two_views(values):
+    model, _ = fitted(values[:, [0, 1, 2]], n_components="auto")
+    assert model.views_.names == ("x0", "x2")
+    without = KernelMixture(**SMALL).fit(values[:, [0, 2]])
+    assert_array_equal(model.weights_, without.weights_)

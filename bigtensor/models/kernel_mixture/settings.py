@@ -93,6 +93,8 @@ class Settings:
         Choices that follow from the data's description, as sentences.
     if_dependent : Settings, optional
         Settings for the case that features depend on each other within components.
+    if_two_views : Settings, optional
+        Settings for the case that constant features leave two views of more.
     """
 
     shape: DataShape
@@ -122,6 +124,7 @@ class Settings:
     random_state: int
     notes: tuple[str, ...] = ()
     if_dependent: Settings | None = None
+    if_two_views: Settings | None = None
 
     @property
     def slices(self) -> dict[str, slice]:
@@ -326,6 +329,7 @@ def settings_of(
         random_state=parameters.random_state,
         notes=_notes(parameters, shape),
         if_dependent=_settings_if_dependent(parameters, shape),
+        if_two_views=_settings_if_two_views(parameters, shape, start),
     )
 
 
@@ -346,6 +350,15 @@ def _settings_if_dependent(parameters: ParameterValues, shape: DataShape) -> Set
     if not undecided:
         return None
     return settings_of(parameters.changed(n_populations="auto", view_groups=None), shape)
+
+
+def _settings_if_two_views(
+    parameters: ParameterValues, shape: DataShape, start: str
+) -> Settings | None:
+    """Return the settings of the initialisation of two views, unless another one was asked for."""
+    if parameters.init != "auto" or start != "spectral" or parameters.view_groups is not None:
+        return None
+    return settings_of(parameters.changed(init="kmeans"), shape)
 
 
 def _pilot_rows(parameters: ParameterValues) -> int:

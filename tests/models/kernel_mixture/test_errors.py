@@ -177,7 +177,7 @@ def test_unfitted_model__says_so(make, tmp_path, ask):
 
 
 def test_failed_fit__leaves_the_model_unfitted(make, values):
-    constant, unlucky = values.copy(), make()
+    constant, unlucky = values.copy(), make(init="spectral")
     constant[:, 1] = 1.0
     with pytest.raises(DataError):
         unlucky.fit(constant)

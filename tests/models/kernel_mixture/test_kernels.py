@@ -112,7 +112,7 @@ def test_delta__needs_codes(column, message):
     rows = np.random.default_rng(0).normal(size=(300, 3))
     rows[:, 1] = column
     with pytest.raises(DataError, match=message):
-        KernelMixture(2, kernel={"x1": "delta"}).fit(rows)
+        KernelMixture(2, kernel={"x1": "delta"}, init="spectral").fit(rows)
 
 
 # --- several kinds in one model ---

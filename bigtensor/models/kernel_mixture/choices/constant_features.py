@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import ConstantFeatureWarning, Setting, ViewError
 from bigtensor.features.kernels.custom_kernel import CustomKernel
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.settings import SPECTRAL_VIEWS, Settings
 from bigtensor.statistics.row_sample import Sample
 
 LeftOut = dict[str, list[str]]
@@ -66,6 +66,8 @@ def without_constant_features(
                 member for member, keep in zip(members, kept, strict=True) if not keep
             ]
     said = described(left_out, len(sample.values))
+    if len(views) < SPECTRAL_VIEWS and settings.if_two_views is not None:
+        settings = replace(settings.if_two_views, if_dependent=settings.if_dependent)
     _check_views(settings, views, said)
     narrowed = settings.with_views(tuple(views), _groups(settings.groups, dict(views), said))
     message = (
