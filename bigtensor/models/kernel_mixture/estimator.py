@@ -62,8 +62,9 @@ class KernelMixture(MixtureAnswers):
     n_components : int or "auto", default "auto"
         Number of components k: ``"auto"`` counts them in the pilot sample, or takes up to 150 if
         they are merged into populations. The count is the number of singular values of the
-        cross-covariance of views that exceed the singular values under permuted rows. Components
-        that are merged have at least 50 rows each on average.
+        cross-covariance of views that exceed the singular values under permuted rows. Fewer than
+        500 rows get more if features depend on each other within these. Components that are merged
+        have at least 50 rows each on average.
     views : mapping of str to feature names or columns, optional
         Features that may depend on each other within a component share a view. By default every
         feature is its own view. The spectral initialisation needs three views, k-means two.
