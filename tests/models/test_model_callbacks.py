@@ -65,7 +65,7 @@ def test_callbacks__are_torn_down_after_an_error(mixture, data):
     constant = data.copy(deep=True)
     constant["X"].loc[{"feature": "view1"}] = 1.0
     with pytest.raises(DataError, match="'view1'"):
-        mixture.set_callbacks(recorder).fit(constant)
+        clone(mixture).set_params(init="spectral").set_callbacks(recorder).fit(constant)
     assert recorder.told[-1] == ("teardown", "fit")
     assert ("end", "fit") not in recorder.told
 
