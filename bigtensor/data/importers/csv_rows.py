@@ -26,7 +26,7 @@ def _options(text: CsvText, names: Sequence[str]) -> dict[str, Any]:
     options: dict[str, Any] = {"sep": text.separator, "header": None, "names": [*names, _SURPLUS]}
     if len(names) == 1:
         # an empty line is a missing value, unless it is at the end of the file
-        options |= {"skip_blank_lines": False, "nrows": text.number_of_lines()}
+        options |= {"skip_blank_lines": False, "nrows": text.number_of_lines}
     return options
 
 

@@ -9,6 +9,7 @@ import lzma
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Any, TextIO
@@ -99,8 +100,9 @@ class CsvText:
                     return
         raise FileFormatError(f"{self.path} is empty; was it copied completely?")
 
+    @cached_property
     def number_of_lines(self) -> int:
-        """Return the number of rows and of empty lines before the last row."""
+        """Number of rows and of empty lines before the last row; the file is read once for it."""
         with self.rows() as (_, text):
             lines = enumerate(csv.reader(text, delimiter=self.separator), 1)
             # unlike an empty line, an empty text in quotes is a missing value, also at the end

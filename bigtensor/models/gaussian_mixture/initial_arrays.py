@@ -1,4 +1,4 @@
-"""Arrays that a Gaussian mixture starts from: those of a caller, or of the last fit."""
+"""Initial weights, means and covariances of a Gaussian mixture, from parameters or the last fit."""
 
 from __future__ import annotations
 

@@ -33,6 +33,7 @@ from bigtensor.models.kernel_mixture.choices.constant_features import (
     varying_columns,
     without_constant_features,
 )
+from bigtensor.models.kernel_mixture.choices.first_components import began_with_moments
 from bigtensor.models.kernel_mixture.choices.populations import find_populations
 from bigtensor.models.kernel_mixture.choices.units import with_chosen_units
 from bigtensor.models.kernel_mixture.embedded_view import EmbeddedView
@@ -40,7 +41,6 @@ from bigtensor.models.kernel_mixture.groups import OtherView
 from bigtensor.models.kernel_mixture.held_out import score_pilot
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_from
-from bigtensor.models.kernel_mixture.report.described_mixture import began_with_moments
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import KernelFit, KernelSolution
 from bigtensor.models.kernel_mixture.solve import (

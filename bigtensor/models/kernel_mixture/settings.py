@@ -144,6 +144,8 @@ class Settings:
             kernels={name: self.kernels[name] for name, _ in views},
             groups=groups,
             if_dependent=None if other is None else other.with_views(views, other.groups),
+            # constant features are left out once
+            if_two_views=None,
         )
 
     @property

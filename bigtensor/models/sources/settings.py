@@ -94,10 +94,14 @@ def check_rows(rows: float, n_components: int) -> None:
     n_components : int
         Number of components.
     """
-    least = max(n_components, LEAST_ROWS)
-    if rows < least:
+    if rows < LEAST_ROWS:
         raise DataError(
-            f"the data have {rows:,.0f} rows, fewer than the {least} that {n_components} sources "
+            f"the data have {rows:,.0f} rows, fewer than the {LEAST_ROWS} that sources are found "
+            "in: use more rows"
+        )
+    if rows < n_components:
+        raise DataError(
+            f"the data have {rows:,.0f} rows, fewer than the {n_components} that as many sources "
             "need: use more rows, or fewer sources (" + Setting("n_components") + ")"
         )
 

@@ -35,9 +35,9 @@ CLUSTERS = "kmeans"
 
 Where views have fewer distinct densities than there are components, such as markers that are only
 on or off, moments do not determine the components. Of 3, 4 and 6 groups, each high in a feature of
-its own, fits of 300 to 9,000 rows had a Rand index of 0.17 to 1.00 without this initialisation, and
-0.81 to 0.91 (3 standard deviations apart) and 1.00 (8) with it. On simulated mixtures of products
-of continuous densities it changed nothing.
+its own, fits of 300 to 9,000 rows had a mean Rand index (three seeds) of 0.17 to 1.00 without this
+initialisation, and of 0.81 to 0.91 (3 standard deviations apart) and 1.00 (8) with it. On 192
+simulated mixtures of products of continuous densities it changed means by at most 0.012.
 """
 
 LEAST_GAIN_OF_CLUSTERS = 0.01

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -46,8 +46,3 @@ class DescribedKernelMixture(DescribedMixture, Protocol):
 
     def _generator(self) -> np.random.Generator:
         """Return the generator of a draw, with the seed of the model."""
-
-
-def began_with_moments(diagnostics: Mapping[str, Any]) -> bool:
-    """Return True if EM iterations began with the components of moments, and not with clusters."""
-    return "spectral" in diagnostics and not diagnostics.get("began_with_clusters")
