@@ -27,7 +27,7 @@ from bigtensor.models.kernel_mixture.description import (
     KernelMixtureDescription,
 )
 from bigtensor.models.kernel_mixture.options import SpectralOptions
-from bigtensor.models.kernel_mixture.parameter_checks import check_parameters, without_effect
+from bigtensor.models.kernel_mixture.parameter_checks import check_parameters
 from bigtensor.models.kernel_mixture.planned_passes import planned_preparation, planned_refinement
 from bigtensor.models.kernel_mixture.refinement.undivided_population import (
     UndividedPopulation,
@@ -38,7 +38,7 @@ from bigtensor.models.kernel_mixture.script import (
     prepare,
     refine,
 )
-from bigtensor.models.kernel_mixture.settings import ViewKernel, settings_of
+from bigtensor.models.kernel_mixture.settings import ViewKernel, settings_of, without_effect
 from bigtensor.models.kernel_mixture.solution import KernelFit, KernelSolution
 from bigtensor.models.kernel_mixture.view_functions import (
     checked_view_function,

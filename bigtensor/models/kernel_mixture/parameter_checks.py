@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from bigtensor.errors import Message, ParameterError, Setting
+from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.features.kernels.kernel import KERNELS
 from bigtensor.models.contract.parameters import ParameterValues, check_integer
 from bigtensor.models.kernel_mixture.options import SpectralOptions
-from bigtensor.models.kernel_mixture.settings import DELTA, initialisation_of
+from bigtensor.models.kernel_mixture.settings import DELTA
 
 
 def check_parameters(parameters: ParameterValues) -> None:
@@ -30,25 +30,6 @@ def check_parameters(parameters: ParameterValues) -> None:
             + f" is {parameters.n_populations!r}; populations are merged components: leave out one "
             "of the two"
         )
-
-
-def without_effect(parameters: ParameterValues) -> Message | None:
-    """Return a sentence on a parameter that is given although nothing uses it, if there is one."""
-    if parameters.bandwidth == "auto" or initialisation_of(parameters) == "spectral":
-        return None
-    conflicting = (
-        Setting("init", "kmeans") if parameters.init == "kmeans" else Setting("n_populations")
-    )
-    bandwidth = Setting("bandwidth")
-    return (
-        bandwidth
-        + f" is {parameters.bandwidth!r}, but moments are not used with "
-        + conflicting
-        + ": leave "
-        + bandwidth
-        + " out, or use "
-        + Setting("init", "spectral")
-    )
 
 
 def _check_against_components(parameters: ParameterValues, k: int) -> None:

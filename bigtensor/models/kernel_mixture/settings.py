@@ -9,6 +9,7 @@ from bigtensor.decomposition.merging.component_merging import CRITERIA_OF_PRODUC
 from bigtensor.decomposition.multiview.mixture_candidates import Method
 from bigtensor.errors import (
     IdentifiabilityError,
+    Message,
     ParameterError,
     Setting,
     ViewError,
@@ -392,8 +393,11 @@ def _units_by_data(parameters: ParameterValues, shape: DataShape) -> bool:
 
 
 def _notes(parameters: ParameterValues, shape: DataShape) -> tuple[str, ...]:
-    """Return notes on choices that follow from features on one scale."""
+    """Return notes on choices that follow from the data, and on parameters without effect."""
     notes: list[str] = []
+    unused = without_effect(parameters, len(shape.views))
+    if unused is not None:
+        notes.append(unused)
     if shape.left_out and parameters.views is None:
         listed = ", ".join(shape.left_out)
         notes.append(
@@ -415,6 +419,22 @@ def initialisation_of(parameters: ParameterValues, n_views: int = SPECTRAL_VIEWS
         return str(parameters.init)
     can_be_spectral = parameters.n_populations is None and n_views >= SPECTRAL_VIEWS
     return "spectral" if can_be_spectral else "kmeans"
+
+
+def without_effect(parameters: ParameterValues, n_views: int = SPECTRAL_VIEWS) -> Message | None:
+    """Return a sentence on a parameter that is given although nothing uses it, if there is one."""
+    if parameters.bandwidth == "auto" or initialisation_of(parameters, n_views) == "spectral":
+        return None
+    bandwidth = Setting("bandwidth")
+    start = bandwidth + f" is {parameters.bandwidth!r}, but moments are not used with "
+    if parameters.init == "auto" and parameters.n_populations is None:
+        return start + f"{n_views} views: leave " + bandwidth + " out"
+    conflicting = (
+        Setting("init", "kmeans") if parameters.init == "kmeans" else Setting("n_populations")
+    )
+    return (
+        start + conflicting + ": leave " + bandwidth + " out, or use " + Setting("init", "spectral")
+    )
 
 
 def _posterior_width(parameters: ParameterValues, start: str) -> float | None:

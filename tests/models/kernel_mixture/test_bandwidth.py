@@ -256,3 +256,14 @@ def test_cross_validation__does_not_leak_the_held_out_rows_into_the_directions(m
 def test_bandwidth__that_is_none_is_named(data, small, bandwidth, message):
     with pytest.raises(ParameterError, match=message):
         KernelMixture(3, bandwidth=bandwidth, **small).fit(data)
+
+
+def test_bandwidth__two_views__a_note_says_that_it_has_no_effect() -> None:
+    rng = np.random.default_rng(0)
+    values = np.concatenate([rng.normal(0, 1, (200, 2)), rng.normal(6, 1, (200, 2))])
+
+    two = KernelMixture(2, bandwidth=2.0, random_state=0).fit(values)
+    four = KernelMixture(2, bandwidth=2.0, random_state=0).fit(np.c_[values, values[::-1]])
+
+    assert any("bandwidth" in note for note in two.diagnostics_["notes"])
+    assert not any("bandwidth" in note for note in four.diagnostics_["notes"])
