@@ -342,3 +342,27 @@ def test_local_cluster__fits_with_the_same_bits_and_leaves_nothing_behind(tmp_pa
     fitted = bigtensor.load(tmp_path / "model.zarr")
     here = KernelMixture(3, random_state=0).fit(store, scheduler="threads")
     assert np.array_equal(fitted.weights_, here.weights_)
+
+
+def test_benchmarks__figures_of_better_peers_stand_in_the_tables_of_their_pages() -> None:
+    text = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+    table = text.partition("## Where a peer is better")[2].partition("\n## ")[0]
+    rows = re.findall(r"^\|[^|]*\|[^|]*\|(.*)\| \[.*\]\((.*)\) \|$", table, re.MULTILINE)
+
+    figures = [
+        (page, figure)
+        for cells, page in rows
+        for figure in re.findall(r"(?<![\d.])(?:[\d,]*\.\d+|\d+,\d{3})", cells)
+    ]
+
+    assert len(rows) >= 20
+    assert len(figures) >= 50
+    missing = [
+        (page, figure)
+        for page, figure in figures
+        if not re.search(
+            rf"(?<![\d.]){re.escape(figure)}(?!\d)",
+            (ROOT / "docs" / page).read_text(encoding="utf-8"),
+        )
+    ]
+    assert missing == []
