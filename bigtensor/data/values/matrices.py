@@ -118,8 +118,8 @@ def _first_object(array: NDArray[Any], data: npt.ArrayLike) -> str | None:
                 float(value)
             except (TypeError, ValueError):
                 return (
-                    f"row {row} of column {name!r} is {value!r}; make it a number or leave the "
-                    "column out, or, for a model of categories, make every column strings"
+                    f"row {row} of column {name!r} is {value!r}; give numbers for names, or leave "
+                    "the column out, or, for a model of categories, make every column strings"
                 )
     return None
 
