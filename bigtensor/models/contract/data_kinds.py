@@ -112,7 +112,7 @@ class Data:
         """
         if self.in_order:
             _check_whole_sequences(samples, model)
-        if self.dense_counts and not _has_named_codes(samples):
+        if self.dense_counts and not has_named_codes(samples):
             counted = samples.dtype.kind in "iu" or samples.kind == "counts"
             return replace(samples, code_map=None) if counted else samples.as_measured()
         if samples.kind == "counts" and "counts" not in self.kinds and _may_be_dense(samples):
@@ -230,7 +230,7 @@ def _converted(
     if samples.kind == "measured" and "measured" not in kinds and "codes" in kinds:
         samples = samples.as_codes(fit_categories) or samples
     # codes without categories are numbers
-    if samples.kind == "codes" and "measured" in kinds and not _has_named_codes(samples):
+    if samples.kind == "codes" and "measured" in kinds and not has_named_codes(samples):
         are_numbers = "codes" not in kinds or (
             samples.categories is None and fit_categories is None
         )
@@ -238,7 +238,7 @@ def _converted(
     return samples.as_measured() if samples.dtype == np.float16 else samples
 
 
-def _has_named_codes(samples: Samples) -> bool:
+def has_named_codes(samples: Samples) -> bool:
     """Return True for codes whose categories have names, which plain integers do not have."""
     return any(
         names != tuple(map(str, range(len(names)))) for names in (samples.categories or {}).values()

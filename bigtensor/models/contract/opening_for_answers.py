@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import validate_data
 
 from bigtensor.data.opening import open_samples
-from bigtensor.data.rows.code_maps import Categories
+from bigtensor.data.rows.code_maps import Categories, CodeMap
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.row_sequences import Lengths
 from bigtensor.data.rows.sample_weights import with_weight_meaning
@@ -18,7 +18,7 @@ from bigtensor.data.rows.views import Views
 from bigtensor.data.values.kinds import Kind
 from bigtensor.errors import DataError, ViewError
 from bigtensor.models.contract.containers import is_by_view, is_named, is_plain, side_by_side
-from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.data_kinds import Data, has_named_codes
 from bigtensor.models.contract.run import warn_of_unknown_categories
 
 
@@ -175,9 +175,16 @@ def _as_in_fit(model: KnowsFeatures, samples: Samples, *, named: bool) -> Sample
     own = samples.categories
     if fit_categories is None or own is None:
         return samples
+    if not has_named_codes(samples) and _no_name_in_common(own, fit_categories):
+        return replace(samples, code_map=CodeMap(fit_categories, fit_categories))
     samples = samples.with_categories({name: fit_categories.get(name, own[name]) for name in own})
     warn_of_unknown_categories(samples)
     return samples
+
+
+def _no_name_in_common(own: Categories, fit_categories: Categories) -> bool:
+    """Return True where no category of any feature is one of the fit."""
+    return not any({*names} & {*fit_categories.get(name, names)} for name, names in own.items())
 
 
 def _dimensions(X: DataLike) -> int:

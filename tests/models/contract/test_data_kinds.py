@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
-from bigtensor import KernelMixture, SpectralOptions
+from bigtensor import DiscreteMixture, KernelMixture, SpectralOptions, TensorTrainDensity
 from bigtensor.data.opening import open_samples
 from bigtensor.errors import DataError
 from bigtensor.models.contract.data_kinds import Data
@@ -57,3 +58,31 @@ def test_check__asks_for_codes_with_categories() -> None:
         takes.check(open_samples(VALUES), "M")
     with pytest.raises(DataError, match=r"codes .* --codes .*; .*csr_array"):
         Data(kinds={"codes", "counts"}).check(open_samples(VALUES), "M")
+
+
+@pytest.mark.parametrize(
+    "model", [DiscreteMixture(2, random_state=0), TensorTrainDensity(random_state=0)], ids=repr
+)
+def test_answers__plain_numbers_are_the_codes_of_named_categories(
+    model: DiscreteMixture | TensorTrainDensity,
+) -> None:
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, 400)
+    names = np.array([["red", "small", "left"], ["blue", "large", "right"]])
+    table = pd.DataFrame(
+        {
+            name: pd.Categorical(names[group ^ (rng.random(400) < 0.1), column])
+            for column, name in enumerate(["colour", "size", "side"])
+        }
+    )
+    codes = np.column_stack([table[name].cat.codes for name in table])
+    expected = model.fit(table).score_samples(table)
+
+    np.testing.assert_array_equal(
+        model.score_samples(pd.DataFrame(codes, columns=[*table])), expected
+    )
+    np.testing.assert_array_equal(
+        model.score_samples(pd.DataFrame(codes.astype(float), columns=[*table])), expected
+    )
+    with pytest.raises(DataError, match="has the code 2, but its 2 categories"):
+        model.score_samples(pd.DataFrame(codes + 1, columns=[*table]))
