@@ -51,8 +51,10 @@ def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) ->
         "meta": np.empty((0,) * (1 + len(output.dims)), output.dtype),
     }
     if isinstance(samples.sources[0], LazySource):
-        if not output.dims:
-            layout["drop_axis"] = 1
+        # the features of the values go, and the dimensions of the output come
+        layout["drop_axis"] = 1
+        if output.dims:
+            layout["new_axis"] = [*range(1, 1 + len(output.dims))]
         parts: list[da.Array] = [
             source.values.map_blocks(
                 _evaluate_values,

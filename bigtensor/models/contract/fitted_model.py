@@ -131,6 +131,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         *,
         unseen: frozenset[str] = frozenset(),
         sequence: str | RowVariableLike | Lengths | None = None,
+        missing: str | None = None,
     ) -> RowAnswer:
         """Return one output for every row, in the kind of container that ``X`` is.
 
@@ -146,6 +147,8 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
             Views that the function does not see, and that may be missing.
         sequence : optional
             The sequence of every row, for models of sequences.
+        missing : {"raise", "omit", "marginalise"}, optional
+            Rule for rows with missing values; by default that of the model.
 
         Returns
         -------
@@ -155,7 +158,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         self.require_fitted()
         samples = open_for_answers(self, X, unseen, sequence=sequence)
         function = self.row_function((output,)) if function is None else function
-        return answer_as_given(self, X, samples, output, function)
+        return answer_as_given(self, X, samples, output, function, missing=missing)
 
     def sum_rows(
         self, X: DataLike, name: str, statistic: Statistic[Any], **options: Unpack[RunOptions]

@@ -172,6 +172,11 @@ def _as_in_fit(model: KnowsFeatures, samples: Samples, *, named: bool) -> Sample
     samples = model.takes.check(
         samples, type(model).__name__, prefer=prefer, fit_categories=fit_categories
     )
+    if prefer == "measured" and samples.kind == "codes":
+        raise DataError(
+            f"{type(model).__name__} was fitted to measured values, and {samples.describe()} holds "
+            "names of categories; give numbers of the same features"
+        )
     own = samples.categories
     if fit_categories is None or own is None:
         return samples

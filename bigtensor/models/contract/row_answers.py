@@ -53,7 +53,13 @@ class AnswersRows(Protocol):
 
 
 def answer_as_given(
-    model: AnswersRows, X: DataLike, samples: Samples, output: str, function: RowFunction
+    model: AnswersRows,
+    X: DataLike,
+    samples: Samples,
+    output: str,
+    function: RowFunction,
+    *,
+    missing: str | None = None,
 ) -> RowAnswer:
     """Return one output for every row, in the kind of container that ``X`` is.
 
@@ -69,13 +75,15 @@ def answer_as_given(
         Name of the output.
     function : RowFunction
         Function that gives the output.
+    missing : {"raise", "omit", "marginalise"}, optional
+        Rule for rows with missing values; by default that of the model.
     """
     if is_lazy(X):
-        lazy = evaluate_lazily(samples, function, missing=model.missing)
+        lazy = evaluate_lazily(samples, function, missing=missing or model.missing)
         # Dask wraps map_blocks, which mypy therefore takes for a function without self
         array: LazyArray | NDArray[Any] = cast("LazyArray", lazy)
     else:
-        array = answers_in_memory(model, samples, function)[output]
+        array = answers_in_memory(model, samples, function, missing=missing)[output]
     if not is_labelled(X) or isinstance(X, list | tuple):
         return array
     dims = (model.sample_dim, *function.outputs[0].dims)
@@ -84,7 +92,7 @@ def answer_as_given(
 
 
 def answers_in_memory(
-    model: AnswersRows, samples: Samples, function: RowFunction
+    model: AnswersRows, samples: Samples, function: RowFunction, *, missing: str | None = None
 ) -> dict[str, NDArray[Any]]:
     """Return the outputs of a row function as arrays, from one evaluation of the rows.
 
@@ -96,12 +104,15 @@ def answers_in_memory(
         Opened data.
     function : RowFunction
         Function of the rows.
+    missing : {"raise", "omit", "marginalise"}, optional
+        Rule for rows with missing values; by default that of the model.
     """
+    missing = missing or model.missing
     with open_runtime(remote=samples.is_remote) as runtime:
         arrays, validity = evaluate_in_memory(
-            samples, function, runtime, marginalised=model.missing == MARGINALISE
+            samples, function, runtime, marginalised=missing == MARGINALISE
         )
-    judge(validity, samples, model.missing, marginalises=model.takes.can_marginalise(samples))
+    judge(validity, samples, missing, marginalises=model.takes.can_marginalise(samples))
     # after the rows: a store that cannot be read is an error of the evaluation
     model.warn_of_sequences(samples)
     warn_of_missing(validity, samples.views)

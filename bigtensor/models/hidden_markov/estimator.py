@@ -9,7 +9,6 @@ import numpy.typing as npt
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.rows.block import Block
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.answers.sequence_model import SequenceModel, ids_or_names
@@ -46,7 +45,8 @@ from bigtensor.models.hidden_markov.script import (
 from bigtensor.models.hidden_markov.sequence_iterations import operators_of
 from bigtensor.models.hidden_markov.settings import check_parameters, settings_of
 from bigtensor.models.hidden_markov.solution import MarkovFit
-from bigtensor.statistics.base import Pass, Workspace
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.densities.component_densities import ComponentDensities
 from bigtensor.statistics.sequences.answers import SequenceAnswers
 from bigtensor.statistics.sequences.chain import HiddenChain
 from bigtensor.statistics.sequences.ends import SequenceEnds, SequenceEndsResult
@@ -364,31 +364,31 @@ class HiddenMarkovModel(SequenceModel):
         """
         ends, ids = self._ends(X, sequence, lengths)
         fitted = self._solution()
-        of_states = self.means_ if self.emissions in MEASURED else self.emission_
+        if self.emissions in MEASURED:
+            of_states = self.means_[:, np.argsort(self.views_.order)]
+        else:
+            of_states = self.emission_
         dim, name = str(of_states.dims[1]), str(of_states.name)
         following = ends.last @ fitted.transition @ of_states.to_numpy()
         coords = {dim: of_states[dim].to_numpy()}
         return _by_sequence(X, ids, ends.rows, following, coords, name)
 
-    def emission_density(self, X: DataLike) -> NDArray[np.float64]:
+    def emission_density(self, X: DataLike) -> RowAnswer:
         """Return the density of rows in every state, in the units of the data.
 
         Parameters
         ----------
-        X : (rows, features) array-like
-            Features in the order of the fit, or codes.
+        X : path, xarray, dask array or array-like
+            As for `predict`. Rows are looked at one by one, whatever their sequence.
 
         Returns
         -------
-        (rows, states) float64 array
-            Probabilities, for categories.
+        (rows, states) float64 array, DataArray or dask array
+            Probabilities, for categories and counts.
         """
         densities = self._solution().emissions.densities()
-        values = np.asarray(X).reshape(-1, self.n_features_in_)
-        rows = Block(np.ascontiguousarray(values), self._solution().slices, 0, len(values))
-        out = np.empty((len(values), densities.n_components))
-        densities.log_joint(rows, out, Workspace())
-        return np.asarray(np.exp(out - densities.log_volume))
+        function = ComponentDensities(densities, "emission_density", "state")
+        return self.row_output(X, "emission_density", function)
 
     def weights_by(
         self,
@@ -469,7 +469,8 @@ class HiddenMarkovModel(SequenceModel):
             Hidden state of every row.
         """
         check_integer("n_samples", n_samples, 1)
-        return self._solution().draw(n_samples, self._generator(random_state))
+        rows, states = self._solution().draw(n_samples, self._generator(random_state))
+        return rows[:, np.argsort(self.views_.order)], states
 
     def fit_predict(
         self,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 
 from bigtensor.data.rows.data_like import DataLike
+from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.models.answers.density import DensityAnswers
 from bigtensor.models.contract.containers import RowAnswer
@@ -103,7 +104,8 @@ class TensorTrainDensity(DensityAnswers):
         `TensorTrainOptions`.
     missing : {"marginalise", "raise", "omit"}, default "marginalise"
         Rule for missing entries: ``"marginalise"`` sums over them, ``"raise"`` is an error, and
-        ``"omit"`` leaves their rows out.
+        ``"omit"`` leaves their rows out. Answers about some of the variables, such as `impute`,
+        sum over them always.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -235,9 +237,8 @@ class TensorTrainDensity(DensityAnswers):
         if (asked & conditions).any():
             both = [density.features[j] for j in np.flatnonzero(asked & conditions)]
             raise ParameterError(f"variables are asked for and given: {', '.join(both)}")
-        return self.row_output(
-            X, LOG_DENSITY, LogDensities(density.tables_of_rows, asked, conditions)
-        )
+        function = LogDensities(density.tables_of_rows, asked, conditions)
+        return self._query(X, LOG_DENSITY, function)
 
     def marginal(self, variables: Iterable[str]) -> TensorTrainDensity:
         """Return the density of some variables, as a fitted model.
@@ -260,13 +261,13 @@ class TensorTrainDensity(DensityAnswers):
         kept = self._marked(variables)
         return self._of_others({int(j): None for j in np.flatnonzero(~kept)})
 
-    def conditional(self, given: Mapping[str, float]) -> TensorTrainDensity:
+    def conditional(self, given: Mapping[str, float | str]) -> TensorTrainDensity:
         """Return the density of the other variables given some, as a fitted model.
 
         Parameters
         ----------
-        given : mapping of str to float
-            Values of variables.
+        given : mapping of str to float or str
+            Values of variables; of named categories their names or codes.
 
         Returns
         -------
@@ -276,14 +277,15 @@ class TensorTrainDensity(DensityAnswers):
         Raises
         ------
         ParameterError
-            When a variable is unknown, none is left, or the coordinates have no conditionals.
+            When a variable or category is unknown, none is left, or the coordinates have no
+            conditionals.
         """
         marked = self._marked(given)
         features = self._density().features
-        for name, value in given.items():
-            if not np.isfinite(value):
-                raise ParameterError(f"{name} is given as {value!r}; expected a finite number")
-        return self._of_others({int(j): float(given[features[j]]) for j in np.flatnonzero(marked)})
+        values = {
+            int(j): self._number(features[j], given[features[j]]) for j in np.flatnonzero(marked)
+        }
+        return self._of_others(values)
 
     def impute(self, X: DataLike, method: str = "mean") -> RowAnswer:
         """Return rows whose missing entries are replaced by what the others say of them.
@@ -304,7 +306,7 @@ class TensorTrainDensity(DensityAnswers):
         """
         check_choice("method", method, METHODS)
         function = self._answering().imputed(method, self._seed)
-        return self._with_names(self.row_output(X, IMPUTED, function))
+        return self._with_names(self._query(X, IMPUTED, function))
 
     def predict_variable(self, X: DataLike, variable: str, interval: float = 0.8) -> xr.Dataset:
         """Return one variable of every row from its other entries, with an interval.
@@ -329,7 +331,7 @@ class TensorTrainDensity(DensityAnswers):
         if not 0 < interval < 1:
             raise ParameterError(f"interval is {interval!r}; expected a number between 0 and 1")
         curves = ConditionalCurves(density.tables_of_rows, int(j), density.modes.modes[j])
-        answers = self.row_output(X, PREDICTION, PredictedVariable(curves, interval))
+        answers = self._query(X, PREDICTION, PredictedVariable(curves, interval))
         if not isinstance(answers, xr.DataArray):
             answers = xr.DataArray(answers, dims=(self.sample_dim, "number"))
         numbers = {name: answers.isel(number=place) for place, name in enumerate(PREDICTED)}
@@ -461,6 +463,10 @@ class TensorTrainDensity(DensityAnswers):
             return density.contributions()
         return density.imputed("mean", 0)
 
+    def _query(self, X: DataLike, output: str, function: RowFunction) -> RowAnswer:
+        """Return an answer that sums over missing entries, whatever the rule of the fit."""
+        return self.row_output(X, output, function, missing=MARGINALISE)
+
     def _with_names(self, answer: RowAnswer) -> RowAnswer:
         """Return labelled answers for every entry with the names of the features."""
         if not isinstance(answer, xr.DataArray):
@@ -525,13 +531,23 @@ class TensorTrainDensity(DensityAnswers):
             )
         return np.isin(features, names)
 
+    def _number(self, variable: str, value: float | str) -> float:
+        """Return a value of a variable as a number, or the code of a category."""
+        names = getattr(self, "categories_", {}).get(variable, ())
+        if isinstance(value, str):
+            if value in names:
+                return float(names.index(value))
+            expected = f"one of {', '.join(map(repr, names))}" if names else "a number"
+            raise ParameterError(f"{variable} is given as {value!r}; expected {expected}")
+        if not np.isfinite(value):
+            raise ParameterError(f"{variable} is given as {value!r}; expected a finite number")
+        return float(value)
+
     def _of_others(self, values: Mapping[int, float | None]) -> TensorTrainDensity:
         """Return the density without some variables, given or summed over, as a fitted model."""
         density = self._answering()
         if len(values) == len(density.features):
             raise ParameterError("no variable is left: a density needs one at least")
-        if not values:
-            return self
         others = density.without(values)
         model = type(self)(**self.parameters_of_fit())
         model.set_features_of(self, others.features)

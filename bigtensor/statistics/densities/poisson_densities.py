@@ -12,10 +12,15 @@ from scipy.special import gammaln
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import ParameterError
+from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
+
+
+def are_counts(values: NDArray[Any]) -> bool:
+    """Return True if values are whole numbers that are not negative, or missing."""
+    return not ((values < 0).any() or (np.floor(values) < values).any())
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +135,11 @@ class PoissonTile:
         ((name, (shape, dtype)),) = mixture.tile_arrays(block.rows).items()
         self.features: FloatArray = work.take(name, shape, dtype)
         self.features[:-1] = block.dense_values[: block.rows].T
+        if not are_counts(self.features[:-1]):
+            raise DataError(
+                "the data hold values that are negative or no whole numbers, and have no Poisson "
+                "probability: leave their rows out, or fit a model with Gaussian emissions"
+            )
         self.features[-1] = 1
         self.log_common: FloatArray = -gammaln(self.features[:-1] + 1).sum(axis=0)
 

@@ -25,6 +25,7 @@ from bigtensor.models.hidden_markov.settings import MarkovSettings
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Result, Statistic
 from bigtensor.statistics.codes.coded_rows import CodedRows
+from bigtensor.statistics.densities.poisson_densities import are_counts
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSumsResult
@@ -128,7 +129,7 @@ def _gaussian(values: FloatArray, weight: FloatArray, settings: MarkovSettings) 
 
 def _poisson(values: FloatArray, settings: MarkovSettings) -> PoissonLaw:
     """Return Poisson emissions, or raise a DataError if the sample holds no counts."""
-    if (values < 0).any() or (values != np.round(values)).any():
+    if not are_counts(values):
         raise DataError(
             Setting("emissions", POISSON)
             + " is for counts, and the data hold values that are negative or no whole numbers: use "
