@@ -150,15 +150,17 @@ def of_terms(
         Floating-point type of the sources.
     all_terms : bool, default False
         Give a term of which the covariance leaves nothing the largest length that fits the
-        covariance alone. Otherwise such a term is invalid and left out.
+        covariance alone. Otherwise such a term is invalid and left out, unless all are.
     """
     columns = axes.unwhitening @ terms.factors[0] / axes.scales[:, None]
     lengths = np.linalg.norm(columns, axis=0)
     correlation = covariance / np.outer(axes.scales, axes.scales)
     squared = squared_lengths(columns / lengths, correlation)
-    if all_terms:
-        largest = 1 / np.square(terms.factors[0]).sum(axis=0)
-        squared = np.where(squared > 0, squared, largest * lengths**2)
+    # no source has more than unit variance
+    largest = np.square(lengths) / np.square(terms.factors[0]).sum(axis=0)
+    if all_terms or not squared.any():
+        squared = np.where(squared > 0, squared, largest)
+    squared = np.minimum(squared, largest)
     valid = squared > 0
     factors = np.sqrt(squared[valid]) / lengths[valid]
     along = terms.factors[0][:, valid] * factors

@@ -121,3 +121,14 @@ def test_report__shows_mixing_and_kurtosis(data, model):
     noisy = simulate.ica(60_000, 4, n_features=4, noise=0.7, random_state=2)
     page = render_report(ICA(random_state=0).fit(noisy))
     assert "Gauss-Newton steps in" in page
+
+
+def test_cumulant__sources_of_fewer_than_the_rank_have_at_most_unit_variance():
+    rng = np.random.default_rng(3)
+    rows = rng.laplace(size=(2_000, 4)) @ np.random.default_rng(103).normal(size=(4, 4))
+
+    model = ICA(3, method="cumulant", random_state=0).fit(rows)
+
+    assert (model.transform(rows).std(axis=0) < 1.001).all()
+    unexplained = np.cov(rows.T) - np.outer(model.mixing_[:, 0], model.mixing_[:, 0])
+    assert np.linalg.eigvalsh(unexplained)[0] > -0.01

@@ -103,7 +103,7 @@ def test_sources_that_are_not_sparse__are_told():
 
 def test_laplace_sources__are_too_many_in_a_row():
     data = simulate.ica(40_000, 6, n_features=6, sources="laplace", random_state=2)
-    with pytest.warns(ConditioningWarning, match=r"2.9 sources are active in a typical row"):
+    with pytest.warns(ConditioningWarning, match=r"2.8 sources are active in a typical row"):
         SparseICA().fit(data)
 
 
