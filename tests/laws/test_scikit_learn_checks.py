@@ -34,6 +34,7 @@ from bigtensor import (
     TopicModel,
     TripleHistogramClassifier,
 )
+from bigtensor.models.contract.registry import MODELS
 
 TWO_FEATURES = (
     "check_estimators_overwrite_params",
@@ -255,6 +256,10 @@ def test_common_checks__hold(estimator: BaseEstimator, check: Any) -> None:
 @parametrize_with_checks([model for model, _ in CASES if is_slow(model)])
 def test_common_checks__hold_for_slow_models(estimator: BaseEstimator, check: Any) -> None:
     assert_as_expected(estimator, check)
+
+
+def test_every_model__is_checked() -> None:
+    assert {type(model).__name__ for model, _ in CASES} >= {*MODELS}
 
 
 def test_expected_failures__are_those_of_checks() -> None:

@@ -212,11 +212,14 @@ def _outputs(model: Estimator, level: str | None, *, probabilities: bool) -> tup
 
 
 def _check_labels_for(by: str | None, model: Estimator, outputs: tuple[str, ...]) -> None:
-    """Raise a UsageError for weights by groups, of a model that gives no labels."""
-    if by is not None and "label" not in outputs:
-        raise click.UsageError(
-            f"--by is for labels, and {type(model).__name__} gives none; leave it out"
-        )
+    """Raise a UsageError for weights by groups, of a model that gives none."""
+    if by is None:
+        return
+    name = type(model).__name__
+    if "label" not in outputs:
+        raise click.UsageError(f"--by is for labels, and {name} gives none; leave it out")
+    if not hasattr(model, "weights_by"):
+        raise click.UsageError(f"{name} has no weights by groups; leave --by out")
 
 
 def _table_path(

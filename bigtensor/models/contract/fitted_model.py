@@ -27,6 +27,7 @@ from bigtensor.engine.clusters.connection import Connection
 from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import Plan, make_plan
 from bigtensor.engine.runtime import DaskClient, Processes
+from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.contract.containers import RowAnswer, is_named, is_plain
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.data_shape import DataShape, NamedViews
@@ -161,7 +162,13 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         return answer_as_given(self, X, samples, output, function, missing=missing)
 
     def sum_rows(
-        self, X: DataLike, name: str, statistic: Statistic[Any], **options: Unpack[RunOptions]
+        self,
+        X: DataLike,
+        name: str,
+        statistic: Statistic[Any],
+        *,
+        sample_weight: RowVariableLike | None = None,
+        **options: Unpack[RunOptions],
     ) -> Any:
         """Return the result of one pass of a fitted model over rows.
 
@@ -173,15 +180,15 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
             Name of the pass, shown as progress.
         statistic : Statistic
             Arrays that add up over rows.
+        sample_weight : (rows,) array-like, optional
+            By default the weights that are stored with the data.
         **options
             As for `fit`.
         """
         self.require_fitted()
         pass_ = Pass(name, statistic)
-        ran = self.run_passes(
-            open_for_answers(self, X), single_pass(pass_), [PlannedPass(pass_)], **options
-        )
-        return ran.result
+        samples = open_for_answers(self, X, sample_weight=sample_weight)
+        return self.run_passes(samples, single_pass(pass_), [PlannedPass(pass_)], **options).result
 
     def run_passes(
         self,
@@ -259,11 +266,17 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         ------
         OutputError
             When the target exists, or cannot be written.
+        ParameterError
+            When an output is unknown, or named twice.
         DataError
             When the store at `path` has another number of rows than ``X``.
         """
         self.require_fitted()
         names = self.description.row_outputs(self) if outputs is None else tuple(outputs)
+        if len({*names}) < len(names):
+            raise ParameterError(
+                Setting("outputs") + f" are {', '.join(names)}; name each of them once"
+            )
         return write_answers(
             self,
             open_for_answers(self, X),

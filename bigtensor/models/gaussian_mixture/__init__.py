@@ -1,1 +1,1 @@
-"""Gaussian mixtures whose components share one covariance."""
+"""Gaussian mixtures, with a covariance for every component or one for all."""

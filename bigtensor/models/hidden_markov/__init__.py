@@ -1,1 +1,1 @@
-"""Hidden Markov models: states of sequences of categories."""
+"""Hidden Markov models: states of sequences of categories, measurements or counts."""

@@ -13,9 +13,8 @@ from bigtensor.errors import DataError
 from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.estimator import Estimator
-from bigtensor.models.contract.opening_for_answers import open_for_answers
 from bigtensor.models.contract.parameters import RandomState, ViewsLike, check_choice, check_integer
-from bigtensor.models.contract.script import FitSteps, PlannedPass, single_pass
+from bigtensor.models.contract.script import FitSteps
 from bigtensor.models.topic_model.coherence import likely_words, mean_npmi
 from bigtensor.models.topic_model.declared_parameters import PARAMETERS
 from bigtensor.models.topic_model.description import TopicDescription
@@ -23,7 +22,7 @@ from bigtensor.models.topic_model.planned_passes import planned_preparation, pla
 from bigtensor.models.topic_model.script import STORED_CLASSES, prepare, refine
 from bigtensor.models.topic_model.settings import settings_of, without_effect
 from bigtensor.models.topic_model.solution import Topics
-from bigtensor.statistics.base import Pass, RowFunction
+from bigtensor.statistics.base import RowFunction
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 from bigtensor.statistics.topics.word_cooccurrence import WordCooccurrence
 
@@ -207,13 +206,11 @@ class TopicModel(
         DataError
             When no word is left to predict.
         """
-        completion = Pass("completion", self._topics().completion(self._seed))
-        samples = open_for_answers(self, X, sample_weight=sample_weight)
-        ran = self.run_passes(samples, single_pass(completion), [PlannedPass(completion)])
-        if not ran.result.words > 0:
+        completion = self._topics().completion(self._seed)
+        predicted = self.sum_rows(X, "completion", completion, sample_weight=sample_weight)
+        if not predicted.words > 0:
             raise DataError("the documents have no two words: none is left to predict")
-        mean: float = ran.result.mean
-        return mean
+        return float(predicted.mean)
 
     def perplexity(self, X: DataLike, sample_weight: RowVariableLike | None = None) -> float:
         """Return the perplexity of held-out words: the exponential of minus `score`.
