@@ -1,4 +1,4 @@
-"""Law of the order of columns: a fit to permuted features is the permuted fit."""
+"""Laws of the order of columns: in the data of a fit, and in rows that are drawn from it."""
 
 from __future__ import annotations
 
@@ -33,6 +33,9 @@ Random directions and draws are assigned to words by their positions in the voca
 content would take another pass over all documents.
 """
 
+FAR_APART = 1000.0
+"""Distance between the means of features, many of their standard deviations."""
+
 
 @model_law
 def the_order_of_columns_does_not_matter(case: ModelCase) -> None:
@@ -49,7 +52,29 @@ def the_order_of_columns_does_not_matter(case: ModelCase) -> None:
         _require_same_fit(case, fitted(case.make(), moved), moved, model, order)
 
 
-COLUMN_LAWS: tuple[Callable[[ModelCase], None], ...] = (the_order_of_columns_does_not_matter,)
+@model_law
+def draws_have_the_columns_of_the_data(case: ModelCase) -> None:
+    """Assert that drawn rows have their features in the order of the data, not of the views."""
+    model = case.make()
+    if not hasattr(model, "sample") or not case.is_labelled or case.samples.kind != "measured":
+        return
+    names = list(case.samples.features)
+    views = {name: [name] for name in names} if model.views is None else dict(model.views)
+    model.set_params(views=dict(reversed(views.items())))
+    apart = case.data + FAR_APART * np.arange(len(names))
+    drawn = fitted(model, apart).sample(50, random_state=0)
+    rows = drawn[0] if isinstance(drawn, tuple) else drawn
+    places = np.rint(rows.mean(axis=0) / FAR_APART)
+    require(
+        np.array_equal(places, np.arange(len(names))),
+        f"columns of draws are those of the features {places}, in another order than in the data",
+    )
+
+
+COLUMN_LAWS: tuple[Callable[[ModelCase], None], ...] = (
+    the_order_of_columns_does_not_matter,
+    draws_have_the_columns_of_the_data,
+)
 
 
 def _require_same_fit(
