@@ -1,6 +1,6 @@
 """Latent variable models by spectral and tensor methods, on data that does not fit in memory.
 
-The public names are handed on lazily: importing one room of the package never imports the rest.
+The public names are handed on lazily: importing one part of the package never imports the rest.
 """
 
 import sys

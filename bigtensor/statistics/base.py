@@ -112,7 +112,11 @@ class Statistic(ABC, Generic[Result]):
 
     @abstractmethod
     def work_nbytes(self, rows: int) -> int:
-        """Return an upper bound on the bytes of the workspace for blocks of ``rows`` rows."""
+        """Return an upper bound on the bytes that `update` takes for a block of ``rows`` rows.
+
+        The plan of memory counts them: buffers of the workspace and temporary arrays of NumPy. The
+        laws compare with the buffers alone.
+        """
 
 
 class SumStatistic(Statistic[Result]):
@@ -216,7 +220,11 @@ class RowFunction(ABC):
 
     @abstractmethod
     def work_nbytes(self, rows: int) -> int:
-        """Return an upper bound on the bytes of the workspace for blocks of ``rows`` rows."""
+        """Return an upper bound on the bytes that `evaluate` takes for a block of ``rows`` rows.
+
+        The plan of memory counts them: buffers of the workspace and temporary arrays of NumPy. The
+        laws compare with the buffers alone.
+        """
 
 
 class SequenceFunction(RowFunction):

@@ -40,9 +40,10 @@ class StatisticCase:
     borders : sequence of int, optional
         Cut of the rows into blocks, ascending from 0 to the number of rows. By default blocks
         of uneven size, some without a row.
-    unweighted : tuple of str, optional
-        Ends of the names of arrays that do not count weights, such as ``("rows",)``. Given, also
-        as an empty tuple, a weight of two has to count a row twice in all other arrays.
+    unweighted : tuple of str or None, default ()
+        Ends of the names of arrays that do not count weights, such as ``("rows",)``. In all other
+        arrays a weight of two has to count a row twice. None leaves this law out, for a statistic
+        that keeps rows or ignores weights. Statistics of windows are not held to it.
     in_checkpoints : bool, default True
         False for a statistic that holds a callable, which no checkpoint can name.
     canonical : callable, optional
@@ -55,7 +56,7 @@ class StatisticCase:
     views: ViewsLike | None = None
     rtol: float = 1e-10
     borders: Iterable[int] | None = None
-    unweighted: tuple[str, ...] | None = None
+    unweighted: tuple[str, ...] | None = ()
     in_checkpoints: bool = True
     canonical: Callable[[State], State] | None = None
 

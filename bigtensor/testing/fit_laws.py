@@ -52,7 +52,12 @@ def the_plan_covers_the_passes(case: ModelCase) -> None:
     run_script(samples, watched(model.script(opened.settings)), opened.plan_on, model.missing)
     for pass_ in ran:
         own = [entry for entry in planned if _is_planned(pass_.name, entry)]
-        require(bool(own), f"the pass {pass_.name!r} is not planned")
+        require(
+            bool(own),
+            f"the pass {pass_.name!r} is not planned; a pass that is asked for as 'NAME' or as "
+            "'NAME number' is planned as 'NAME', and the plan has "
+            f"{[entry.largest.name for entry in planned]}",
+        )
         size = PlannedPass(pass_).size(samples.rows)
         for what in ("rows", "state_nbytes", "work_nbytes"):
             most = max(getattr(entry.size(samples.rows), what) for entry in own)
@@ -204,6 +209,6 @@ def _fit(case: ModelCase, data: DataLike, missing: str) -> Estimator:
 
 
 def _is_planned(name: str, entry: PlannedPass) -> bool:
-    """Return True for a pass of this name, or its repetition ``name 2``."""
+    """Return True for a pass that is asked for as NAME or as "NAME number", planned as NAME."""
     planned = [entry.largest.name, *([entry.instead.name] if entry.instead else [])]
     return any(re.fullmatch(re.escape(other) + r"( \d+)?", name) for other in planned)

@@ -11,7 +11,7 @@ from bigtensor.errors import DataError
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.estimator import Estimator
-from bigtensor.models.contract.parameters import ParameterValues
+from bigtensor.models.contract.parameters import ParameterValues, check_choice
 from bigtensor.models.contract.script import Estimate, FitSteps, PlannedPass, Script, Solved
 from bigtensor.models.words.description import ModelDescription
 from bigtensor.statistics.base import Pass, RowFunction, RowOutput, SumStatistic, Workspace
@@ -144,7 +144,9 @@ class Standardiser(Estimator):
     def transform(self, X: Any) -> Any:
         return self.row_output(X, "standardised")
 
-    def row_function(self, outputs: tuple[str, ...]) -> RowFunction:  # noqa: ARG002
+    def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
+        for output in outputs:
+            check_choice("outputs", output, ("standardised",))
         return Standardised(self.solution_.mean, self.solution_.spread)
 
     def set_fitted_attributes(self, solution: Moments) -> None:

@@ -267,14 +267,15 @@ def row_sample(offset):
 class Case:
     """One statistic and what is true of it.
 
-    ``build(offset)`` makes the statistic for data that lie around ``offset``. ``moves`` says that
-    its state does not depend on the offset. States agree to ``rtol`` of their largest entries.
-    One that holds a callable is not in ``in_checkpoints``.
+    ``build(offset)`` makes the statistic for data that lie around ``offset``. Its state does not
+    depend on the offset unless ``independent_of_offset`` is False, as where rows are kept. States
+    agree to ``rtol`` of their largest entries. A statistic that holds a callable is not
+    ``in_checkpoints``.
     """
 
     name: str
     build: Callable[[float], Statistic]
-    moves: bool = True
+    independent_of_offset: bool = True
     bad_rows: bool = False
     rtol: float = 1e-10
     in_checkpoints: bool = True
@@ -291,7 +292,7 @@ def in_float32(build, **settings):
 
 
 CASES = [
-    Case("row_sample", row_sample, moves=False),
+    Case("row_sample", row_sample, independent_of_offset=False),
     Case("triple_moments", triple_moments),
     Case("tensor_contractions", tensor_contractions),
     Case("covariances", covariances),
@@ -329,7 +330,12 @@ CASES = [
     Case("checked_likelihood", lambda offset: Checked(group_likelihood(offset)), bad_rows=True),
     Case("checked_groups", lambda offset: Checked(group_sums(offset)), bad_rows=True),
     Case("checked", lambda offset: Checked(posterior_sums(offset)), bad_rows=True),
-    Case("checked_sample", lambda offset: Checked(row_sample(offset)), moves=False, bad_rows=True),
+    Case(
+        "checked_sample",
+        lambda offset: Checked(row_sample(offset)),
+        independent_of_offset=False,
+        bad_rows=True,
+    ),
     Case("state_of", lambda offset: StateOf(triple_moments(offset))),
     Case("log_likelihood", lambda offset: LogLikelihood(mixture(offset))),
     Case(
@@ -346,7 +352,7 @@ CASES = [
     Case(
         "together",
         lambda offset: Together.named(moments=triple_moments(offset), sample=row_sample(offset)),
-        moves=False,
+        independent_of_offset=False,
     ),
     Case(
         "checked_together_folded",

@@ -52,7 +52,7 @@ def law_named(laws, name):
 @pytest.mark.parametrize("kind", KINDS)
 def test_small_model__obeys_all_laws_on_every_kind_of_data(kind):
     check_model(Standardiser, small_data(kind, 300))
-    check_statistic(PowerSums(np.ones(4), 2), small_data(kind), unweighted=())
+    check_statistic(PowerSums(np.ones(4), 2), small_data(kind))
     check_row_function(Standardised(np.ones(4), np.ones(4)), small_data(kind))
 
 
@@ -147,9 +147,9 @@ class NoWeights(PowerSums):
     ],
 )
 def test_statistic_law__is_broken(name, broken, words):
-    case = StatisticCase(broken(np.ones(4), 1), WEIGHTED, unweighted=())
+    case = StatisticCase(broken(np.ones(4), 1), WEIGHTED)
     law = law_named(STATISTIC_LAWS, name)
-    law(StatisticCase(PowerSums(np.ones(4), 1), WEIGHTED, unweighted=()))
+    law(StatisticCase(PowerSums(np.ones(4), 1), WEIGHTED))
     with pytest.raises(AssertionError, match=rf"law broken, {name.replace('_', ' ')}: .*{words}"):
         law(case)
 
@@ -157,7 +157,10 @@ def test_statistic_law__is_broken(name, broken, words):
 def test_check_statistic__stops_at_the_first_broken_law():
     with pytest.raises(AssertionError, match="any cut gives the same: SumOfBlockMeans"):
         check_statistic(SumOfBlockMeans(np.ones(4), 1), DATA)
-    check_statistic(NoWeights(np.ones(4), 1), DATA)
+    with pytest.raises(AssertionError, match="row twice: NoWeights"):
+        check_statistic(NoWeights(np.ones(4), 1), DATA)
+    check_statistic(NoWeights(np.ones(4), 1), DATA, unweighted=None)
+    check_statistic(NoWeights(np.ones(4), 1), DATA, unweighted=("sums",))
 
 
 class SkipsRow(Standardised):

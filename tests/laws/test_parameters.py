@@ -130,12 +130,23 @@ def test_option__reads_the_default_and_has_a_text_that_a_terminal_shows(name):
         if parameter.default is not None and not isinstance(parameter.kind, Flag):
             assert option_type(parameter)(str(parameter.default)) == parameter.default
         text = texts[parameter.name]
-        assert re.fullmatch(r"[A-Z].*[^. ]\.", text), f"{parameter.name}: {text}"
-        assert len(text) <= MOST_CHARACTERS, f"{parameter.name}: {len(text)} characters"
+        help_text = f"the help of {parameter.name}, its first sentence in the docstring,"
+        assert re.fullmatch(r"[A-Z].*[^. ]\.", text), (
+            f"{help_text} is not a sentence from a capital letter to one full stop: {text}"
+        )
+        assert len(text) <= MOST_CHARACTERS, (
+            f"{help_text} has {len(text)} characters; the most are {MOST_CHARACTERS}: {text}"
+        )
         named = set(re.findall(r"``(\w+)``", text))
-        assert named <= options, f"{parameter.name} names {named - options}, which have no option"
+        assert named <= options, (
+            f"{help_text} has {named - options} in double backticks, which are for parameters with "
+            f"an option: {text}"
+        )
         bare = re.sub(r'``("[\w-]+"|\w+)``', "", text)
-        assert not re.search('[`"]|:math:|et al', bare), f"{parameter.name}: {text}"
+        assert not re.search('[`"]|:math:|et al', bare), (
+            f"{help_text} has markup that a terminal does not show; quotes and backticks are for "
+            f'``parameters`` and ``"words"`` alone, without :math: and et al.: {text}'
+        )
 
 
 @pytest.mark.parametrize("parameter", ["weights", "sample_dim"])

@@ -72,7 +72,7 @@ def test_law__of_operators_of_sequences(statistic, kind, law):
         found = statistic.finalize(statistic.combine(state, following))
         return {"entering": np.asarray(found.entering[-1]), "rows": np.asarray(last_row)}
 
-    law(StatisticCase(statistic, BLOCKS[kind], canonical=message_after))
+    law(StatisticCase(statistic, BLOCKS[kind], canonical=message_after, unweighted=None))
 
 
 @pytest.mark.parametrize("law", STATISTIC_LAWS, ids=lambda law: law.__name__)

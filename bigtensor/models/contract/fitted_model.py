@@ -111,7 +111,13 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         Parameters
         ----------
         outputs : tuple of str
-            Names of the answers, such as ``("label",)``.
+            Names of the answers, such as ``("label",)``, each once. The `outputs` of the function
+            have these names and no others.
+
+        Raises
+        ------
+        ParameterError
+            When the model has no answer of a name; see `check_choice`.
         """
 
     @abstractmethod

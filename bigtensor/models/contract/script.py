@@ -215,7 +215,7 @@ def _task_nbytes(pass_: Pass[Any]) -> tuple[int, int]:
 def with_verdict(
     fitted: object,
     faults: Sequence[Fault],
-    praise: str,
+    confirmation: str,
     diagnostics: Mapping[str, Any],
     evidence: Mapping[str, Any] | None = None,
 ) -> Solved:
@@ -227,8 +227,8 @@ def with_verdict(
         The solution.
     faults : sequence of Fault
         Sentences on faults, which become warnings, and notes.
-    praise : str
-        Sentence if there are no faults and no notes.
+    confirmation : str
+        Sentence that confirms the result, for a result without faults and notes.
     diagnostics : mapping
         Diagnostics of the fit. The verdict is added to them.
     evidence : mapping, optional
@@ -239,7 +239,7 @@ def with_verdict(
             warnings.warn(sentence, category, stacklevel=7)
     verdict = {
         "good": all(category is None for category, _ in faults),
-        "sentences": [sentence for _, sentence in faults] or [praise],
+        "sentences": [sentence for _, sentence in faults] or [confirmation],
         **(evidence or {}),
     }
     return Solved(fitted, {**diagnostics, "verdict": verdict})

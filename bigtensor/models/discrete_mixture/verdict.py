@@ -46,8 +46,8 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any], *, chos
     )
     faults += as_warnings(*_alike(fit.solution, remedy))
     k = fit.solution.n_components
-    praise = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
-    return with_verdict(fit, faults, praise, diagnostics)
+    confirmation = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
+    return with_verdict(fit, faults, confirmation, diagnostics)
 
 
 def _undetermined(solution: DiscreteSolution) -> list[str]:

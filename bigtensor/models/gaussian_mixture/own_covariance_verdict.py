@@ -15,7 +15,7 @@ from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS, not_iterated
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.convergence_warning import ConvergenceWarning
-from bigtensor.models.words.faults import Fault, after_praise, as_warnings
+from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
 
 STILL_RISING = 1e-3
 """Gain of the mean log-likelihood in the last EM iteration, in nats, that is told."""
@@ -38,8 +38,10 @@ def judged_own_covariances(
     flat = np.flatnonzero(_least_variances(components) < _FLAT * CANDIDATES[0])
     faults += [(None, note) for note in _flat(flat)]
     faults += [(None, note) for note in not_iterated(settings)]
-    praise = f"{k} component{'s' * (k > 1)}, none almost empty."
-    return with_verdict(components, after_praise(faults, praise), praise, diagnostics)
+    confirmation = f"{k} component{'s' * (k > 1)}, none almost empty."
+    return with_verdict(
+        components, confirmation_before_notes(faults, confirmation), confirmation, diagnostics
+    )
 
 
 def _least_variances(components: OwnCovarianceComponents) -> NDArray[np.float64]:

@@ -20,7 +20,7 @@ from bigtensor.models.gaussian.mixture_faults import (
 )
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.pilot.outliers import outlier_faults
-from bigtensor.models.words.faults import Fault, after_praise, as_warnings
+from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
 
 FEW_ROWS = 2.0
 """A component of fewer rows is not told from a single row."""
@@ -62,8 +62,10 @@ def judged(
     if not settings.tied:
         notes += _units(shapes["wide_features"], settings.n_features)
     faults += [(None, note) for note in notes]
-    praise = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
-    return with_verdict(components, after_praise(faults, praise), praise, diagnostics)
+    confirmation = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
+    return with_verdict(
+        components, confirmation_before_notes(faults, confirmation), confirmation, diagnostics
+    )
 
 
 def not_iterated(settings: GaussianSettings) -> list[str]:

@@ -36,8 +36,8 @@ def judged(fit: MarkovFit, counts: TripleCountsResult, diagnostics: dict[str, An
     )
     if "outlying_rows" in diagnostics:
         faults += sample_outliers(diagnostics)
-    praise = f"{fit.n_states} states are told apart by their emissions and transitions"
-    return with_verdict(fit, faults, praise, diagnostics)
+    confirmation = f"{fit.n_states} states are told apart by their emissions and transitions"
+    return with_verdict(fit, faults, confirmation, diagnostics)
 
 
 def _bounded(diagnostics: dict[str, Any]) -> list[Fault]:

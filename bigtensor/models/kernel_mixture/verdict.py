@@ -117,7 +117,7 @@ def judged(fit: KernelFit, evidence: Evidence, diagnostics: dict[str, Any]) -> S
         faults.append((ConvergenceWarning, sentence))
     if faults and evidence.scores is not None:
         faults.append((None, f"Held-out log-likelihood {numbers['held_out_log_likelihood']:.2f}."))
-    return with_verdict(fit, faults, _praise(evidence, numbers), diagnostics, numbers)
+    return with_verdict(fit, faults, _confirmation(evidence, numbers), diagnostics, numbers)
 
 
 def judged_moments(fit: KernelFit, diagnostics: dict[str, Any], outliers: list[Fault]) -> Solved:
@@ -135,9 +135,9 @@ def judged_moments(fit: KernelFit, diagnostics: dict[str, Any], outliers: list[F
     k = len(fit.solution.weights)
     doubt = _initialisation(diagnostics["spectral"], k)
     if doubt is None:
-        praise = "The moments separate the components."
-        notes: list[Fault] = [(None, praise)] if outliers else []
-        return with_verdict(fit, [*outliers, *notes], praise, diagnostics)
+        confirmation = "The moments separate the components."
+        notes: list[Fault] = [(None, confirmation)] if outliers else []
+        return with_verdict(fit, [*outliers, *notes], confirmation, diagnostics)
     sentence = (
         f"{doubt} No EM iteration has judged the components yet. Accumulate posterior sums and "
         "solve again, or use fewer components than " + Setting("n_components", k) + "."
@@ -251,7 +251,7 @@ def _population_faults(evidence: Evidence, numbers: dict[str, Any]) -> list[str]
     ]
 
 
-def _praise(evidence: Evidence, numbers: dict[str, Any]) -> str:
+def _confirmation(evidence: Evidence, numbers: dict[str, Any]) -> str:
     """Say that the mixture holds, and what the initialisation met."""
     doubt = _initialisation(evidence.spectral, len(evidence.weights))
     result = "no empty component"

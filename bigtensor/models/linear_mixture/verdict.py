@@ -15,7 +15,7 @@ from bigtensor.models.gaussian.mixture_faults import (
 )
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.pilot.outliers import outlier_faults
-from bigtensor.models.words.faults import after_praise, as_warnings
+from bigtensor.models.words.faults import as_warnings, confirmation_before_notes
 
 MOST_LEFT, OF_NOISE = 0.25, 3.0
 """Weight of what is left of the tensor, over the median component, above which one is missing.
@@ -59,11 +59,11 @@ def judged(
     notes = outlier_faults(diagnostics)
     notes += [(None, note) for note in doubled_weights(components.weights)]
     notes += [(None, note) for note in heavy_tails(pilot.get("tails"))]
-    praise = f"{k} component{'s' * (k > 1)}; no further one stands out."
+    confirmation = f"{k} component{'s' * (k > 1)}; no further one stands out."
     return with_verdict(
         components,
-        after_praise([*as_warnings(*faults), *notes], praise),
-        praise,
+        confirmation_before_notes([*as_warnings(*faults), *notes], confirmation),
+        confirmation,
         {"n_components": k, **diagnostics},
     )
 

@@ -44,12 +44,12 @@ def judged(
     ]
     d = len(settings.features)
     trains = density.n_trains
-    praise = (
+    confirmation = (
         f"A density of {d} variable{'s' * (d > 1)}: {trains} tensor "
         f"train{'s' * (trains > 1)} of rank {diagnostics['rank']}."
     )
     diagnostics = {"n_components": density.n_components, **diagnostics}
-    return with_verdict(density, faults, praise, diagnostics)
+    return with_verdict(density, faults, confirmation, diagnostics)
 
 
 def _rotated(diagnostics: dict[str, Any]) -> list[Fault]:

@@ -10,7 +10,7 @@ from bigtensor.errors import ConditioningWarning, Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.topic_model.settings import MOST_TOPICS, TopicSettings
 from bigtensor.models.topic_model.solution import Topics
-from bigtensor.models.words.faults import Fault, after_praise
+from bigtensor.models.words.faults import Fault, confirmation_before_notes
 
 ALIKE = 0.2
 """Distance of two topics, from 0 to 2, below which they are one."""
@@ -43,9 +43,11 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
         *_words(settings, diagnostics),
         *_most(settings, k),
     ]
-    praise = f"{k} topics, no two alike and none almost empty."
+    confirmation = f"{k} topics, no two alike and none almost empty."
     diagnostics = {"n_components": k, **diagnostics, "mean_length": topics.mean_length}
-    return with_verdict(topics, after_praise(faults, praise), praise, diagnostics)
+    return with_verdict(
+        topics, confirmation_before_notes(faults, confirmation), confirmation, diagnostics
+    )
 
 
 def _unknown_concentration(diagnostics: dict[str, Any]) -> list[Fault]:

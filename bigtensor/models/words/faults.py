@@ -11,11 +11,11 @@ Fault = tuple[type[BigtensorWarning] | None, Message | str]
 """Category of the warning, or None for a note, and the sentence."""
 
 
-def after_praise(faults: Sequence[Fault], praise: str) -> list[Fault]:
-    """Put a sentence of praise first if there are only notes."""
+def confirmation_before_notes(faults: Sequence[Fault], confirmation: str) -> list[Fault]:
+    """Put the sentence that confirms the result first if there are only notes."""
     if any(category is not None for category, _ in faults):
         return list(faults)
-    return [(None, praise), *faults]
+    return [(None, confirmation), *faults]
 
 
 def verdict_words(verdict: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from sklearn.datasets import load_breast_cancer
 from bigtensor import GaussianMixture
 from tests.parameters import first_quick
 
-PRAISE = "no two alike and none almost empty."
+CONFIRMATION = "no two alike and none almost empty."
 
 
 def unit_means(k, d, rng):
@@ -50,7 +50,7 @@ def test_right_results__carry_no_word_of_worry(n, d, k, noise, seed):
     model, said, sentences = fit(rows, k)
     assert not said
     assert len(model.weights_) == k
-    assert sentences == [f"{k} components, {PRAISE}"]
+    assert sentences == [f"{k} components, {CONFIRMATION}"]
 
 
 @pytest.mark.parametrize("seed", first_quick(range(10)))
@@ -60,7 +60,7 @@ def test_tied__right_results_carry_no_word_of_worry(seed):
         rows @ default_rng(seed).normal(size=(8, 8)), 6, covariance_type="tied"
     )
     assert not said
-    assert sentences == [f"6 components, {PRAISE}"]
+    assert sentences == [f"6 components, {CONFIRMATION}"]
     assert len(model.weights_) == 6
 
 
@@ -122,7 +122,7 @@ def test_two_near_means__are_found_or_told_by_their_weight():
         assert bool(said) == (found < 13)
     model, said, sentences = fit(rows, 12)
     assert not said
-    assert sentences[0] == f"12 components, {PRAISE}"
+    assert sentences[0] == f"12 components, {CONFIRMATION}"
     assert sentences[1].startswith("1 component has twice the weight")
 
 

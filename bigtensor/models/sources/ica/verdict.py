@@ -53,7 +53,7 @@ def judged(
     ]
     if diagnostics["method"] == "cumulant":
         faults += fewer_sources(settings, axes.rank, k)
-    praise = f"{k} source{'s' * (k > 1)}, at most one of them Gaussian."
+    confirmation = f"{k} source{'s' * (k > 1)}, at most one of them Gaussian."
     return with_verdict(
-        components, faults, praise, {"n_components": k, "rank": axes.rank, **diagnostics}
+        components, faults, confirmation, {"n_components": k, "rank": axes.rank, **diagnostics}
     )

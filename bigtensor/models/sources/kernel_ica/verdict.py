@@ -44,12 +44,12 @@ def judged(
         *gaussian_among(diagnostics, k),
         *unsettled(diagnostics),
     ]
-    praise = (
+    confirmation = (
         f"{k} source{'s' * (k > 1)}, which explain {100 * explained:.0f} % of the variance in the "
         "feature space of the kernel."
     )
     return with_verdict(
-        components, faults, praise, {"n_components": k, **diagnostics, "explained": explained}
+        components, faults, confirmation, {"n_components": k, **diagnostics, "explained": explained}
     )
 
 

@@ -50,9 +50,9 @@ def judged(
         *_many_active(diagnostics["active_by_kurtosis"], diagnostics["rank"]),
         *unsettled(diagnostics),
     ]
-    praise = f"{k} source{'s' * (k > 1)}, of which {active:.1f} are active in a typical row."
+    confirmation = f"{k} source{'s' * (k > 1)}, of which {active:.1f} are active in a typical row."
     diagnostics = {"n_components": k, **diagnostics, "active": active, "noise": components.noise}
-    return with_verdict(components, faults, praise, diagnostics)
+    return with_verdict(components, faults, confirmation, diagnostics)
 
 
 def _light_tails(light: int, n_terms: int) -> list[Fault]:
