@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn.utils import Tags
 
 from bigtensor.data.rows.data_like import DataLike
-from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.errors import ParameterError, Setting, ViewError
 from bigtensor.models.answers.density import DensityAnswers
 from bigtensor.models.contract.containers import RowAnswer
@@ -465,7 +464,7 @@ class TensorTrainDensity(DensityAnswers):
 
     def _query(self, X: DataLike, output: str, function: RowFunction) -> RowAnswer:
         """Return an answer that sums over missing entries, whatever the rule of the fit."""
-        return self.row_output(X, output, function, missing=MARGINALISE)
+        return self.row_output(X, output, function, missing="marginalise")
 
     def _with_names(self, answer: RowAnswer) -> RowAnswer:
         """Return labelled answers for every entry with the names of the features."""
