@@ -335,7 +335,11 @@ class MissingValueWarning(BigtensorWarning):
 
 
 class WeightWarning(BigtensorWarning):
-    """Sample weights add up to less than half the number of rows. They are probably relative."""
+    """Rows probably count otherwise than is meant.
+
+    Sample weights add up to less than half the number of rows, or statistics that are merged have
+    rows in common.
+    """
 
 
 class ConstantFeatureWarning(BigtensorWarning):

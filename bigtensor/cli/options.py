@@ -314,9 +314,9 @@ def refuse_inputs(out: Address, *inputs: Address, otherwise: str = "") -> None:
     otherwise : str
         A further remedy.
     """
-    from bigtensor.data.addresses.store_address import resolved
+    from bigtensor.data.addresses.same_place import would_replace
 
-    if resolved(out) in map(resolved, inputs):
+    if any(would_replace(out, path) for path in inputs):
         raise click.UsageError(
             f"{out} is read and would be replaced; give another output{otherwise}"
         )

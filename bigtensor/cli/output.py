@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 import click
 
@@ -96,10 +96,22 @@ def _print(text: str) -> None:
     except OSError as error:
         _discard(sys.stdout)
         _end_if_closed(error)
-        raise OutputError(
-            f"standard output cannot be written ({error.strerror or error}); make room on its "
-            "disk, or write it to another file"
-        ) from error
+        raise OutputError(_unwritten(error)) from error
+
+
+def refuse_output(error: OSError) -> NoReturn:
+    """End the program because help cannot be printed on standard output."""
+    _discard(sys.stdout)
+    complain(f"error: {_unwritten(error)}")
+    sys.exit(1)
+
+
+def _unwritten(error: OSError) -> str:
+    """Say that standard output cannot be written, and what to do."""
+    return (
+        f"standard output cannot be written ({error.strerror or error}); make room on its disk, "
+        "or write it to another file"
+    )
 
 
 def _end_if_closed(error: OSError) -> None:

@@ -50,7 +50,8 @@ def reporter() -> Iterator[Reporter]:
     if is_quiet():
         yield Reporter(Silence())
         return
-    if not sys.stderr.isatty():
+    # None if the user closed standard error
+    if sys.stderr is None or not sys.stderr.isatty():
         yield Reporter(Lines())
         return
     from rich.console import Console

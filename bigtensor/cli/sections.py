@@ -7,6 +7,8 @@ from typing import Any
 
 import click
 
+from bigtensor.cli.output import refuse_output
+
 _MOST_LETTERS = 200
 """Letters of the summary of a command. Summaries of more than a line are wrapped."""
 
@@ -17,6 +19,13 @@ class SectionedGroup(click.Group):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._sections: dict[str, list[click.Command]] = {}
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run a command, and say in one line that help cannot be printed."""
+        try:
+            return super().main(*args, **kwargs)
+        except OSError as error:
+            refuse_output(error)
 
     def add_section(self, title: str, commands: Iterable[click.Command]) -> None:
         """Add commands below a title.

@@ -10,7 +10,8 @@ from typing import Any
 
 import zarr
 
-from bigtensor.data.addresses.store_address import as_address, resolved
+from bigtensor.data.addresses.same_place import would_replace
+from bigtensor.data.addresses.store_address import Address, as_address, resolved
 from bigtensor.data.rows.rows_where import all_rows
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.stores.answer_groups import whole_answer_group
@@ -59,7 +60,7 @@ def evaluate_to_store(
         When the target exists, or cannot be written.
     """
     target = resolved(path)
-    if into is None and isinstance(target, str):
+    if into is None:
         _refuse_rows_as_target(samples, target)
     rows = samples.source_rows
     chunks = list(pairwise([*range(0, rows, CHUNK_ROWS), rows]))
@@ -89,14 +90,15 @@ def evaluate_to_store(
     return validity
 
 
-def _refuse_rows_as_target(samples: Samples, target: str) -> None:
-    """Refuse the store of the rows as an output: an object store would lose them beforehand."""
+def _refuse_rows_as_target(samples: Samples, target: Address) -> None:
+    """Refuse an output that would replace the store of the rows."""
     for source in map(all_rows, samples.sources):
         address = getattr(source, "url", None) or getattr(source, "path", None)
-        if address is not None and resolved(address) == target:
+        if address is not None and would_replace(target, address):
             raise OutputError(
-                f"{target} holds the rows, and would be removed before they are read; give another "
-                "name, or " + Setting("into") + " for a group inside it"
+                f"{target} holds the rows, and would be replaced; give another name, or "
+                + Setting("into")
+                + " for a group inside it"
             )
 
 

@@ -3,6 +3,7 @@
 import csv
 import json
 import os
+import shlex
 import subprocess
 import sys
 
@@ -116,6 +117,26 @@ def test_full_standard_output__is_a_plain_error(cells, option):
     (line,) = result.stderr.splitlines()
     assert line.startswith("error: standard output ")
     assert "not expected" not in line
+
+
+@FULL
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_full_standard_output__is_a_plain_error_of_help_too(option):
+    with open("/dev/full", "w") as full:  # noqa: PTH123
+        result = run_with((option,), stdout=full, stderr=subprocess.PIPE)
+    assert result.returncode == 1
+    (line,) = result.stderr.splitlines()
+    assert line.startswith("error: standard output ")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="shells of other systems close no streams")
+def test_closed_standard_error__ends_no_work(cells, tmp_path):
+    out = tmp_path / "model.zarr"
+    words = (sys.executable, "-m", "bigtensor", "fit", cells, "-k", 2, "--out", out)
+    command = f"{shlex.join(map(str, words))} --scheduler threads 2>&-"
+    result = subprocess.run(["sh", "-c", command], cwd=ROOT, check=False, capture_output=True)
+    assert result.returncode == 0
+    assert (out / "zarr.json").exists()
 
 
 @FULL

@@ -182,3 +182,13 @@ def test_damaged_store__takes_no_answers(model, cells):
     with pytest.raises(StoreReadError, match="is damaged"):
         model.write(rows, cells, into="answers")
     assert contents(cells) == before
+
+
+def test_answers__never_replace_the_rows(model, cells, tmp_path):
+    before = contents(cells.parent)
+    (tmp_path / "link.zarr").symlink_to(cells)
+    for target in (cells, f"file://{cells}", tmp_path / "link.zarr", cells.parent):
+        with pytest.raises(OutputError):
+            model.write(cells, target, overwrite=True)
+    (tmp_path / "link.zarr").unlink()
+    assert contents(cells.parent) == before

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bigtensor.cli.checkpoints import check_checkpoint, checkpoint_option, kept_if_interrupted
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.conditions import (
     rows_that_meet,
@@ -37,11 +38,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out", type=ADDRESS, required=True, metavar="STATISTICS.zarr", help="The statistics to write."
 )
-@click.option(
-    "--checkpoint",
-    metavar="DIR",
-    help="Keep finished parts here; the same command continues from them.",
-)
+@checkpoint_option
 @where_option("Sum the rows that meet a condition.")
 @sequence_option
 @runtime_options
@@ -64,12 +61,8 @@ def accumulate(
     STATISTICS.zarr holds sums and no row; its size does not depend on the number of rows.
     """
     refuse_inputs(out, model_path, cells)
-    when_interrupted(
-        [out],
-        "nothing was written; with --checkpoint DIR, finished parts are kept"
-        if checkpoint is None
-        else f"finished parts are kept in {checkpoint}, and the same command continues from them",
-    )
+    check_checkpoint(checkpoint, cells, out, model_path)
+    when_interrupted([out], kept_if_interrupted(checkpoint))
     from bigtensor.data.stores.outputs import check_target
     from bigtensor.models.contract.model_files import load_model
 

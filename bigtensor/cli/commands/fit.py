@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bigtensor.cli.checkpoints import check_checkpoint, checkpoint_option, kept_if_interrupted
 from bigtensor.cli.command import when_interrupted, written_for
 from bigtensor.cli.commands.plan import plan_facts, planned_fit
 from bigtensor.cli.conditions import (
@@ -49,11 +50,7 @@ MOST_TABLE_ROWS = 30
 @click.option(
     "--out", type=ADDRESS, required=True, metavar="MODEL.zarr", help="The model to write."
 )
-@click.option(
-    "--checkpoint",
-    metavar="DIR",
-    help="Keep finished parts here; the same command continues from them.",
-)
+@checkpoint_option
 @where_option("Fit the rows that meet a condition.")
 @sequence_option
 @runtime_options
@@ -81,12 +78,8 @@ def fit(
     counts them. The plan is printed first; a plan that does not fit into the memory is refused.
     """
     refuse_inputs(out, cells)
-    when_interrupted(
-        [out],
-        "nothing was written; with --checkpoint DIR, finished parts are kept"
-        if checkpoint is None
-        else f"finished parts are kept in {checkpoint}, and the same command continues from them",
-    )
+    check_checkpoint(checkpoint, cells, out)
+    when_interrupted([out], kept_if_interrupted(checkpoint))
     from bigtensor.data.stores.outputs import check_target
 
     fitted = unfitted_model(model, parameters, missing=missing, weights=weights, random_state=seed)

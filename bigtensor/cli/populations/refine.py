@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bigtensor.cli.checkpoints import check_checkpoint, checkpoint_option
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.conditions import rows_that_meet, where_option
 from bigtensor.cli.options import (
@@ -54,11 +55,7 @@ _MOST_OTHERS = 5
     help="Variable of the rows that names the sample; by default sample_id if there is one.",
 )
 @where_option("Use the rows that meet a condition, such as live cells.")
-@click.option(
-    "--checkpoint",
-    metavar="DIR",
-    help="Keep finished parts here, from which the same command continues.",
-)
+@checkpoint_option
 @click.option(
     "--out",
     type=ADDRESS,
@@ -96,6 +93,7 @@ def refine(
     undo it, merge the two parts and name them again.
     """
     check_out(model_path, out, overwrite=overwrite)
+    check_checkpoint(checkpoint, cells, model_path, *([] if out is None else [out]))
     when_interrupted([] if out is None else [out])
     model = load_mixture(model_path)
     if not hasattr(model, "refine_population"):

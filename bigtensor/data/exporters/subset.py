@@ -15,7 +15,8 @@ import zarr
 from numpy.typing import NDArray
 
 from bigtensor.array_types import IntArray
-from bigtensor.data.addresses.store_address import Address, as_address, resolved
+from bigtensor.data.addresses.same_place import would_replace
+from bigtensor.data.addresses.store_address import Address, as_address
 from bigtensor.data.opening import VALUES, open_samples
 from bigtensor.data.rows.row_shares import RowShares
 from bigtensor.data.rows.rows_where import RowsWhere, StoredVariable
@@ -136,7 +137,7 @@ def write_subset(
             + ")"
         )
     target = as_address(out)
-    if resolved(out) in [resolved(path) for path in (cells, labels) if path is not None]:
+    if any(would_replace(out, path) for path in (cells, labels) if path is not None):
         raise OutputError(f"{out} is read and would be replaced; give another name")
     check_target(target, overwrite=overwrite)
     address = os.fspath(cells)

@@ -579,4 +579,4 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         samples = open_for_answers(self, X, sample_weight=sample_weight)
         refuse_relative_weights(samples, self.weights)
         ran = self.run_passes(samples, single_pass(summed), [PlannedPass(summed)], **options)
-        return rounds.statistics_of(type(self).__name__, samples.describe(), ran)
+        return rounds.statistics_of(type(self).__name__, samples, ran)

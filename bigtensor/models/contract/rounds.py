@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from bigtensor._version import __version__
+from bigtensor.data.rows.rows_where import all_rows
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.values.sample_weight_meanings import COUNTS, RELATIVE
 from bigtensor.engine.checkpoint import content_key
@@ -127,27 +128,31 @@ class Rounds:
             )
         return replace(self.next_pass, statistic=StateOf(self.next_pass.statistic))
 
-    def statistics_of(self, model: str, data: str, ran: Ran) -> Statistics:
+    def statistics_of(self, model: str, samples: Samples, ran: Ran) -> Statistics:
         """Return the statistics of the next pass, which has run over some rows.
 
         Parameters
         ----------
         model : str
             Class of the model.
-        data : str
-            Description of the data.
+        samples : Samples
+            The rows.
         ran : Ran
             The pass, from `next_sums`.
         """
         assert self.next_pass is not None
         sums: KeptState = ran.result
+        stores = [all_rows(source) for source in samples.sources]
+        stored = not any(store.held_nbytes for store in stores)
         part = Part(
-            data=data,
+            data=samples.describe(),
             rows=sums.rows,
             weight=sums.weight,
             rows_left_out=ran.rows_left_out,
             version=__version__,
             digest=content_key(sums.state),
+            store=" and ".join(store.describe() for store in stores) if stored else "",
+            stored_rows=samples.source_rows,
         )
         return Statistics(
             model, self.next_pass.name, self.digest, self.mixture, sums.state, (part,)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -11,7 +12,7 @@ import numpy as np
 
 from bigtensor.data.addresses.store_address import Address
 from bigtensor.engine.checkpoint import content_key
-from bigtensor.errors import ModelFileError, StatisticsError
+from bigtensor.errors import ModelFileError, StatisticsError, WeightWarning
 from bigtensor.statistics.base import State
 from bigtensor.store import Contents, Packed, pack, read_group, unpack, write_group
 
@@ -37,6 +38,10 @@ class Part:
         Of bigtensor.
     digest : str
         Of the sums: tells whether the same rows were added twice.
+    store : str, default ""
+        Description of the store that the rows were read from; empty for data in memory.
+    stored_rows : int, default 0
+        Rows of the store, also those that a condition left out.
     """
 
     data: str
@@ -45,6 +50,8 @@ class Part:
     rows_left_out: int
     version: str
     digest: str
+    store: str = ""
+    stored_rows: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +210,11 @@ def merge(statistics: Iterable[Statistics | str | os.PathLike[str]]) -> Statisti
         When they do not belong together, or hold the same rows twice.
     ModelFileError
         When a file is damaged or holds something else.
+
+    Warns
+    -----
+    WeightWarning
+        When parts of one store have more rows together than the store.
     """
     read = [read_statistics(entry) for entry in statistics]
     if not read:
@@ -211,6 +223,7 @@ def merge(statistics: Iterable[Statistics | str | os.PathLike[str]]) -> Statisti
         require_together(left, right)
     parts = [part for entry in read for part in entry.parts]
     _refuse_repeated(parts)
+    _warn_of_overlaps(parts)
     return replace(read[0], state=_added([entry.state for entry in read]), parts=tuple(parts))
 
 
@@ -251,6 +264,23 @@ def _refuse_repeated(parts: Sequence[Part]) -> None:
                 "one out"
             )
         earlier[part.digest] = part
+
+
+def _warn_of_overlaps(parts: Sequence[Part]) -> None:
+    """Warn where selections from one store have more rows together than it holds."""
+    selected: dict[tuple[str, int], int] = {}
+    for part in parts:
+        place = (part.store, part.stored_rows)
+        selected[place] = selected.get(place, 0) + part.rows + part.rows_left_out
+    for (store, stored_rows), rows in selected.items():
+        if store and stored_rows < rows:
+            warnings.warn(
+                f"the statistics have {rows:,} rows of {store}: some count more than once, unless "
+                "these are stores of one name in different places. Leave one of them out, or "
+                "accumulate conditions that no row meets twice",
+                WeightWarning,
+                stacklevel=3,
+            )
 
 
 def joined(earlier: Statistics, latest: Statistics) -> Statistics:

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bigtensor
-from bigtensor import KernelMixture, SpectralOptions, Statistics
-from bigtensor.errors import ModelFileError, OutputError, StatisticsError
+from bigtensor import KernelMixture, SpectralOptions, Statistics, simulate
+from bigtensor.errors import ModelFileError, OutputError, StatisticsError, WeightWarning
 from bigtensor.models.contract.statistics_file import Part, joined
 
 
@@ -118,6 +118,20 @@ def test_merge__refuses_rows_that_are_given_twice():
             bigtensor.merge(twice)
     with pytest.raises(StatisticsError, match="no statistics to merge"):
         bigtensor.merge([])
+
+
+def test_merge__warns_where_parts_of_a_store_have_more_rows_than_the_store(tmp_path):
+    simulate.write_cytometry(tmp_path / "cells.zarr", 2000, 3, random_state=2)
+    model = KernelMixture(2, random_state=0).prepare(tmp_path / "cells.zarr")
+    feature = model.views_.feature_names[0]
+    whole, above, below = (
+        model.accumulate(bigtensor.open_samples(tmp_path / "cells.zarr", where=where))
+        for where in (None, f"{feature} > 1", f"{feature} <= 1")
+    )
+
+    assert bigtensor.merge([above, below]).rows == 2000
+    with pytest.warns(WeightWarning, match="some count more than once"):
+        bigtensor.merge([whole, above])
 
 
 def test_merge__refuses_other_files(model, tmp_path):
