@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import json
 import logging
 import signal
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -163,6 +164,9 @@ def _as_option(option: click.Option, setting: Setting) -> str:
     name = max(option.opts, key=len)
     if any(value is True for value in setting.values):
         return name
+    if len(setting.values) == 1 and isinstance(table := setting.values[0], Mapping):
+        lines = ", ".join(f"{key} = {json.dumps([*members])}" for key, members in table.items())
+        return f"{name} FILE with the lines [{setting.name}], {lines}"
     return " ".join([name, " or ".join(map(str, setting.values))]).rstrip()
 
 

@@ -141,3 +141,12 @@ def test_kernels__of_nothing_are_refused(tmp_path, table, message):
     views.write_text(f'{head}\n[views]\nt = ["CD3"]\nb = ["CD19"]\n{tail}\n')
     with pytest.raises(ViewError, match=message):
         parameters(views, n_components=3)
+
+
+def test_error__shows_views_as_lines_of_the_file_that_the_option_takes(run, cells, tmp_path):
+    model = ("--model", "linear-mixture", "-k", 3)
+    result = run("prepare", cells, *model, "--out", tmp_path / "prepared.zarr")
+
+    assert result.exit_code == 1
+    assert 'a = ["x0", "x1"], b = ["x2"]' in result.stderr
+    assert "{" not in result.stderr

@@ -240,9 +240,16 @@ def _table_path(
 def _write_csv(out: Address, csv_path: Address, progress: Reporter) -> None:
     """Write the answers again as text."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
+    from bigtensor.errors import OutputError
 
-    with progress.rows("csv") as advance:
-        write_answers_to_csv(out, csv_path, progress=advance)
+    try:
+        with progress.rows("csv") as advance:
+            write_answers_to_csv(out, csv_path, progress=advance)
+    except OutputError as error:
+        raise OutputError(
+            error.message + f"; {out} is whole, and 'bigtensor export {out} --to FILE.csv' makes "
+            "the table from it"
+        ) from error
 
 
 def _facts(out: Address, outputs: tuple[str, ...]) -> dict[str, Any]:
