@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -107,6 +107,33 @@ def test_files__are_written_to_a_new_folder_only(study: Path, deploy: Callable[.
     refused = run("slurm", "--workers", 9, "--out", "job")
     assert refused.exit_code == 1
     assert (study / "job" / "fit.sbatch").read_text() == before
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 20 KiB, on which not all files of a recipe have room."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=20k", "tmpfs", str(folder)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("a small disk can only be mounted by root")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_files__on_a_full_disk_leave_nothing(small_disk: Path) -> None:
+    for folder in (small_disk / "job", small_disk / "study" / "job"):
+        refused = run("slurm", "--out", folder)
+        assert refused.exit_code == 1
+        (line,) = refused.stderr.splitlines()
+        assert line.startswith("error: ")
+        assert str(folder) in line
+        assert "OSError" not in line
+        assert list(small_disk.iterdir()) == []
 
 
 def test_scripts__are_shown_to_nobody_whom_the_umask_excludes(

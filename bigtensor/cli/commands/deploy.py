@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -224,22 +225,43 @@ def _needed(plan: Plan) -> int:
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
-    """Write files to a new folder."""
+    """Write files to a new folder, which appears when all of them are written.
+
+    Raises
+    ------
+    OutputError
+        When the folder exists, or cannot be written. Nothing is left behind then.
+    """
+    from bigtensor.data.stores.outputs import whole_file, write_errors
     from bigtensor.errors import OutputError
 
     when_interrupted([folder])
+    if folder.exists():
+        raise OutputError(f"{folder} exists; give a new folder with --out")
+    missing_parents = [parent for parent in folder.parents if not parent.exists()]
     try:
-        folder.mkdir(parents=True)
-    except FileExistsError as error:
-        raise OutputError(f"{folder} exists; give a new folder with --out") from error
-    for name, text in files.items():
-        path = folder / name
-        path.write_text(text, encoding="utf-8")
-        if text.startswith("#!"):
-            # whoever may read it may run it: others only where the umask lets them read
-            mode = path.stat().st_mode
-            path.chmod(mode | (mode & 0o444) >> 2)
+        with write_errors(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            # a folder gets its name as a file does
+            with whole_file(folder) as unfinished:
+                unfinished.mkdir()
+                for name, text in files.items():
+                    _write_file(unfinished / name, text)
+    except BaseException:
+        for parent in missing_parents:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
     say(
         f"files      {folder}: {', '.join(files)}\nnext       read {folder / 'README.md'}",
         {"folder": folder, "files": list(files)},
     )
+
+
+def _write_file(path: Path, text: str) -> None:
+    """Write a file, which may be run if it is a script."""
+    path.write_text(text, encoding="utf-8")
+    if text.startswith("#!"):
+        # whoever may read it may run it: others only where the umask lets them read
+        mode = path.stat().st_mode
+        path.chmod(mode | (mode & 0o444) >> 2)
