@@ -71,6 +71,9 @@ class Job:
     def fields(self) -> dict[str, str]:
         """Return the texts of the fields of templates, by name."""
         memory = -(-self.memory // 2**20)
+        hours, minutes, seconds = map(int, self.time.split(":"))
+        # seconds are rounded up: a queue without them would refuse a time of no minutes
+        minutes += seconds > 0
         return {
             "workers": str(self.workers),
             "tasks": str(self.workers + 1),
@@ -81,7 +84,7 @@ class Job:
             "job_bytes": str((memory + NANNY_MIB) * 2**20),
             "virtual_mib": str(memory + NANNY_MIB + RESERVED_ADDRESSES_MIB),
             "time": self.time,
-            "hours_minutes": self.time.rpartition(":")[0],
+            "hours_minutes": f"{hours + minutes // 60:02}:{minutes % 60:02}",
             "command": shlex.join(self.command),
             "command_string": repr(shlex.join(self.command)),
             "command_items": json.dumps(self.command)[1:-1],

@@ -13,8 +13,9 @@ import click
 
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.commands.fit import fit
+from bigtensor.cli.conditions import rows_that_meet
 from bigtensor.cli.model_options import collect_parameters, unfitted_model
-from bigtensor.cli.options import PATH, count, size
+from bigtensor.cli.options import PATH, count, refuse_inputs, size
 from bigtensor.cli.output import complain, say
 from bigtensor.cli.recipes import KINDS, Job, filled_files
 from bigtensor.cli.sequences import in_order
@@ -36,18 +37,37 @@ _HELP = (
     "that a job that starts again continues. The memory of a worker comes from the plan of the fit."
 )
 
-_PLACES = {"scheduler": "--scheduler", "scheduler_file": "--scheduler-file", "workers": "--workers"}
-"""Options of ``bigtensor fit`` that say where it runs, which is what a recipe is for."""
+_LEFT_OUT = "leave it out"
+_PLACES = {
+    "scheduler": _LEFT_OUT,
+    "scheduler_file": _LEFT_OUT,
+    "tls_ca_file": _LEFT_OUT,
+    "tls_cert": _LEFT_OUT,
+    "tls_key": _LEFT_OUT,
+    "workers": "give it before 'fit'",
+    "memory_limit": "give --memory before 'fit'",
+}
+"""Remedies for options of ``bigtensor fit`` that say where it runs, which is what a recipe is for.
+The keys are the names of their values."""
 
 
 def _time(value: object) -> str:
     """Return a running time such as 04:00:00."""
-    parts = str(value).split(":")
-    if len(parts) != 3 or not all(part.isdecimal() and len(part) >= 2 for part in parts):
+    text = str(value)
+    hours, *rest = text.split(":")
+    whole = text.isascii() and all(part.isdecimal() for part in (hours, *rest))
+    short = len(rest) == 2 and all(len(part) == 2 and part < "60" for part in rest)
+    if not (whole and short and len(hours) >= 2):
         raise click.BadParameter(
-            f"{value!r} is not a time; give hours, minutes and seconds, such as 04:00:00"
+            f"{value!r} is not a time; give hours, minutes and seconds, such as 04:00:00. Minutes "
+            "and seconds are at most 59, and hours may be more than 24"
         )
-    return str(value)
+    if not text.strip("0:"):
+        raise click.BadParameter(
+            f"{value!r} is no time to run in; give the longest time that a job may take, such as "
+            "04:00:00"
+        )
+    return text
 
 
 @click.group()
@@ -179,12 +199,13 @@ def _fit_options(arguments: Sequence[str]) -> dict[str, Any]:
     parent = click.get_current_context()
     with fit.make_context("fit", list(arguments[1:]), parent=parent) as context:
         options = context.params
-        for name, option in _PLACES.items():
+        for name, remedy in _PLACES.items():
             if options[name] is not None:
                 raise click.UsageError(
-                    f"{option} after 'fit' says where the fit runs, and the files say so already; "
-                    f"{'give it before' if name == 'workers' else 'leave it out after'} 'fit'"
+                    f"--{name.replace('_', '-')} after 'fit' is about where the fit runs, which "
+                    f"the files of 'bigtensor deploy' set; {remedy}"
                 )
+        refuse_inputs(options["out"], options["cells"])
         return collect_parameters(options)
 
 
@@ -193,14 +214,22 @@ def _plan(model: Estimator, options: Mapping[str, Any], memory_limit: int | None
 
     Raises
     ------
+    ConditionError
+        When the condition on the rows cannot be read, or names what the data do not have.
     PlanError
         When it does not fit into the memory.
     """
+    from bigtensor.data.rows.condition_syntax import parse_condition
     from bigtensor.errors import StoreReadError
 
+    cells, condition = str(options["cells"]), options["condition"]
+    if condition is not None:
+        # its syntax is checked without the data, too
+        parse_condition(condition)
     try:
+        all_rows = in_order(cells, options["sequence"], model)
+        rows = rows_that_meet(condition, all_rows, cells, model.sample_dim)
         # a thread of this process stands for the driver, which holds more than a worker
-        rows = in_order(str(options["cells"]), options["sequence"], model)
         plan: Plan = model.plan(
             rows,
             scheduler="threads",
