@@ -124,14 +124,16 @@ def test_output__is_not_the_data(study: Path, monkeypatch: pytest.MonkeyPatch) -
     assert run("sge", "fit", "rows.zarr", "--out", "./rows.zarr", "--overwrite").exit_code == 2
 
 
-def test_sequences__are_those_of_the_command(
+def test_rows_and_workers__are_those_of_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     fit = "fit log.zarr --model hidden-markov --components 3 --sequence donor --out model.zarr"
-    done = run("slurm", *fit.split())
+    done = run("slurm", *fit.split(), "--where", "donor != 'a'", "--wait-for-workers", "2h")
     assert done.exit_code == 0, done.output
-    assert "('log.zarr', sequence='donor', client" in done.stdout
+    assert "('log.zarr', sequence='donor', where=" in done.stdout
+    assert """where="donor != 'a'")""" in done.stdout
+    assert "wait_for_workers=7200.0" in done.stdout
     assert "HiddenMarkovModel(n_components=3" in done.stdout
 
 

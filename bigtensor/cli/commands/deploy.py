@@ -169,6 +169,9 @@ def _deploy(
         model=model,
         data=str(options["cells"]),
         sequence=options["sequence"],
+        condition=options["condition"],
+        overwrite=options["overwrite"],
+        wait=options["wait_for_workers"],
         out=str(options["out"]),
         checkpoint=options["checkpoint"],
     )
