@@ -56,6 +56,12 @@ class Job:
         What the command reads, the model that it writes, and where it keeps finished parts.
     sequence : str, optional
         The variable that says which sequence a row is of.
+    condition : str, optional
+        Condition that the fitted rows meet. None fits all rows.
+    overwrite : bool
+        If True, the fit replaces a model that exists.
+    wait : float, optional
+        Longest time without a worker, in seconds. None is the default of a fit.
     """
 
     workers: int
@@ -65,12 +71,18 @@ class Job:
     model: Any
     data: str
     sequence: str | None
+    condition: str | None
+    overwrite: bool
+    wait: float | None
     out: str
     checkpoint: str
 
     def fields(self) -> dict[str, str]:
         """Return the texts of the fields of templates, by name."""
         memory = -(-self.memory // 2**20)
+        hours, minutes, seconds = map(int, self.time.split(":"))
+        # seconds are rounded up: a queue without them would refuse a time of no minutes
+        minutes += seconds > 0
         return {
             "workers": str(self.workers),
             "tasks": str(self.workers + 1),
@@ -81,17 +93,33 @@ class Job:
             "job_bytes": str((memory + NANNY_MIB) * 2**20),
             "virtual_mib": str(memory + NANNY_MIB + RESERVED_ADDRESSES_MIB),
             "time": self.time,
-            "hours_minutes": self.time.rpartition(":")[0],
+            "hours_minutes": f"{hours + minutes // 60:02}:{minutes % 60:02}",
             "command": shlex.join(self.command),
             "command_string": repr(shlex.join(self.command)),
             "command_items": json.dumps(self.command)[1:-1],
             "model": self.model.__repr__(N_CHAR_MAX=10**6),
-            "model_class": type(self.model).__name__,
+            "names": ", ".join(self._names()),
             "data": repr(self.data),
-            "rows": repr(self.data) + (f", sequence={self.sequence!r}" if self.sequence else ""),
+            "rows": ", ".join([repr(self.data), *self._selection()]),
             "out": repr(self.out),
+            "overwrite": repr(self.overwrite),
+            "wait": repr(self.wait),
             "checkpoint": repr(self.checkpoint),
         }
+
+    def _names(self) -> list[str]:
+        """Return the names of bigtensor that a script needs for the model and its rows."""
+        from bigtensor import __all__ as public
+
+        # options such as SpectralOptions are written as calls of their class
+        values = self.model.get_params(deep=False).values()
+        classes = {type(value).__name__ for value in (self.model, *values)}
+        return [*sorted(classes & set(public)), "open_samples"]
+
+    def _selection(self) -> list[str]:
+        """Return the arguments of ``open_samples`` that follow the data."""
+        arguments = {"sequence": self.sequence, "where": self.condition}
+        return [f"{name}={value!r}" for name, value in arguments.items() if value is not None]
 
 
 def filled_files(kind: str, job: Job) -> dict[str, str]:

@@ -4,7 +4,11 @@ import dask
 from dask_cloudprovider.aws import EC2Cluster
 from distributed import Client
 
-from bigtensor import {{model_class}}
+from bigtensor import {{names}}
+from bigtensor.data.stores.outputs import check_target
+
+OUT = {{out}}
+OVERWRITE = {{overwrite}}  # True replaces a model that exists
 
 IMAGE = "registry.example.org/bigtensor:latest"  # the image of 'bigtensor deploy container'
 REGION = "eu-central-1"  # where the data are
@@ -42,12 +46,22 @@ def report(event):
 
 
 if __name__ == "__main__":
+    # mistakes in the output and the data end the script before a machine starts
+    check_target(OUT, overwrite=OVERWRITE)
+    model = {{model}}
+    rows = open_samples({{rows}})
+    print(f"{rows.rows:,} rows will be fitted", flush=True)
     with (
         dask.config.set({"distributed.comm.require-encryption": True}),
         EC2Cluster(**CLUSTER) as cluster,
         Client(cluster) as client,
     ):
-        model = {{model}}
-        model.fit({{rows}}, client=client, checkpoint={{checkpoint}}, listeners=[report])
-        model.save({{out}})
+        model.fit(
+            rows,
+            client=client,
+            wait_for_workers={{wait}},
+            checkpoint={{checkpoint}},
+            listeners=[report],
+        )
+        model.save(OUT, overwrite=OVERWRITE)
         print(model)

@@ -18,7 +18,11 @@ from distributed import Client
 from distributed.core import Status
 from distributed.security import Security
 
-from bigtensor import {{model_class}}
+from bigtensor import {{names}}
+from bigtensor.data.stores.outputs import check_target
+
+OUT = {{out}}
+OVERWRITE = {{overwrite}}  # True replaces a model that exists
 
 NUMBER_OF_JOBS = {{workers}}
 
@@ -60,6 +64,11 @@ def require_jobs(cluster, failures):
 
 
 if __name__ == "__main__":
+    # mistakes in the output and the data end the script before a job is submitted
+    check_target(OUT, overwrite=OVERWRITE)
+    model = {{model}}
+    rows = open_samples({{rows}})
+    print(f"{rows.rows:,} rows will be fitted", flush=True)
     dask.config.update(dask.config.config, JOBS)
     with (
         TemporaryDirectory() as private,
@@ -94,9 +103,14 @@ if __name__ == "__main__":
             while not client.nthreads():
                 require_jobs(cluster, failures)
                 time.sleep(1)
-            model = {{model}}
-            model.fit({{rows}}, client=client, checkpoint={{checkpoint}}, listeners=[report])
-            model.save({{out}})
+            model.fit(
+                rows,
+                client=client,
+                wait_for_workers={{wait}},
+                checkpoint={{checkpoint}},
+                listeners=[report],
+            )
+            model.save(OUT, overwrite=OVERWRITE)
             print(model)
         finally:
             # a cluster cannot be closed with jobs in the state that refused ones have

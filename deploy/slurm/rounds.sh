@@ -3,8 +3,8 @@
 #
 #   bash rounds.sh PREPARED.zarr STORE.zarr...         submits all rounds; the last model is round-3.zarr
 #
-# ROUNDS is their number (default: 3, one of moments and two refinements). Existing sums are used
-# again, so the same command continues after a failure.
+# ROUNDS is their number (default: 3, one of moments and two refinements). Sums of a model and a store
+# that have not changed are used again, so the same command continues after a failure.
 set -euo pipefail
 here=$(dirname "$0")
 

@@ -6,7 +6,7 @@ import shlex
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -78,18 +78,62 @@ def test_command__is_checked_and_quoted(study: Path, monkeypatch: pytest.MonkeyP
     assert "--checkpoint=there\n" in kept.stdout
     assert run("slurm", "fit", "rows.zarr", "--componts", 3).exit_code == 2
     assert run("slurm", "predict", "model.zarr", "rows.zarr").exit_code == 2
-    assert run("slurm", "fit", "rows.zarr", "--out", "m.zarr", "--workers", 3).exit_code == 2
-    assert run("slurm", "--time", "4h").exit_code == 2
 
 
-def test_sequences__are_those_of_the_command(
+@pytest.mark.parametrize("place", ["workers", "memory-limit", "scheduler", "tls-ca-file", "tls-key"])
+def test_places__are_not_options_of_the_fit(place: str) -> None:
+    refused = run("slurm", "fit", "rows.zarr", "--out", "m.zarr", f"--{place}", 3)
+    assert refused.exit_code == 2
+    assert f"--{place} " in refused.stderr
+
+
+@pytest.mark.parametrize("time", ["4h", "00:00:00", "26:99:99", "01:60:00", "1:00:00", "01:00:000"])
+def test_time__is_one_in_which_a_job_can_run(time: str) -> None:
+    refused = run("slurm", "--time", time)
+    assert refused.exit_code == 2
+    assert repr(time) in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("time", "minutes"), [("48:00:00", "48:00"), ("00:00:30", "00:01"), ("01:59:01", "02:00")]
+)
+def test_time__of_a_queue_without_seconds_is_rounded_up(time: str, minutes: str) -> None:
+    assert f'walltime: "{minutes}"' in run("lsf", "--time", time).stdout
+    assert f'walltime: "{time}"' in run("slurm", "--time", time).stdout
+
+
+def test_condition__is_one_that_the_fit_takes(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(study)
+    out = ("--components", 3, "--out", "model.zarr")
+    for data, condition, fact in [
+        ("rows.zarr", "NOPE > 3", "NOPE"),
+        ("rows.zarr", "view1 > 1e9", "view1 > 1e9"),
+        ("absent.zarr", "CD3 >", "CD3 >"),
+    ]:
+        refused = run("sge", "fit", data, *out, "--where", condition)
+        assert refused.exit_code == 1
+        assert fact in refused.stderr.splitlines()[-1]
+        assert not refused.stdout
+    assert run("sge", "fit", "rows.zarr", *out, "--where", "view1 > 0").exit_code == 0
+
+
+def test_output__is_not_the_data(study: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(study)
+    assert run("sge", "fit", "rows.zarr", "--out", "./rows.zarr", "--overwrite").exit_code == 2
+
+
+def test_rows_and_workers__are_those_of_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     fit = "fit log.zarr --model hidden-markov --components 3 --sequence donor --out model.zarr"
-    done = run("slurm", *fit.split())
+    done = run("slurm", *fit.split(), "--where", "donor != 'a'", "--wait-for-workers", "2h")
     assert done.exit_code == 0, done.output
-    assert "('log.zarr', sequence='donor', client" in done.stdout
+    assert "('log.zarr', sequence='donor', where=" in done.stdout
+    assert """where="donor != 'a'")""" in done.stdout
+    assert "wait_for_workers=7200.0" in done.stdout
     assert "HiddenMarkovModel(n_components=3" in done.stdout
 
 
@@ -107,6 +151,33 @@ def test_files__are_written_to_a_new_folder_only(study: Path, deploy: Callable[.
     refused = run("slurm", "--workers", 9, "--out", "job")
     assert refused.exit_code == 1
     assert (study / "job" / "fit.sbatch").read_text() == before
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of 20 KiB, on which not all files of a recipe have room."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", "size=20k", "tmpfs", str(folder)]
+    try:
+        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
+    except FileNotFoundError:
+        mounted = False
+    if not mounted:
+        pytest.skip("a small disk can only be mounted by root")
+    yield folder
+    subprocess.run(["umount", str(folder)], check=True)
+
+
+def test_files__on_a_full_disk_leave_nothing(small_disk: Path) -> None:
+    for folder in (small_disk / "job", small_disk / "study" / "job"):
+        refused = run("slurm", "--out", folder)
+        assert refused.exit_code == 1
+        (line,) = refused.stderr.splitlines()
+        assert line.startswith("error: ")
+        assert str(folder) in line
+        assert "OSError" not in line
+        assert list(small_disk.iterdir()) == []
 
 
 def test_scripts__are_shown_to_nobody_whom_the_umask_excludes(

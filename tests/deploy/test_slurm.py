@@ -12,9 +12,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import zarr
 
 import bigtensor
 from bigtensor import KernelMixture, simulate
+from bigtensor.models.contract.statistics_file import read_statistics
 from tests.deploy.conftest import COMPONENTS, ROWS, weights_of
 from tests.deploy.jobs import FitWithJobs, dask_processes, job_processes, worker_processes
 from tests.deploy.slurm import JOB_SECONDS, Slurm
@@ -107,6 +109,35 @@ def test_rounds__are_those_of_this_process(
     logs = "\n".join(path.read_text() for path in study.glob("*.log"))
     assert slurm.wait(last, 2 * JOB_SECONDS) == "COMPLETED", logs
     assert np.array_equal(weights_of(study / "round-2.zarr"), model.weights_)
+
+
+def test_sums__are_those_of_the_model_and_the_store_as_they_are_now(
+    deploy: Callable[..., Path], study: Path, program_environment: dict[str, str]
+) -> None:
+    script, store = deploy("slurm") / "accumulate.sbatch", study / "few.zarr"
+    rows = simulate.kernel_mixture(2000, COMPONENTS, random_state=1)
+    rows.to_zarr(store, zarr_format=2)
+    (study / "sums").mkdir()
+    task = {"SLURM_ARRAY_TASK_ID": "0", "SLURM_CPUS_PER_TASK": "1"}
+
+    def check_sums(model: KernelMixture, *, passes: int) -> None:
+        command = ["bash", str(script), "prepared.zarr", "sums", "few.zarr"]
+        subprocess.run(command, cwd=study, env=program_environment | task, check=True)
+        expected = model.accumulate(store, scheduler="threads").to_contents()
+        ours = read_statistics(study / "sums" / "0.zarr").to_contents()
+        assert ours.arrays.keys() == expected.arrays.keys()
+        for name, array in expected.arrays.items():
+            assert np.array_equal(ours.arrays[name], array)
+        assert len(list((study / "sums").glob("parts/*/sum.state"))) == passes
+
+    for passes, seed in ((1, 0), (2, 1)):
+        model = KernelMixture(COMPONENTS, random_state=seed).prepare(store)
+        model.save(study / "prepared.zarr", overwrite=True)
+        check_sums(model, passes=passes)
+    before = store.stat().st_mtime_ns
+    zarr.open_group(store)["X"][:] = rows["X"].values + 1
+    assert store.stat().st_mtime_ns == before
+    check_sums(model, passes=3)
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,8 +13,9 @@ import click
 
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.commands.fit import fit
+from bigtensor.cli.conditions import rows_that_meet
 from bigtensor.cli.model_options import collect_parameters, unfitted_model
-from bigtensor.cli.options import PATH, count, size
+from bigtensor.cli.options import PATH, count, refuse_inputs, size
 from bigtensor.cli.output import complain, say
 from bigtensor.cli.recipes import KINDS, Job, filled_files
 from bigtensor.cli.sequences import in_order
@@ -35,18 +37,37 @@ _HELP = (
     "that a job that starts again continues. The memory of a worker comes from the plan of the fit."
 )
 
-_PLACES = {"scheduler": "--scheduler", "scheduler_file": "--scheduler-file", "workers": "--workers"}
-"""Options of ``bigtensor fit`` that say where it runs, which is what a recipe is for."""
+_LEFT_OUT = "leave it out"
+_PLACES = {
+    "scheduler": _LEFT_OUT,
+    "scheduler_file": _LEFT_OUT,
+    "tls_ca_file": _LEFT_OUT,
+    "tls_cert": _LEFT_OUT,
+    "tls_key": _LEFT_OUT,
+    "workers": "give it before 'fit'",
+    "memory_limit": "give --memory before 'fit'",
+}
+"""Remedies for options of ``bigtensor fit`` that say where it runs, which is what a recipe is for.
+The keys are the names of their values."""
 
 
 def _time(value: object) -> str:
     """Return a running time such as 04:00:00."""
-    parts = str(value).split(":")
-    if len(parts) != 3 or not all(part.isdecimal() and len(part) >= 2 for part in parts):
+    text = str(value)
+    hours, *rest = text.split(":")
+    whole = text.isascii() and all(part.isdecimal() for part in (hours, *rest))
+    short = len(rest) == 2 and all(len(part) == 2 and part < "60" for part in rest)
+    if not (whole and short and len(hours) >= 2):
         raise click.BadParameter(
-            f"{value!r} is not a time; give hours, minutes and seconds, such as 04:00:00"
+            f"{value!r} is not a time; give hours, minutes and seconds, such as 04:00:00. Minutes "
+            "and seconds are at most 59, and hours may be more than 24"
         )
-    return str(value)
+    if not text.strip("0:"):
+        raise click.BadParameter(
+            f"{value!r} is no time to run in; give the longest time that a job may take, such as "
+            "04:00:00"
+        )
+    return text
 
 
 @click.group()
@@ -148,6 +169,9 @@ def _deploy(
         model=model,
         data=str(options["cells"]),
         sequence=options["sequence"],
+        condition=options["condition"],
+        overwrite=options["overwrite"],
+        wait=options["wait_for_workers"],
         out=str(options["out"]),
         checkpoint=options["checkpoint"],
     )
@@ -178,12 +202,13 @@ def _fit_options(arguments: Sequence[str]) -> dict[str, Any]:
     parent = click.get_current_context()
     with fit.make_context("fit", list(arguments[1:]), parent=parent) as context:
         options = context.params
-        for name, option in _PLACES.items():
+        for name, remedy in _PLACES.items():
             if options[name] is not None:
                 raise click.UsageError(
-                    f"{option} after 'fit' says where the fit runs, and the files say so already; "
-                    f"{'give it before' if name == 'workers' else 'leave it out after'} 'fit'"
+                    f"--{name.replace('_', '-')} after 'fit' is about where the fit runs, which "
+                    f"the files of 'bigtensor deploy' set; {remedy}"
                 )
+        refuse_inputs(options["out"], options["cells"])
         return collect_parameters(options)
 
 
@@ -192,14 +217,22 @@ def _plan(model: Estimator, options: Mapping[str, Any], memory_limit: int | None
 
     Raises
     ------
+    ConditionError
+        When the condition on the rows cannot be read, or names what the data do not have.
     PlanError
         When it does not fit into the memory.
     """
+    from bigtensor.data.rows.condition_syntax import parse_condition
     from bigtensor.errors import StoreReadError
 
+    cells, condition = str(options["cells"]), options["condition"]
+    if condition is not None:
+        # its syntax is checked without the data, too
+        parse_condition(condition)
     try:
+        all_rows = in_order(cells, options["sequence"], model)
+        rows = rows_that_meet(condition, all_rows, cells, model.sample_dim)
         # a thread of this process stands for the driver, which holds more than a worker
-        rows = in_order(str(options["cells"]), options["sequence"], model)
         plan: Plan = model.plan(
             rows,
             scheduler="threads",
@@ -224,22 +257,43 @@ def _needed(plan: Plan) -> int:
 
 
 def _write(folder: Path, files: dict[str, str]) -> None:
-    """Write files to a new folder."""
+    """Write files to a new folder, which appears when all of them are written.
+
+    Raises
+    ------
+    OutputError
+        When the folder exists, or cannot be written. Nothing is left behind then.
+    """
+    from bigtensor.data.stores.outputs import whole_file, write_errors
     from bigtensor.errors import OutputError
 
     when_interrupted([folder])
+    if folder.exists():
+        raise OutputError(f"{folder} exists; give a new folder with --out")
+    missing_parents = [parent for parent in folder.parents if not parent.exists()]
     try:
-        folder.mkdir(parents=True)
-    except FileExistsError as error:
-        raise OutputError(f"{folder} exists; give a new folder with --out") from error
-    for name, text in files.items():
-        path = folder / name
-        path.write_text(text, encoding="utf-8")
-        if text.startswith("#!"):
-            # whoever may read it may run it: others only where the umask lets them read
-            mode = path.stat().st_mode
-            path.chmod(mode | (mode & 0o444) >> 2)
+        with write_errors(folder):
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            # a folder gets its name as a file does
+            with whole_file(folder) as unfinished:
+                unfinished.mkdir()
+                for name, text in files.items():
+                    _write_file(unfinished / name, text)
+    except BaseException:
+        for parent in missing_parents:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
     say(
         f"files      {folder}: {', '.join(files)}\nnext       read {folder / 'README.md'}",
         {"folder": folder, "files": list(files)},
     )
+
+
+def _write_file(path: Path, text: str) -> None:
+    """Write a file, which may be run if it is a script."""
+    path.write_text(text, encoding="utf-8")
+    if text.startswith("#!"):
+        # whoever may read it may run it: others only where the umask lets them read
+        mode = path.stat().st_mode
+        path.chmod(mode | (mode & 0o444) >> 2)
