@@ -207,9 +207,7 @@ def test_overwrite__that_was_killed_between_its_renames_names_both_copies(tmp_pa
     command = [sys.executable, "-c", KILLED_BETWEEN_RENAMES, str(path)]
     assert subprocess.run(command, timeout=120, check=False).returncode == 9
     copies = {".replaced." in entry.name: entry for entry in tmp_path.iterdir()}
-    with pytest.raises(
-        StoreReadError, match=r"rename one .* to a\.zarr"
-    ) as both:
+    with pytest.raises(StoreReadError, match=r"rename one .* to a\.zarr") as both:
         open_samples(path)
     for replaced, feature in ((True, "earlier"), (False, "new")):
         assert str(copies[replaced]) in str(both.value)

@@ -15,7 +15,6 @@ from bigtensor.data.addresses.object_stores import (
     is_network_failure,
     store_errors,
 )
-from bigtensor.data.stores.leftovers import interrupted_replacement
 from bigtensor.errors import StoreReadError
 
 Address = Path | str
@@ -131,20 +130,4 @@ def _check_folder(path: str, folder: Path) -> None:
             raise StoreReadError(
                 f"{path} is a link to {folder.readlink()}, which does not exist; correct the link"
             ) from error
-        raise StoreReadError(_absent(path, folder)) from error
-
-
-def _absent(path: str, folder: Path) -> str:
-    """Return the error for a store that is absent, with the copies of an interrupted overwrite."""
-    copies = interrupted_replacement(folder)
-    if copies is None:
-        return f"there is no store at {path}; check the path"
-    earlier, new = copies
-    message = (
-        f"there is no store at {path}, because a run that was replacing it has not finished: the "
-        f"earlier store is whole and is now {earlier}"
-    )
-    if new is not None:
-        message += f", and the new store is whole and is {new}"
-    which = "it" if new is None else "one of them"
-    return f"{message}. If the run does not finish by itself, rename {which} to {folder.name}"
+        raise StoreReadError(f"there is no store at {path}; check the path") from error

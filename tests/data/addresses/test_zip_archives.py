@@ -50,7 +50,7 @@ def test_zip__is_read_by_fits_and_answers(tmp_path: Path, folder: str) -> None:
 @pytest.mark.parametrize("folder", ["", "inside"])
 def test_zip__that_lacks_a_file_is_damaged(tmp_path: Path, folder: str) -> None:
     address = packed(own_store(tmp_path / "cells.zarr"), folder, leave_out="X/c/0/0")
-    with pytest.raises(StoreReadError, match=r"is damaged: 1 of the 1 files of 'X' are absent"):
+    with pytest.raises(StoreReadError, match=r"1 of .* files of 'X' "):
         open_samples(address)
 
 
