@@ -12,9 +12,11 @@ import numpy as np
 import pytest
 import zarr
 
+from bigtensor.data.opening import open_samples
 from bigtensor.data.stores import leftovers
 from bigtensor.data.stores.layout import SampleStoreWriter
 from bigtensor.data.stores.leftovers import unfinished_name, unfinished_path
+from bigtensor.errors import StoreReadError
 
 
 def left_by(process: int, name: str, host: str | None = None) -> str:
@@ -179,3 +181,49 @@ def test_replaced_store__of_a_killed_run_is_kept_until_a_new_one_is_in_place(
         store.append(np.ones((4, 1)))
         assert (replaced / "X" / "zarr.json").exists()
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.zarr"]
+
+
+KILLED_BETWEEN_RENAMES = """
+import os, sys
+from pathlib import Path
+import numpy as np
+from bigtensor.data.stores.layout import SampleStoreWriter
+
+def rename(self, target, rename=Path.rename):
+    rename(self, target)
+    os._exit(9)
+
+Path.rename = rename
+with SampleStoreWriter(Path(sys.argv[1]), ["new"], overwrite=True) as store:
+    store.append(np.ones((4, 1)))
+"""
+
+
+def test_overwrite__that_was_killed_between_its_renames_names_both_copies(tmp_path: Path) -> None:
+    """Two whole stores were there, and the error said that the path was wrong."""
+    path = tmp_path / "a.zarr"
+    with SampleStoreWriter(path, ["earlier"]) as store:
+        store.append(np.ones((4, 1)))
+    command = [sys.executable, "-c", KILLED_BETWEEN_RENAMES, str(path)]
+    assert subprocess.run(command, timeout=120, check=False).returncode == 9
+    copies = {".replaced." in entry.name: entry for entry in tmp_path.iterdir()}
+    with pytest.raises(StoreReadError, match=r"rename one .* to a\.zarr") as both:
+        open_samples(path)
+    for replaced, feature in ((True, "earlier"), (False, "new")):
+        assert str(copies[replaced]) in str(both.value)
+        assert open_samples(copies[replaced]).features == (feature,)
+    shutil.rmtree(copies[False])
+    with pytest.raises(StoreReadError, match="rename") as one:
+        open_samples(path)
+    assert str(copies[False]) not in str(one.value)
+    copies[True].rename(path)
+    assert open_samples(path).features == ("earlier",)
+
+
+def test_copies__that_are_no_stores_of_that_name_are_not_named(tmp_path: Path, ended: int) -> None:
+    # of another store, half removed, and written by a run that was killed before it had finished
+    make_store(tmp_path / left_by(ended, "b.zarr.replaced"))
+    (tmp_path / left_by(ended, "a.zarr.replaced")).mkdir()
+    make_store(tmp_path / left_by(ended, "a.zarr"))
+    with pytest.raises(StoreReadError, match="check the path"):
+        open_samples(tmp_path / "a.zarr")

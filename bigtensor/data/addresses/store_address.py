@@ -6,9 +6,15 @@ import errno
 import os
 from pathlib import Path
 
+from fsspec import AbstractFileSystem
 from fsspec.implementations.local import LocalFileSystem
 
-from bigtensor.data.addresses.object_stores import check_bucket, file_system, store_errors
+from bigtensor.data.addresses.object_stores import (
+    check_bucket,
+    file_system,
+    is_network_failure,
+    store_errors,
+)
 from bigtensor.errors import StoreReadError
 
 Address = Path | str
@@ -73,7 +79,8 @@ def check_store_address(path: str) -> None:
     MissingDependencyError
         When the protocol of a URL needs a package that is not installed.
     StoreReadError
-        When the protocol is unknown, nothing is there, it may not be read, or it is a file.
+        When the protocol is unknown, no server answers, nothing is there, it may not be read, or it
+        is a file.
     """
     filesystem, root = file_system(path, probe=True)
     if isinstance(filesystem, LocalFileSystem):
@@ -83,7 +90,22 @@ def check_store_address(path: str) -> None:
         exists = filesystem.exists(root)
         if not exists:
             check_bucket(path, filesystem, root)
+            _check_answer(filesystem, root)
             raise StoreReadError(f"there is no store at {path}; check the path")
+
+
+def _check_answer(filesystem: AbstractFileSystem, root: str) -> None:
+    """Raise the failure of a network that `exists` takes for an absent store, as for HTTP."""
+    failure: BaseException | None = None
+    try:
+        filesystem.info(root)
+    except Exception as error:
+        failure = error
+    while failure is not None and not is_network_failure(failure):
+        failure = failure.__cause__
+    # behind the handler, because an error would otherwise be the context of its own cause
+    if failure is not None:
+        raise failure
 
 
 def _check_folder(path: str, folder: Path) -> None:

@@ -79,7 +79,8 @@ class StoreFiles:
         """
         try:
             content = self._filesystem.cat_file(f"{self._root}/{name}")
-        except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        # fsspec 2025.7 raises KeyError for a file that a ZIP archive does not hold
+        except (FileNotFoundError, NotADirectoryError, IsADirectoryError, KeyError):
             return None
         try:
             document = json.loads(content)
@@ -136,9 +137,11 @@ class StoreFiles:
         listing = self._listing
         if listing is None:
             listing = self._filesystem.find(place, detail=True)
+        # at the root of an archive such as ZIP, names begin without a slash
+        below = f"{place}/".lstrip("/")
         for name, info in listing.items():
-            if name.startswith(f"{place}/"):
-                yield name.removeprefix(f"{place}/"), info
+            if name.lstrip("/").startswith(below):
+                yield name.lstrip("/").removeprefix(below), info
 
 
 def _walk(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:

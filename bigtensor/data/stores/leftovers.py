@@ -32,6 +32,9 @@ _PAUSES = (0.02, 0.1, 0.5)
 """Seconds between attempts to remove a folder. Zarr writes several files of metadata at the same
 time. If one of them cannot be written, others may still be written after the error."""
 
+STORE_ROOTS = ("zarr.json", ".zgroup", ".zarray")
+"""Names of which a Zarr store has one at its root."""
+
 _NAME = re.compile(r"(?P<host>[0-9A-Za-z-]*)\.(?P<process>\d+)\.[0-9a-f]{8}\.unfinished")
 
 
@@ -44,6 +47,54 @@ def finished_name(name: str) -> str | None:
     """Return the name that an unfinished file will get, or None for any other file."""
     match = re.fullmatch(rf"(?P<finished>.+?)\.{_NAME.pattern}", name)
     return None if match is None else match["finished"]
+
+
+def replaced_name(name: str) -> str:
+    """Return the name of a store that another one is replacing, before `unfinished_name`."""
+    return f"{name}.replaced"
+
+
+def interrupted_replacement(target: Path) -> tuple[Path, Path | None] | None:
+    """Return what a run left that was killed between the two renames of an overwrite.
+
+    Parameters
+    ----------
+    target : Path
+        Name of a store on a disk, which is absent.
+
+    Returns
+    -------
+    earlier : Path
+        The whole store that was to be replaced.
+    new : Path, optional
+        The new store of the same process. It is whole too, because the earlier store gets its
+        temporary name when the new one is complete.
+    """
+    try:
+        names = sorted(os.listdir(target.parent))  # noqa: PTH208
+    except (OSError, ValueError):
+        return None
+    stores = [name for name in names if _is_store(target.with_name(name))]
+    for name in stores:
+        if finished_name(name) == replaced_name(target.name):
+            writer = _writer(name)
+            same = (other for other in stores if _writer(other) == writer)
+            new = next((other for other in same if finished_name(other) == target.name), None)
+            return target.with_name(name), None if new is None else target.with_name(new)
+    return None
+
+
+def _writer(name: str) -> tuple[str, str] | None:
+    """Return the machine and the process that an unfinished name tells."""
+    match = _NAME.search(name)
+    return None if match is None else (match["host"], match["process"])
+
+
+def _is_store(path: Path) -> bool:
+    """Return True for an unfinished folder that has the root of a Zarr store."""
+    if finished_name(path.name) is None:
+        return False
+    return any((path / root).exists() for root in STORE_ROOTS)
 
 
 def unfinished_path(target: Path) -> Path:

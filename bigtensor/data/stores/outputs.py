@@ -17,8 +17,10 @@ from pathlib import Path
 from bigtensor.data.addresses.object_stores import explain_failure, is_store_failure
 from bigtensor.data.addresses.store_address import as_address
 from bigtensor.data.stores.leftovers import (
+    STORE_ROOTS,
     discard,
     remove_leftovers,
+    replaced_name,
     unfinished_name,
     unfinished_path,
 )
@@ -153,7 +155,7 @@ def check_target(address: str | os.PathLike[str], *, overwrite: bool) -> None:
         return
     if not overwrite:
         raise exists_already(path)
-    if not any((path / name).exists() for name in ("zarr.json", ".zgroup", ".zarray")):
+    if not any((path / name).exists() for name in STORE_ROOTS):
         raise OutputError(
             f"{path} exists and is not a Zarr store, so it will not be overwritten; choose another "
             "name"
@@ -289,7 +291,7 @@ def _move_into_place(partial: Path, path: Path, *, overwrite: bool) -> None:
         If the target has come into being meanwhile, see :func:`check_target`.
     """
     check_target(path, overwrite=overwrite)
-    replaced = path.with_name(f"{path.name}.replaced")
+    replaced = path.with_name(replaced_name(path.name))
     if path.exists():
         old = path.with_name(unfinished_name(replaced.name))
         try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from numbers import Real
+from typing import Any
 
 import xarray as xr
 import zarr
@@ -27,7 +29,7 @@ def open_dataset(path: str) -> tuple[zarr.Group, xr.Dataset]:
 
 
 def as_dataset(path: str, group: zarr.Group) -> xr.Dataset:
-    """Return an opened group as xarray sees it.
+    """Return an opened group as xarray sees it, but for zeros of Zarr v2: see `_without_default`.
 
     Parameters
     ----------
@@ -43,6 +45,7 @@ def as_dataset(path: str, group: zarr.Group) -> xr.Dataset:
     """
     # told whether the metadata are consolidated, xarray does not warn that they are not
     consolidated = group.metadata.consolidated_metadata is not None
+    is_v2 = group.metadata.zarr_format == 2
     try:
         dataset: xr.Dataset = xr.open_zarr(
             path,
@@ -50,7 +53,12 @@ def as_dataset(path: str, group: zarr.Group) -> xr.Dataset:
             consolidated=consolidated,
             zarr_format=group.metadata.zarr_format,
             storage_options=read_options(path) or None,
+            decode_cf=not is_v2,
         )
+        if is_v2:
+            for name, variable in dataset.variables.items():
+                variable.attrs = _without_default(variable, group[str(name)])
+            dataset = xr.decode_cf(dataset)
     except Exception as error:
         kind = stored_kind(dict(group.attrs))
         if kind != "data":
@@ -63,6 +71,31 @@ def as_dataset(path: str, group: zarr.Group) -> xr.Dataset:
             f"{error}); see that xarray.open_zarr reads it"
         ) from error
     return dataset
+
+
+def _without_default(variable: xr.Variable, array: Any) -> dict[Any, Any]:
+    """Return the attributes of an undecoded variable of Zarr v2, without a default fill value.
+
+    For Zarr v2, xarray takes every fill value for the value that marks missing entries. xarray
+    itself writes no fill value, or NaN, where the user names none. Zarr and other writers put 0
+    there. Zero therefore marks missing entries only in packed numbers, which xarray or another
+    writer of the CF conventions has written, or if the attribute ``_FillValue`` says it.
+
+    Parameters
+    ----------
+    variable : Variable
+        Opened by xarray, whose attribute ``_FillValue`` is the fill value of the array.
+    array : zarr.Array
+        The same array, with its own attributes.
+    """
+    attrs = dict(variable.attrs)
+    if variable.dtype.kind not in "iufb" or attrs.get("_FillValue") != 0:
+        return attrs
+    if {"scale_factor", "add_offset"} & attrs.keys():
+        return attrs
+    del attrs["_FillValue"]
+    marker = array.attrs.get("_FillValue")
+    return attrs | {"_FillValue": marker} if isinstance(marker, Real) else attrs
 
 
 def open_cells(path: str | os.PathLike[str]) -> xr.Dataset:

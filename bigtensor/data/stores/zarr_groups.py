@@ -20,6 +20,7 @@ from bigtensor.data.addresses.read_errors import too_much_memory
 from bigtensor.data.addresses.store_address import as_address, check_store_address
 from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.stores.array_documents import check_document, check_documents
+from bigtensor.data.stores.leftovers import interrupted_replacement
 from bigtensor.data.stores.manifest import check_finished, check_manifest
 from bigtensor.data.stores.shard_indices import ShardIndexStore
 from bigtensor.errors import StoreReadError, hide_passwords
@@ -56,6 +57,7 @@ def open_group(
         When there is no group, it is unfinished, its metadata make no sense, or an array could run
         code.
     """
+    _check_replacement(path)
     check_store_address(os.fspath(path))
     files = StoreFiles(path)
     with files.reading():
@@ -79,6 +81,28 @@ def open_group(
             "package does not write; check the path"
         )
     return group
+
+
+def _check_replacement(path: str | os.PathLike[str]) -> None:
+    """Name the copies of a store that is absent because a run was killed while it replaced it."""
+    place = as_address(path)
+    # of a name that no path can have, the check of the address says what is wrong
+    if isinstance(place, str) or os.path.lexists(place):
+        return
+    copies = interrupted_replacement(place)
+    if copies is None:
+        return
+    earlier, new = copies
+    message = (
+        f"there is no store at {path}, because a run that was replacing it has not finished: the "
+        f"earlier store is whole and is now {earlier}"
+    )
+    if new is not None:
+        message += f", and the new store is whole and is {new}"
+    which = "it" if new is None else "one of them"
+    raise StoreReadError(
+        f"{message}. If the run does not finish by itself, rename {which} to {place.name}"
+    )
 
 
 def new_opening() -> str:

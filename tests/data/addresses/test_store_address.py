@@ -3,8 +3,11 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -18,6 +21,16 @@ from bigtensor.data.sources.row_sources import ZarrSource
 from bigtensor.errors import MissingDependencyError, StoreReadError
 
 NOBODY = 65534
+
+
+PACKAGES_OF_HTTP = ("aiohttp", "requests")
+
+
+class QuietHandler(SimpleHTTPRequestHandler):
+    """Files of a folder over HTTP, without a line on standard error for every request."""
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        """Keep silent."""
 
 
 @contextmanager
@@ -65,6 +78,27 @@ def test_address__names_the_package_of_a_protocol(address: str, package: str) ->
 )
 def test_address__is_checked_before_a_store_is_opened(address: str, message: str) -> None:
     with pytest.raises(StoreReadError, match=message):
+        open_samples(address)
+
+
+def test_address__of_http_tells_an_absent_store_from_an_absent_server(tmp_path: Path) -> None:
+    """A refused connection was reported as a wrong path."""
+    for package in PACKAGES_OF_HTTP:
+        pytest.importorskip(package)
+    handler = partial(QuietHandler, directory=str(tmp_path))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        address = f"http://127.0.0.1:{server.server_port}/cells.zarr"
+        try:
+            with pytest.raises(StoreReadError, match="there is no store at http"):
+                check_store_address(address)
+            store(tmp_path / "cells.zarr")
+            check_store_address(address)
+        finally:
+            server.shutdown()
+            thread.join()
+    with pytest.raises(StoreReadError, match="no server answers for http"):
         open_samples(address)
 
 
