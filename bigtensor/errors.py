@@ -151,7 +151,10 @@ def hide_passwords(error: BaseException) -> BaseException:
     A traceback shows the causes of an error too.
     """
     link: BaseException | None = error
-    while link is not None:
+    visited: list[BaseException] = []
+    # a chain of causes may be a circle
+    while link is not None and not any(link is earlier for earlier in visited):
+        visited.append(link)
         words = tuple(without_passwords(a) if type(a) is str else a for a in link.args)
         if words != link.args:
             link.args = words

@@ -185,3 +185,12 @@ def test_model_and_report__hold_no_password(memory, tmp_path: Path) -> None:
         with pytest.raises(OutputError) as caught:
             model.write(cells, place, into=into, **options)
         assert hidden(messages(caught.value))
+
+
+def test_hidden_passwords__end_with_a_circle_of_causes() -> None:
+    error, cause = ValueError("outer"), ValueError("s3://user:pass-word@host/store")
+    error.__cause__, cause.__cause__ = cause, error
+
+    hide_passwords(error)
+
+    assert "pass-word" not in str(cause)
