@@ -3,8 +3,10 @@
 The standard deviation of a population between samples is estimated by restricted likelihood on a
 grid. Standard deviations of all populations come from one distribution, a scaled inverse chi
 squared as in limma (Smyth, 2004). Its scale and degrees of freedom are integrated over, so that few
-populations borrow little from each other. Without sampling error and with one population, tests
-are those of linear regression; with many, moderated ones; and with large sampling errors, z tests.
+populations borrow little from each other. Outlying populations have larger deviations of their own,
+as with limma's robust option (Phipson and others, 2016). Without sampling error and with one
+population, tests are those of linear regression; with many, moderated ones; and with large sampling
+errors, z tests.
 """
 
 from __future__ import annotations
@@ -15,15 +17,27 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 
-DEVIATIONS = np.geomspace(0.01, 5.0, 80)
-"""Grid of standard deviations of logits. At .01, shares differ by one per cent of themselves."""
+DEVIATIONS = np.geomspace(0.01, 60.0, 112)
+"""Grid of standard deviations of logits. At .01, shares differ by one per cent of themselves. Those
+of populations that some samples lack are tens."""
 
-_SCALES = np.geomspace(0.01, 5.0, 40)
+_SCALES = np.geomspace(0.01, 60.0, 56)
 _DEGREES = np.array([4.0, 8.0, 16.0, 32.0, 64.0])
 """Scales and degrees of freedom of the distribution of standard deviations over populations. With
 four degrees, the 90 % quantile of standard deviations is 2.7 times the 10 % quantile. Fewer degrees
 make tests of 3 + 3 samples careful: 4.1 % false positives at 5 % where four degrees give 4.5 %. Chi
 squared with more than 64 degrees is narrower than the grid."""
+
+_OUTLYING = 0.05
+"""Probability that the standard deviation of a population is larger than those of the others say.
+
+It is then uniform in the logarithm from the scale of the distribution on. Without it, a population
+that half of the samples lack takes the deviations of steady ones: beside 11 of them, its null
+hypothesis is rejected at 5 % in .23, .13 and .07 of 150 simulations of 3 + 3, 5 + 5 and 10 + 10
+samples, and with it in .05, .06 and .05. Rates of steady populations stay, and the power, too: an
+effect of 1 is found in .69 of simulations of 3 + 3 samples. Between .02 and .1 nothing changes by
+more than .01.
+"""
 
 _SMALL_DEVIATION = 0.1
 """Deviations between samples are rarely smaller than that. The prior of the scale is uniform below
@@ -109,5 +123,8 @@ def _priors() -> tuple[FloatArray, FloatArray]:
     # scaled inverse chi squared, of the logarithm of the variance
     log_density = 0.5 * degrees[:, None] * (np.log(ratio) - ratio)
     density = np.exp(log_density - log_density.max(axis=1, keepdims=True))
+    larger = (scales[:, None] <= DEVIATIONS).astype(np.float64)
+    prior = (1 - _OUTLYING) * density / density.sum(axis=1, keepdims=True)
+    prior += _OUTLYING * larger / larger.sum(axis=1, keepdims=True)
     weight = scales / (scales + _SMALL_DEVIATION)
-    return density / density.sum(axis=1, keepdims=True), np.log(weight)
+    return prior, np.log(weight)

@@ -20,7 +20,8 @@ def test_tests__without_sampling_error_borrow_from_other_populations():
     many = coefficient_tests(fitted(response, np.zeros((300, 8))), slice(1, 2))
     plain = stats.ttest_ind(response[:, 4:], response[:, :4], axis=1)
     assert one.p_value[0] == pytest.approx(plain.pvalue[0], rel=0.05)
-    assert many.degrees_of_freedom.min() > 40
+    assert np.median(many.degrees_of_freedom) > 50
+    assert many.degrees_of_freedom.min() > 15
     known = 0.4 * np.sqrt(2 / 4)
     np.testing.assert_allclose(many.standard_error[:, 0], known, rtol=0.25)
     np.testing.assert_allclose(many.estimate[:, 0], (response @ (MATRIX[:, 1] / 2 - 0.25)), 1e-6)
@@ -53,3 +54,26 @@ def test_deviation_posteriors__of_two_dependent_populations_are_that_of_one():
     np.testing.assert_allclose(pair[0], alone[0], atol=1e-12)
     assert alone.shape == (1, len(DEVIATIONS))
     assert alone.sum() == pytest.approx(1)
+
+
+def test_tests__of_an_outlying_population_do_not_borrow_from_steady_ones():
+    """Samples lack it or have it, whatever their group: its own deviation counts."""
+    rng = np.random.default_rng(4)
+    response = 0.4 * rng.standard_normal((12, 8))
+    response[0] = np.array([8.0, -8.0, 8.0, 8.0, -8.0, 8.0, -8.0, -8.0]) + response[0]
+
+    tests = coefficient_tests(fitted(response, np.full((12, 8), 0.01)), slice(1, 2))
+
+    plain = stats.ttest_ind(response[0, 4:], response[0, :4])
+    assert tests.p_value[0] == pytest.approx(plain.pvalue, rel=0.1)
+    assert tests.degrees_of_freedom[0] < 10
+    assert np.median(tests.degrees_of_freedom[1:]) > 15
+
+
+def test_grid__holds_deviations_of_logits_of_absent_populations():
+    response = np.array([[30.0, -30.0, 28.0, 31.0, -29.0, 30.0, -31.0, -30.0]])
+
+    tests = coefficient_tests(fitted(response, np.full((1, 8), 0.01)), slice(1, 2))
+
+    plain = stats.ttest_ind(response[0, 4:], response[0, :4])
+    assert tests.p_value[0] == pytest.approx(plain.pvalue, rel=0.1)

@@ -509,6 +509,11 @@ class WeighsByColumn(Standardiser):
         return found * np.arange(1.0, 1.0 + found.shape[1])
 
 
+class DrawsByView(Standardiser):
+    def sample(self, n_samples, random_state=None):  # noqa: ARG002
+        return np.tile(self.solution_.mean, (n_samples, 1))
+
+
 def refine_with_outliers(preparation):
     solved = yield from refine(preparation)
     outlying = [45] * int(abs(solved.fitted.mean[0]) > 1e3)
@@ -619,6 +624,7 @@ BROKEN_MODELS = [
     ("names_and_merges_survive_files", ForgetsNames, "has the names"),
     ("names_and_merges_survive_rounds", ForgetsRounds, "the next round has the names"),
     ("the_order_of_columns_does_not_matter", WeighsByColumn, "transform of permuted columns"),
+    ("draws_have_the_columns_of_the_data", DrawsByView, "columns of draws are those"),
     ("a_single_outlier_is_left_out_and_reported", CountsOutliers, "log densities differ by"),
     ("row_functions_obey_their_laws", LeavesRowsOut, "every entry is written: SkipsRow on 90 rows"),
     ("more_components_than_memory_holds_are_refused", TakesAnyNumber, "raised nothing"),
