@@ -354,7 +354,7 @@ class SequenceWarning(BigtensorWarning):
 
 
 class ConditioningWarning(BigtensorWarning):
-    """The data do not support the mixture that was asked for, such as so many components."""
+    """The data hardly support what was asked for, such as so many components."""
 
 
 class RefinementWarning(BigtensorWarning):

@@ -54,10 +54,13 @@ class DesignMatrix:
         Intercept, coefficients that are tested, and those of further conditions.
     condition : Condition
         The condition that is tested.
+    further : tuple of Condition
+        Conditions that are adjusted for.
     """
 
     matrix: FloatArray
     condition: Condition
+    further: tuple[Condition, ...]
 
     @property
     def tested(self) -> slice:
@@ -112,9 +115,11 @@ def design_matrix(
             f"{by!r} is compared and adjusted for; leave it out of " + Setting("adjust")
         )
     tested = _condition(samples, by, by in groups, reference)
-    further = [_condition(samples, name, name in groups, None) for name in dict.fromkeys(adjust)]
+    further = tuple(
+        _condition(samples, name, name in groups, None) for name in dict.fromkeys(adjust)
+    )
     blocks = [np.ones((len(samples.names), 1)), *(entry.columns for entry in (tested, *further))]
-    design = DesignMatrix(np.hstack(blocks), tested)
+    design = DesignMatrix(np.hstack(blocks), tested, further)
     names = [by, *(entry.name for entry in further)]
     _check_rank(design.matrix, names)
     if design.residual_degrees < 1:
@@ -145,20 +150,30 @@ def grouped(texts: Sequence[str], as_groups: bool) -> tuple[IntArray, tuple[str,
     values : (samples,) float64 array
         Numbers; the codes of groups.
     """
-    numbers = None if as_groups else as_numbers(texts)
-    if numbers is not None:
+    numbers = as_numbers(texts)
+    if numbers is not None and not as_groups:
         return np.zeros(len(texts), np.int64), (), np.array(numbers, np.float64)
+    texts = _equal_texts(texts)
     levels = list(dict.fromkeys(texts))
     levels = [levels[place] for place in natural_order(levels)]
     codes = np.array([levels.index(text) for text in texts], np.int64)
     return codes, tuple(levels), codes.astype(np.float64)
 
 
+def _equal_texts(texts: Sequence[str]) -> list[str]:
+    """Return the first text of every number, however it is written: 1 and 1.0 are one group."""
+    numbers = as_numbers(texts)
+    if numbers is None:
+        return list(texts)
+    first = dict(zip(reversed(numbers), reversed(texts), strict=True))
+    return [first[number] for number in numbers]
+
+
 def _condition(
     samples: SampleTable, name: str, as_groups: bool, reference: str | None
 ) -> Condition:
     """Return the columns of one condition."""
-    texts = samples.column(name)
+    texts = _equal_texts(samples.column(name))
     levels = list(dict.fromkeys(texts))
     if len(levels) < 2:
         raise DataError(
@@ -172,6 +187,7 @@ def _condition(
         return Condition(name, columns, (f"per unit of {name}",), (), codes, values, scale)
     levels = list(names)
     if reference is not None:
+        reference = _equal_texts([*texts, reference])[-1]
         if reference not in levels:
             raise ParameterError(
                 Setting("reference", reference) + f" is no value of {name}; it has {listed(levels)}"

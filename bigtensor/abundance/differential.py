@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -13,7 +14,7 @@ from bigtensor.abundance.moderated_tests import coefficient_tests, fit_populatio
 from bigtensor.abundance.sample_table import SamplesLike, sample_table
 from bigtensor.abundance.sample_weights import SampleWeights, WeightsLike, sample_weights
 from bigtensor.array_types import FloatArray
-from bigtensor.errors import DataError
+from bigtensor.errors import ConditioningWarning, DataError, Setting
 
 CONFIDENCE = 0.95
 """Level of confidence intervals."""
@@ -63,8 +64,9 @@ def differential_abundance(
         interval), ``contrast_p_value`` and ``contrast_false_discovery_rate``. Of groups,
         ``group_weight`` (population, group) has the mean weight over the samples of each group.
         Populations without a row in any sample are NaN.
-        The attributes ``samples_compared`` and ``samples_without`` count and name samples that
-        were used, and that lack a value in one of the columns.
+        The attribute ``adjusted_as_numbers`` names the columns of `adjust` that are numbers, each
+        with one slope. The attributes ``samples_compared`` and ``samples_without`` count and name
+        samples that were used, and that lack a value in one of the columns.
 
     Raises
     ------
@@ -73,6 +75,11 @@ def differential_abundance(
         when there are too few samples.
     ParameterError
         When `reference` is no value of `by`.
+
+    Warns
+    -----
+    ConditioningWarning
+        When whole numbers that are adjusted for look like names of patients.
 
     Notes
     -----
@@ -100,13 +107,31 @@ def differential_abundance(
     table = table.of_samples(kept)
     matched = matched.matched(table.samples)
     design = design_matrix(matched, by, tuple(adjust), groups, reference)
+    numbers = [entry for entry in design.further if not entry.groups]
+    for entry in numbers:
+        _warn_of_numbered_names(entry)
     result = _tested(table, design.matrix, design.tested, design.condition)
     return result.assign_attrs(
         compared=by,
         adjusted_for=list(adjust),
+        adjusted_as_numbers=[entry.name for entry in numbers],
         samples_compared=len(kept),
         samples_without=without,
     )
+
+
+def _warn_of_numbered_names(condition: Condition) -> None:
+    """Warn if whole numbers that are adjusted for look like names, such as of patients."""
+    values, counts = np.unique(condition.values, return_counts=True)
+    if len(values) > 2 and counts.min() == counts.max() > 1 and (values == np.rint(values)).all():
+        warnings.warn(
+            f"{condition.name} is adjusted for as a number, with one slope; if its {len(values)} "
+            "whole numbers are names, as of patients, give "
+            + Setting("groups")
+            + f" with {condition.name} too",
+            ConditioningWarning,
+            stacklevel=3,
+        )
 
 
 def _tested(

@@ -50,6 +50,9 @@ def natural_order(names: Sequence[str]) -> list[int]:
 
 def as_numbers(texts: Sequence[str]) -> list[float] | None:
     """Return texts as finite numbers, or None if one of them is no finite number."""
+    # to Python, 1_1 is eleven
+    if any("_" in text for text in texts):
+        return None
     try:
         numbers = [float(text) for text in texts]
     except ValueError:

@@ -148,17 +148,29 @@ def weights_of_counts(
         Cells of every population in every sample. They make up whole samples, so that cells in no
         gate are a population too.
     samples, populations : sequence of str
-        Names.
+        Names, each once.
+
+    Raises
+    ------
+    DataError
+        When counts are no numbers of cells of these samples and populations, or a name is given
+        twice.
     """
     cells = np.asarray(counts, np.float64)
+    for names, what in ((samples, "samples"), (populations, "populations")):
+        repeated = {str(name) for name in names if [*map(str, names)].count(str(name)) > 1}
+        if repeated:
+            raise DataError(f"two {what} have the name {min(repeated)!r}; give each its own")
     if cells.shape != (len(samples), len(populations)):
         raise DataError(
             f"counts have the shape {cells.shape}, and there are {len(samples)} samples and "
             f"{len(populations)} populations; give a row for every sample"
         )
     rows = cells.sum(axis=1)
-    if (rows < 1).any() or (cells < 0).any():
-        raise DataError("a sample without cells, or a negative count; leave it out")
+    if not np.isfinite(cells).all() or (cells < 0).any():
+        raise DataError("a count is negative, infinite or missing; give numbers of cells")
+    if (rows < 1).any():
+        raise DataError("a sample has no cells; leave it out")
     weight = cells / rows[:, None]
     table = SampleWeights(
         tuple(map(str, samples)),

@@ -6,7 +6,7 @@ from scipy import stats
 import bigtensor
 from bigtensor.abundance.differential import differential_abundance
 from bigtensor.abundance.sample_weights import sample_weights, weights_of_counts
-from bigtensor.errors import DataError, ParameterError
+from bigtensor.errors import ConditioningWarning, DataError, ParameterError
 
 BASE = np.array([0.5, 0.3, 0.15, 0.04, 0.01])
 
@@ -206,3 +206,57 @@ def test_differential_abundance__of_a_model_takes_its_weights():
     result = bigtensor.differential_abundance(weights, samples, "arm")
     assert result["p_value"].dims == ("component",)
     assert (result["p_value"] > 0).all()
+
+
+def small_study():
+    """Return weights of three populations in six samples, with their names."""
+    names = [f"s{number}" for number in range(6)]
+    counts = np.random.default_rng(0).multinomial(10_000, [0.5, 0.3, 0.2], size=6)
+    return weights_of_counts(counts, names, ["A", "B", "C"]), names
+
+
+def test_numbers__written_in_two_ways_are_one_value():
+    weights, names = small_study()
+    doses = ["0.5", "0.50", "0.5", "1", "1.0", "1"]
+
+    result = differential_abundance(
+        weights, {"s": names, "d": doses}, "d", groups=["d"], reference="1.00"
+    )
+    assert list(result["group"].to_numpy()) == ["1", "0.5"]
+    with pytest.raises(DataError, match="have the same d"):
+        differential_abundance(weights, {"s": names, "d": ["1", "1.0"] * 3}, "d")
+
+
+def test_names__with_underscores_are_no_numbers():
+    weights, names = small_study()
+    table = {"s": names, "g": ["1_1", "1_1", "1_2", "1_2", "2_1", "2_1"]}
+
+    result = differential_abundance(weights, table, "g")
+
+    assert list(result["contrast"].to_numpy()) == ["1_2 against 1_1", "2_1 against 1_1"]
+
+
+def test_adjusted_numbers__that_look_like_patients_are_warned_of():
+    weights, names = small_study()
+    table = {"s": names, "d": ["no"] * 3 + ["yes"] * 3, "patient": [1, 2, 3, 1, 2, 3]}
+
+    with pytest.warns(ConditioningWarning, match="patient is adjusted for as a number"):
+        as_number = differential_abundance(weights, table, "d", adjust=["patient"])
+    as_names = differential_abundance(weights, table, "d", adjust=["patient"], groups=["patient"])
+
+    assert as_number.attrs["adjusted_as_numbers"] == ["patient"]
+    assert as_names.attrs["adjusted_as_numbers"] == []
+
+
+@pytest.mark.parametrize(
+    ("counts", "samples", "populations", "words"),
+    [
+        ([[1, 2], [3, 4]], ["a", "a"], ["x", "y"], "two samples"),
+        ([[1, 2], [3, 4]], ["a", "b"], ["x", "x"], "two populations"),
+        ([[1, 2], [3, np.nan]], ["a", "b"], ["x", "y"], "missing"),
+        ([[1, 2], [3, np.inf]], ["a", "b"], ["x", "y"], "infinite"),
+    ],
+)
+def test_counts__that_are_no_shares_are_refused(counts, samples, populations, words):
+    with pytest.raises(DataError, match=words):
+        weights_of_counts(counts, samples, populations)

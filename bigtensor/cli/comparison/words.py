@@ -101,6 +101,11 @@ def comparison_in_words(result: xr.Dataset) -> str:
         lines.append(f"left out   {without}: no value of {', '.join([by, *adjusted])}")
     if "group" not in result:
         lines.append(f"note       --groups {by} compares the values of {by} as groups")
+    lines += [
+        f"note       {name} is adjusted for as a number; with --groups {name} as names, such as "
+        "those of patients"
+        for name in result.attrs["adjusted_as_numbers"]
+    ]
     if result.sizes["contrast"] > 1:
         lines.append(f"* contrasts at a false discovery rate of {LEVEL:.0%}")
     if count > MOST_ROWS:
