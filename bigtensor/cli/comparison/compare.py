@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,12 +142,8 @@ def compare(
     """
     _check_source(model_path, cells, table)
     outputs = [path for path in (out, shares, anndata) if path is not None]
-    if len(set(map(str, outputs))) < len(outputs):
-        raise click.UsageError("two outputs have the same name; give each its own")
-    inputs = [metadata, *(path for path in (model_path, table) if path is not None)]
-    for path in outputs:
-        refuse_inputs(path, *inputs)
     outputs += _diffcyt_files(diffcyt)
+    _refuse_replaced(outputs, (metadata, model_path, table, cells))
     _check_outputs(outputs, overwrite=overwrite)
     when_interrupted(outputs)
     from bigtensor.abundance.differential import differential_abundance
@@ -197,6 +194,19 @@ def _diffcyt_files(folder: Path | None) -> list[Address]:
     from bigtensor.cli.comparison.files import COUNTS, EXPERIMENT_INFO
 
     return [] if folder is None else [folder / COUNTS, folder / EXPERIMENT_INFO]
+
+
+def _refuse_replaced(outputs: list[Address], inputs: Iterable[Address | None]) -> None:
+    """Raise a UsageError for an output that would replace an input or another output."""
+    from bigtensor.data.addresses.same_place import would_replace
+
+    for path in outputs:
+        refuse_inputs(path, *(source for source in inputs if source is not None))
+    for first, second in combinations(outputs, 2):
+        if would_replace(first, second) or would_replace(second, first):
+            raise click.UsageError(
+                f"two outputs have the same name, {first} and {second}; give each its own"
+            )
 
 
 def _check_outputs(outputs: list[Address], *, overwrite: bool) -> None:

@@ -132,6 +132,39 @@ def test_compare__says_what_is_wrong(run, study, monkeypatch, arguments, code, w
     assert words in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--metadata", "dz/experiment_info.csv", "--out", "out.csv"), "experiment_info.csv"),
+        (("--metadata", "samples.csv", "--out", "dz/counts.csv"), "counts.csv"),
+        (("--metadata", "samples.csv", "--out", "out.csv", "--shares", "dz/../out.csv"), "out.csv"),
+    ],
+)
+def test_compare__replaces_no_input_and_no_other_output(run, study, monkeypatch, arguments, words):
+    monkeypatch.chdir(study)
+    (study / "dz").mkdir()
+    text = (study / "samples.csv").read_text()
+    (study / "dz" / "experiment_info.csv").write_text(text)
+    result = run(
+        *("compare", "--table", "weights.csv", *arguments, "--by", "arm"),
+        *("--diffcyt", "dz", "--overwrite"),
+    )
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert (study / "dz" / "experiment_info.csv").read_text() == text
+    assert not (study / "out.csv").exists()
+
+
+def test_compare__replaces_no_cells(run, study):
+    result = run(
+        *("compare", study / "m.zarr", study / "cells.h5ad", "--by", "arm", "--overwrite"),
+        *("--metadata", study / "samples.csv", "--out", study / "out.csv"),
+        *("--anndata", study / "cells.h5ad"),
+    )
+    assert result.exit_code == 2
+    assert "cells.h5ad is read" in result.stderr
+
+
 def test_compare__needs_a_model_or_weights(run, study):
     result = run("compare", "--metadata", study / "samples.csv", "--by", "arm", "--out", "o.csv")
     assert result.exit_code == 2
