@@ -144,7 +144,7 @@ def compare(
     outputs = [path for path in (out, shares, anndata) if path is not None]
     outputs += _diffcyt_files(diffcyt)
     _refuse_replaced(outputs, (metadata, model_path, table, cells))
-    _check_outputs(outputs, overwrite=overwrite)
+    _check_outputs(outputs, diffcyt, overwrite=overwrite)
     when_interrupted(outputs)
     from bigtensor.abundance.differential import differential_abundance
     from bigtensor.abundance.sample_weights import sample_weights
@@ -209,14 +209,25 @@ def _refuse_replaced(outputs: list[Address], inputs: Iterable[Address | None]) -
             )
 
 
-def _check_outputs(outputs: list[Address], *, overwrite: bool) -> None:
+def _check_outputs(outputs: Iterable[Address], diffcyt: Path | None, *, overwrite: bool) -> None:
     """Raise an OutputError for a file that could not be written."""
-    from bigtensor.data.stores.outputs import check_target_file
+    from bigtensor.data.stores.outputs import check_folder, check_target_file
+    from bigtensor.errors import OutputError
 
+    # the folder for diffcyt is made later, in the first folder above it that exists
+    made_later = diffcyt is not None and not diffcyt.is_dir()
+    files = _diffcyt_files(diffcyt) if made_later else []
     for path in outputs:
-        # the folder for diffcyt is made later
-        if isinstance(path, str) or path.parent.exists():
+        if path not in files:
             check_target_file(path, overwrite=overwrite)
+    if diffcyt is None:
+        return
+    folder = next(path for path in (diffcyt, *diffcyt.absolute().parents) if path.exists())
+    if not folder.is_dir():
+        raise OutputError(
+            f"{folder} is a file, and --diffcyt needs a folder; give the name of another folder"
+        )
+    check_folder(folder)
 
 
 def _samples(metadata: Path, columns: Iterable[str]) -> SampleTable:

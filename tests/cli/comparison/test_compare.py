@@ -165,6 +165,31 @@ def test_compare__replaces_no_cells(run, study):
     assert "cells.h5ad is read" in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("m.zarr", "c.zarr", "--out", "absent/x.csv"), "absent does not exist"),
+        (("--table", "weights.csv", "--out", "out.csv", "--shares", "absent/x.csv"), "absent"),
+        (("m.zarr", "c.zarr", "--out", "out.csv", "--diffcyt", "samples.csv"), "is a file"),
+        (("m.zarr", "c.zarr", "--out", "out.csv", "--diffcyt", "samples.csv/x"), "is a file"),
+    ],
+)
+def test_compare__looks_for_folders_before_it_reads_cells(
+    run, study, monkeypatch, arguments, words
+):
+    monkeypatch.chdir(study)
+    result = run("compare", *arguments, "--metadata", "samples.csv", "--by", "arm")
+    assert result.exit_code == 1
+    assert words in result.stderr
+    assert not (study / "out.csv").exists()
+
+
+def test_compare__makes_folders_for_diffcyt(run, study):
+    result = run(*options(study), "--by", "arm", "--diffcyt", study / "a" / "b")
+    assert result.exit_code == 0, result.stderr
+    assert len(read(study / "a" / "b" / "counts.csv")) == 3
+
+
 def test_compare__needs_a_model_or_weights(run, study):
     result = run("compare", "--metadata", study / "samples.csv", "--by", "arm", "--out", "o.csv")
     assert result.exit_code == 2
