@@ -173,7 +173,8 @@ def compare(
     facts = comparison_facts(result) | {"table": out, "outputs": outputs, "unused_rows": unused}
     note = [f"unused     {len(unused)} rows of {metadata} are no samples of the data"]
     took = f"took       {duration(seconds)} in all"
-    lines = [*written, *(note if unused else []), took, comparison_in_words(result)]
+    notes = [*(note if unused else []), *(_renamed(samples) if anndata is not None else [])]
+    lines = [*written, *notes, took, comparison_in_words(result)]
     say("\n".join(lines), facts | {"seconds": seconds})
 
 
@@ -228,6 +229,18 @@ def _check_outputs(outputs: Iterable[Address], diffcyt: Path | None, *, overwrit
             f"{folder} is a file, and --diffcyt needs a folder; give the name of another folder"
         )
     check_folder(folder)
+
+
+def _renamed(samples: SampleTable) -> list[str]:
+    """Return a line for every column that has another name in the AnnData file."""
+    from bigtensor.abundance.exports import obs_columns
+
+    return [
+        f"renamed    the column {name!r} is {other!r} in the AnnData file, where {name!r} is taken "
+        "or not allowed"
+        for name, other in obs_columns(samples).items()
+        if name != other
+    ]
 
 
 def _samples(metadata: Path, columns: Iterable[str]) -> SampleTable:

@@ -190,6 +190,17 @@ def test_compare__makes_folders_for_diffcyt(run, study):
     assert len(read(study / "a" / "b" / "counts.csv")) == 3
 
 
+def test_compare__names_the_columns_that_anndata_needs_for_itself(run, study):
+    text = (study / "samples.csv").read_text().replace("dose", "n_cells")
+    (study / "samples.csv").write_text(text)
+    result = run(*options(study), "--by", "arm", "--anndata", study / "counts.h5ad")
+    assert result.exit_code == 0, result.stderr
+    assert "n_cells_2" in result.stdout
+    obs = anndata.read_h5ad(study / "counts.h5ad").obs
+    assert (obs["n_cells"] == 20_000).all()
+    assert obs["n_cells_2"].tolist() == [*range(8)]
+
+
 def test_compare__needs_a_model_or_weights(run, study):
     result = run("compare", "--metadata", study / "samples.csv", "--by", "arm", "--out", "o.csv")
     assert result.exit_code == 2
