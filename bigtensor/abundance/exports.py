@@ -62,7 +62,7 @@ def to_anndata(weights: WeightsLike, samples: SamplesLike) -> AnnData:
         ) from error
     table, conditions = samples_with_conditions(weights, samples)
     renamed = obs_columns(conditions)
-    columns = {}
+    columns: dict[str, object] = {}
     for name, texts in conditions.columns.items():
         present = [text for text in texts if text]
         # without any value, a column is no column of numbers

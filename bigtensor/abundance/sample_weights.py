@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bigtensor.abundance.natural_order import natural_order
 from bigtensor.array_types import FloatArray, IndexArray, IntArray
-from bigtensor.data.exporters.spreadsheet import as_text
+from bigtensor.data.values.spreadsheet_text import without_apostrophe
 from bigtensor.errors import DataError
 
 WeightsLike: TypeAlias = "xr.Dataset | str | os.PathLike[str] | SampleWeights"
@@ -205,7 +205,7 @@ def _read(path: Path) -> SampleWeights:
         raise DataError(
             f"{path} cannot be read ({why}); give the table of 'bigtensor predict --by'"
         ) from error
-    names = [_without_apostrophe(name) for name in header[1:]]
+    names = [without_apostrophe(name) for name in header[1:]]
     if not lines or "rows" not in names or numbers.shape != (len(lines), len(names)):
         raise DataError(f"{path} is no table of weights; give that of 'bigtensor predict --by'")
     repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
@@ -224,8 +224,8 @@ def _read(path: Path) -> SampleWeights:
         else np.sqrt(weight * (1 - weight) / rows[:, None])
     )
     level, populations = _without_level(shares)
-    samples = tuple(_without_apostrophe(line[0]) for line in lines)
-    by = _without_apostrophe(header[0])
+    samples = tuple(without_apostrophe(line[0]) for line in lines)
+    by = without_apostrophe(header[0])
     return SampleWeights(samples, populations, weight, errors, rows, level, by)
 
 
@@ -280,8 +280,3 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
         name if names.count(name) == 1 else f"{name} ({number})"
         for number, name in enumerate(names)
     )
-
-
-def _without_apostrophe(name: str) -> str:
-    """Return a name without the apostrophe that keeps spreadsheets from running it."""
-    return name[1:] if as_text(name[1:]) == name else name
