@@ -10,10 +10,14 @@ from bigtensor.abundance.natural_order import as_numbers
 from bigtensor.abundance.sample_table import SamplesLike, SampleTable, sample_table
 from bigtensor.abundance.sample_weights import SampleWeights, WeightsLike, sample_weights
 from bigtensor.abundance.tables import Rows
+from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from anndata import AnnData
+
+_RESERVED = ("n_cells", "_index")
+"""Names of columns of an AnnData object that no condition can have."""
 
 
 def samples_with_conditions(
@@ -45,7 +49,8 @@ def to_anndata(weights: WeightsLike, samples: SamplesLike) -> AnnData:
     AnnData
         ``X`` (samples, populations) has whole counts that sum to the rows of a sample, ``layers``
         the ``weight`` and the ``standard_error``, ``obs`` the conditions and ``n_cells``.
-        Columns of numbers are numbers, others are categories.
+        Columns of numbers are numbers, with NaN for missing values. Others are categories. See
+        `obs_columns` for columns with a name that AnnData needs.
     """
     try:
         import pandas as pd
@@ -56,17 +61,36 @@ def to_anndata(weights: WeightsLike, samples: SamplesLike) -> AnnData:
             "'bigtensor[cytometry]'"
         ) from error
     table, conditions = samples_with_conditions(weights, samples)
-    columns = {
-        name: pd.Categorical([text or None for text in texts])
-        if (numbers := as_numbers(texts)) is None
-        else np.array(numbers)
-        for name, texts in conditions.columns.items()
-    }
+    renamed = obs_columns(conditions)
+    columns: dict[str, object] = {}
+    for name, texts in conditions.columns.items():
+        present = [text for text in texts if text]
+        # without any value, a column is no column of numbers
+        if present and as_numbers(present) is not None:
+            columns[renamed[name]] = np.array([float(text or "nan") for text in texts])
+        else:
+            columns[renamed[name]] = pd.Categorical([text or None for text in texts])
     obs = pd.DataFrame(columns | {"n_cells": table.rows}, index=list(table.samples))
     counts = table.counts()
     var = pd.DataFrame({"n_cells": counts.sum(axis=0)}, index=list(table.populations))
     layers = {"weight": table.weight, "standard_error": table.standard_error}
     return AnnData(counts.astype(np.float64), obs, var, layers=layers)
+
+
+def obs_columns(conditions: SampleTable) -> dict[str, str]:
+    """Return the names of conditions in an AnnData object, by their names in the table.
+
+    ``n_cells`` becomes ``n_cells_2`` beside the numbers of cells. AnnData keeps ``_index`` to
+    itself, and its files have no slashes in names, so that ``drug/dose`` becomes ``drug_dose``.
+
+    Parameters
+    ----------
+    conditions : SampleTable
+        Of the samples.
+    """
+    names = [name.replace("/", "_") or "unnamed" for name in conditions.columns]
+    new_names = unique_names([*_RESERVED, *names])[len(_RESERVED) :]
+    return dict(zip(conditions.columns, new_names, strict=True))
 
 
 def diffcyt_tables(weights: WeightsLike, samples: SamplesLike) -> tuple[Rows, Rows]:

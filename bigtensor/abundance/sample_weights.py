@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bigtensor.abundance.natural_order import natural_order
 from bigtensor.array_types import FloatArray, IndexArray, IntArray
+from bigtensor.data.values.spreadsheet_text import without_apostrophe
 from bigtensor.errors import DataError
 
 WeightsLike: TypeAlias = "xr.Dataset | str | os.PathLike[str] | SampleWeights"
@@ -216,36 +217,68 @@ def _read(path: Path) -> SampleWeights:
         raise DataError(
             f"{path} cannot be read ({why}); give the table of 'bigtensor predict --by'"
         ) from error
-    names = header[1:]
+    names = [without_apostrophe(name) for name in header[1:]]
     if not lines or "rows" not in names or numbers.shape != (len(lines), len(names)):
         raise DataError(f"{path} is no table of weights; give that of 'bigtensor predict --by'")
-    columns = {name: numbers[:, place] for place, name in enumerate(names)}
-    rows = np.rint(columns.pop("rows")).astype(np.int64)
-    shares = [
-        name
-        for name in columns
-        if name.removesuffix(_ERROR) not in columns or name.removesuffix(_ERROR) == name
-    ]
-    weight = np.column_stack([columns[name] for name in shares])
-    has_errors = all(f"{name}{_ERROR}" in columns for name in shares)
+    repeated = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    if repeated:
+        raise DataError(
+            f"{path} has several columns with the name {', '.join(map(repr, repeated))}, so that "
+            "populations cannot be told apart; write the table again with 'bigtensor predict "
+            "--by', or rename the columns"
+        )
+    rows = np.rint(numbers[:, names.index("rows")]).astype(np.int64)
+    shares = _shares(names, path)
+    weight = numbers[:, [names.index(name) for name in shares]]
     errors = (
-        np.column_stack([columns[f"{name}{_ERROR}"] for name in shares])
-        if has_errors
+        numbers[:, [names.index(f"{name}{_ERROR}") for name in shares]]
+        if len(names) > 1 + len(shares)
         else np.sqrt(weight * (1 - weight) / rows[:, None])
     )
     level, populations = _without_level(shares)
-    samples = tuple(_without_apostrophe(line[0]) for line in lines)
-    by = _without_apostrophe(header[0])
+    samples = tuple(without_apostrophe(line[0]) for line in lines)
+    by = without_apostrophe(header[0])
     return SampleWeights(samples, populations, weight, errors, rows, level, by)
 
 
+def _shares(names: list[str], path: Path) -> list[str]:
+    """Return the columns that are no rows and no standard errors.
+
+    Columns are known by their places, because the name of a population may end like the name of a
+    standard error. In a table that was changed by hand they are known by their names.
+    """
+    columns = [name for name in names if name != "rows"]
+    if not columns:
+        raise DataError(f"{path} has no population; give the table of 'bigtensor predict --by'")
+    half = len(columns) // 2
+    if columns[half:] == [f"{name}{_ERROR}" for name in columns[:half]]:
+        return columns[:half]
+    errors = {f"{name}{_ERROR}" for name in columns} & {*columns}
+    shares = [name for name in columns if name not in errors]
+    if errors and errors != {f"{name}{_ERROR}" for name in shares}:
+        raise DataError(
+            f"{path} has columns that end with {_ERROR}, such as {min(errors)!r}, for some "
+            "populations and not for others; give every population its standard error, or remove "
+            "these columns"
+        )
+    return shares
+
+
 def _without_level(columns: list[str]) -> tuple[str, tuple[str, ...]]:
-    """Return the level of columns such as population_0, and names or numbers of populations."""
-    levels = [level for level in _LEVELS if any(map(_numbered(level).fullmatch, columns))]
-    level = levels[0] if levels else _LEVELS[0]
-    numbered = _numbered(level)
-    names = (numbered.sub(r"\1", name) for name in columns)
-    return level, tuple(map(_without_apostrophe, names))
+    """Return the level of columns such as population_0, and names or numbers of populations.
+
+    A number that is smaller than the place of the column is part of a name.
+    """
+    for level in _LEVELS:
+        numbers = [_numbered(level).fullmatch(name) for name in columns]
+        unnamed = {
+            place: number[1]
+            for place, number in enumerate(numbers)
+            if number is not None and int(number[1]) >= place
+        }
+        if unnamed:
+            return level, tuple(unnamed.get(place, name) for place, name in enumerate(columns))
+    return _LEVELS[0], tuple(columns)
 
 
 def _numbered(level: str) -> re.Pattern[str]:
@@ -259,8 +292,3 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
         name if names.count(name) == 1 else f"{name} ({number})"
         for number, name in enumerate(names)
     )
-
-
-def _without_apostrophe(name: str) -> str:
-    """Return a name without the apostrophe that keeps spreadsheets from running it."""
-    return name[1:] if name[:1] == "'" and name[1:2] in ("=", "+", "-", "@") else name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from io import StringIO
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,9 @@ def write_table(weights: xr.Dataset, path: Address) -> None:
 
     Columns are the variable, ``rows``, ``component_0``, ... (``population_0``, ... or
     ``state_0``, ...) for the shares, and ``component_0_error``, ... for their standard errors,
-    where the table has any. A population with a name has it in place of ``population_0``. Names
-    that a spreadsheet would take for a formula begin with an apostrophe.
+    where the table has any. A population with a name has it in place of ``population_0``, followed
+    by its number, as in ``rows (0)``, if another column has this name. Names that a spreadsheet
+    would take for a formula begin with an apostrophe.
 
     Parameters
     ----------
@@ -38,7 +40,7 @@ def write_table(weights: xr.Dataset, path: Address) -> None:
         When the file cannot be written.
     """
     by, level = map(str, weights["weight"].dims)
-    columns = _columns(weights, level)
+    columns = _columns(weights, by, level)
     errors_of = columns if "standard_error" in weights else []
     table: Rows = [[by, "rows", *columns, *(f"{column}_error" for column in errors_of)]]
     table += [[name, rows, *shares, *errors] for name, rows, shares, errors in _entries(weights)]
@@ -54,7 +56,7 @@ def table_in_words(weights: xr.Dataset, path: Address) -> str:
     groups, count = weights.sizes[by], weights.sizes[level]
     shown = Table(box=None, pad_edge=False)
     shown.add_column(by, no_wrap=True)
-    headers = [column.replace(f"{level}_", f"{level} ") for column in _columns(weights, level)]
+    headers = [column.replace(f"{level}_", f"{level} ") for column in _columns(weights, by, level)]
     for header in ("rows", *headers[:MOST_COLUMNS]):
         shown.add_column(header, justify="right")
     for name, size, *values in _entries(weights)[:MOST_ROWS]:
@@ -75,16 +77,30 @@ def table_in_words(weights: xr.Dataset, path: Address) -> str:
     return "\n".join([*words, *(line.rstrip() for line in text.getvalue().splitlines())])
 
 
-def _columns(weights: xr.Dataset, level: str) -> list[str]:
-    """Return the name of every population, or its number after ``population_``."""
-    numbers = [str(number) for number in range(weights.sizes[level])]
-    names = weights.coords.get(f"{level}_name")
-    if names is None:
-        return [f"{level}_{number}" for number in numbers]
-    return [
-        f"{level}_{number}" if str(name) == number else str(name)
-        for number, name in zip(numbers, names.to_numpy(), strict=True)
+def _columns(weights: xr.Dataset, by: str, level: str) -> list[str]:
+    """Return the name of every population, or its number after ``population_``.
+
+    A name that another column has, or that stands for a standard error, is followed by its number.
+    """
+    unnamed = [f"{level}_{number}" for number in range(weights.sizes[level])]
+    coordinate = weights.coords.get(f"{level}_name")
+    if coordinate is None:
+        return unnamed
+    columns = [
+        column if str(name) == str(number) else str(name)
+        for number, (column, name) in enumerate(zip(unnamed, coordinate.to_numpy(), strict=True))
     ]
+    while True:
+        counts = Counter([by, "rows", *columns, *(f"{column}_error" for column in columns)])
+        clashing = [
+            number
+            for number, column in enumerate(columns)
+            if counts[column] > 1 and column != unnamed[number]
+        ]
+        if not clashing:
+            return columns
+        for number in clashing:
+            columns[number] += f" ({number})"
 
 
 def _cells(shares: list[float], errors: list[float]) -> list[str]:

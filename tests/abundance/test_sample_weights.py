@@ -47,6 +47,52 @@ def test_sample_weights__read_names_of_populations(tmp_path):
     assert weights.standard_error.tolist() == [[0.1, 0.2]]
 
 
+@pytest.mark.parametrize("has_errors", [True, False])
+@pytest.mark.parametrize(
+    ("names", "populations"),
+    [
+        (["CD4", "CD4_error", "2"], ("CD4", "CD4_error (1)", "2")),
+        (["0", "population_0", "B"], ("0", "population_0 (1)", "B")),
+        (["B", "population_0", "NK"], ("B", "population_0", "NK")),
+        (["B", "-1", "+x"], ("B", "-1", "+x")),
+        (["rows", "sample_id", "\nx"], ("rows (0)", "sample_id (1)", "\nx")),
+        (["T", "B", "T"], ("T (0)", "B", "T (2)")),
+        (["T", "T (2)", "T"], ("T (0)", "T (2) (1)", "T (2) (2)")),
+    ],
+)
+def test_sample_weights__keep_all_populations_whatever_their_names(
+    tmp_path, names, populations, has_errors
+):
+    table = dataset().drop_vars("population")
+    table = table.assign_coords(population_name=("population", np.array(names, object)))
+    if not has_errors:
+        table = table.drop_vars("standard_error")
+    write_table(table, tmp_path / "table.csv")
+    weights = sample_weights(tmp_path / "table.csv")
+    assert weights.populations == populations
+    np.testing.assert_allclose(weights.weight, dataset()["weight"])
+    np.testing.assert_allclose(weights.standard_error, dataset()["standard_error"], rtol=1e-8)
+
+
+def test_sample_weights__of_a_table_changed_by_hand_are_known_by_their_names(tmp_path):
+    (tmp_path / "table.csv").write_text(
+        "donor,component_1,component_1_error,T,T_error,rows\na,.25,.1,.75,.2,10\n"
+    )
+    weights = sample_weights(tmp_path / "table.csv")
+    assert (weights.level, weights.populations) == ("component", ("1", "T"))
+    assert (weights.standard_error.tolist(), weights.rows.tolist()) == ([[0.1, 0.2]], [10])
+
+
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [("T,T,B", "'T'"), ("rows,T,B", "'rows'"), ("T,T_error,B", "'T_error'")],
+)
+def test_sample_weights__refuse_columns_that_cannot_be_told_apart(tmp_path, header, words):
+    (tmp_path / "table.csv").write_text(f"sample_id,rows,{header}\na,10,.2,.3,.5\n")
+    with pytest.raises(DataError, match=words):
+        sample_weights(tmp_path / "table.csv")
+
+
 def test_sample_weights__without_errors_have_those_of_counts():
     weights = sample_weights(dataset().drop_vars("standard_error"))
     np.testing.assert_allclose(weights.standard_error, dataset()["standard_error"])

@@ -1,3 +1,4 @@
+import anndata
 import numpy as np
 import pytest
 
@@ -58,3 +59,24 @@ def test_to_anndata__has_counts_and_conditions_of_samples(weights):
     assert adata.obs["arm"].tolist() == [*"aaabb"]
     assert adata.obs["age"].dtype == float
     assert adata.obs["n_cells"].tolist() == [1000] * 5
+
+
+def test_to_anndata__keeps_every_condition(weights, tmp_path):
+    samples = SAMPLES | {
+        "n_cells": [1, 2, 3, 4, 5],
+        "_index": [*"vwxyz"],
+        "dose": [0.5, None, "", 2, 1],
+        "absent": [None] * 5,
+        "drug/day": [*"12345"],
+        "": [*"abcde"],
+    }
+    to_anndata(weights, samples).write_h5ad(tmp_path / "counts.h5ad")
+    obs = anndata.read_h5ad(tmp_path / "counts.h5ad").obs
+    assert obs["n_cells"].tolist() == [1000] * 5
+    assert obs["n_cells_2"].tolist() == [4, 3, 5, 2, 1]
+    assert obs["_index_2"].tolist() == [*"yxzwv"]
+    np.testing.assert_array_equal(obs["dose"].to_numpy(float), [2, np.nan, 1, np.nan, 0.5])
+    assert obs["dose"].dtype == float
+    assert obs["absent"].isna().all()
+    assert obs["drug_day"].tolist() == [4, 3, 5, 2, 1]
+    assert obs["unnamed"].tolist() == [*"dceba"]

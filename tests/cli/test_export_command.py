@@ -49,6 +49,22 @@ def test_export__to_csv(run, labels, tmp_path):
     assert "give --overwrite" in again.stderr
 
 
+def test_export__to_csv_says_which_features_are_renamed(run, labels, cells, tmp_path):
+    with xr.open_zarr(cells, chunks=None) as data:
+        names = ["label", *map(str, data["feature"].to_numpy()[1:])]
+        named = data[["X", "sample_id"]].load().assign_coords(feature=np.array(names, object))
+    named.drop_encoding().to_zarr(tmp_path / "named.zarr", zarr_format=3, consolidated=False)
+    result = run(
+        *("export", labels, "--to", tmp_path / "l.csv", "--cells", tmp_path / "named.zarr"),
+        *("--features", "label"),
+    )
+    assert result.exit_code == 0, result.stderr
+    assert "'label_2'" in result.stdout
+    assert pd.read_csv(tmp_path / "l.csv").columns.tolist()[:4] == [
+        *("row", "sample_id", "label_2", "label")
+    ]
+
+
 def test_export__to_csv_with_samples_and_markers(run, labels, cells, tmp_path):
     out = tmp_path / "l.csv"
     with xr.open_zarr(cells, chunks=None) as data:

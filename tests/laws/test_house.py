@@ -39,8 +39,8 @@ MAY_IMPORT = {
     "html_tables": set(),
     "data": set(),
     "features": set(),
-    # tables of samples alone, and how spreadsheet programs save them
-    "abundance": {"data.values.spreadsheet_text"},
+    # tables of samples alone, how spreadsheet programs save them, and names of their columns
+    "abundance": {"data.values.spreadsheet_text", "data.values.unique_names"},
     # what a statistic is given
     "statistics": {"features", "data.rows.block"},
     "engine": {"data", "statistics"},

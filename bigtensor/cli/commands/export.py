@@ -83,10 +83,11 @@ def export(
     _check_options(kind, model_path=model_path, cells=cells, features=features, offsets=offsets)
     if features is not None and cells is None:
         raise click.UsageError("--features are those of a store; give it with --cells")
+    renamed: dict[str, str] = {}
     with reporter() as progress, progress.rows("export") as advance:
         if kind == "csv":
             when_interrupted([target])
-            _to_csv(labels, target, cells, features, overwrite, advance)
+            renamed = _to_csv(labels, target, cells, features, overwrite, advance)
         elif kind == "anndata":
             assert model_path is not None
             when_interrupted([], f"{target} has no answers, or those it had")
@@ -97,9 +98,15 @@ def export(
             when_interrupted([folder / path.name for path in files])
             _to_fcs(labels, files, folder, cells, offsets, overwrite, advance)
     count = f" ({len(files)} FCS file{'s' * (len(files) != 1)})" if files else ""
+    notes = [
+        f"renamed    the feature {feature!r} is the column {column!r}, because another column is "
+        f"{feature!r}"
+        for feature, column in renamed.items()
+    ]
     seconds = seconds_taken()
+    took = f"took       {duration(seconds)} in all"
     say(
-        f"exported   {labels} to {target}{count}\ntook       {duration(seconds)} in all",
+        "\n".join([f"exported   {labels} to {target}{count}", *notes, took]),
         {
             "answers": labels,
             "target": target,
@@ -152,14 +159,14 @@ def _to_csv(
     features: str | None,
     overwrite: bool,
     progress: RowProgress,
-) -> None:
-    """Make a CSV file."""
+) -> dict[str, str]:
+    """Make a CSV file, and return columns of features that have another name than the feature."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
     from bigtensor.data.stores.outputs import check_target_file
 
     check_target_file(target, overwrite=overwrite)
     names = [] if features is None else names_in("--features", features)
-    write_answers_to_csv(labels, target, cells=cells, features=names, progress=progress)
+    return write_answers_to_csv(labels, target, cells=cells, features=names, progress=progress)
 
 
 def _to_anndata(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -141,13 +142,9 @@ def compare(
     """
     _check_source(model_path, cells, table)
     outputs = [path for path in (out, shares, anndata) if path is not None]
-    if len(set(map(str, outputs))) < len(outputs):
-        raise click.UsageError("two outputs have the same name; give each its own")
-    inputs = [metadata, *(path for path in (model_path, table) if path is not None)]
-    for path in outputs:
-        refuse_inputs(path, *inputs)
     outputs += _diffcyt_files(diffcyt)
-    _check_outputs(outputs, overwrite=overwrite)
+    _refuse_replaced(outputs, (metadata, model_path, table, cells))
+    _check_outputs(outputs, diffcyt, overwrite=overwrite)
     when_interrupted(outputs)
     from bigtensor.abundance.differential import differential_abundance
     from bigtensor.abundance.sample_weights import sample_weights
@@ -176,7 +173,8 @@ def compare(
     facts = comparison_facts(result) | {"table": out, "outputs": outputs, "unused_rows": unused}
     note = [f"unused     {len(unused)} rows of {metadata} are no samples of the data"]
     took = f"took       {duration(seconds)} in all"
-    lines = [*written, *(note if unused else []), took, comparison_in_words(result)]
+    notes = [*(note if unused else []), *(_renamed(samples) if anndata is not None else [])]
+    lines = [*written, *notes, took, comparison_in_words(result)]
     say("\n".join(lines), facts | {"seconds": seconds})
 
 
@@ -199,14 +197,50 @@ def _diffcyt_files(folder: Path | None) -> list[Address]:
     return [] if folder is None else [folder / COUNTS, folder / EXPERIMENT_INFO]
 
 
-def _check_outputs(outputs: list[Address], *, overwrite: bool) -> None:
-    """Raise an OutputError for a file that could not be written."""
-    from bigtensor.data.stores.outputs import check_target_file
+def _refuse_replaced(outputs: list[Address], inputs: Iterable[Address | None]) -> None:
+    """Raise a UsageError for an output that would replace an input or another output."""
+    from bigtensor.data.addresses.same_place import would_replace
 
     for path in outputs:
-        # the folder for diffcyt is made later
-        if isinstance(path, str) or path.parent.exists():
+        refuse_inputs(path, *(source for source in inputs if source is not None))
+    for first, second in combinations(outputs, 2):
+        if would_replace(first, second) or would_replace(second, first):
+            raise click.UsageError(
+                f"two outputs have the same name, {first} and {second}; give each its own"
+            )
+
+
+def _check_outputs(outputs: Iterable[Address], diffcyt: Path | None, *, overwrite: bool) -> None:
+    """Raise an OutputError for a file that could not be written."""
+    from bigtensor.data.stores.outputs import check_folder, check_target_file
+    from bigtensor.errors import OutputError
+
+    # the folder for diffcyt is made later, in the first folder above it that exists
+    made_later = diffcyt is not None and not diffcyt.is_dir()
+    files = _diffcyt_files(diffcyt) if made_later else []
+    for path in outputs:
+        if path not in files:
             check_target_file(path, overwrite=overwrite)
+    if diffcyt is None:
+        return
+    folder = next(path for path in (diffcyt, *diffcyt.absolute().parents) if path.exists())
+    if not folder.is_dir():
+        raise OutputError(
+            f"{folder} is a file, and --diffcyt needs a folder; give the name of another folder"
+        )
+    check_folder(folder)
+
+
+def _renamed(samples: SampleTable) -> list[str]:
+    """Return a line for every column that has another name in the AnnData file."""
+    from bigtensor.abundance.exports import obs_columns
+
+    return [
+        f"renamed    the column {name!r} is {other!r} in the AnnData file, where {name!r} is taken "
+        "or not allowed"
+        for name, other in obs_columns(samples).items()
+        if name != other
+    ]
 
 
 def _samples(metadata: Path, columns: Iterable[str]) -> SampleTable:

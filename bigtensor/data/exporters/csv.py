@@ -19,6 +19,7 @@ from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.stores.outputs import whole_file, write_errors
 from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.data.values.row_progress import RowProgress
+from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, ViewError
 
 _MOST_VALUES = 1_048_576
@@ -34,13 +35,14 @@ def write_answers_to_csv(
     features: Sequence[str] = (),
     block_rows: int = BLOCK_ROWS,
     progress: RowProgress = lambda *_: None,
-) -> None:
+) -> dict[str, str]:
     """Write the answers of a store to a CSV file that appears under its name when it is whole.
 
     Columns are ``row``, where wanted ``sample_id`` and features, and those of the answers:
     ``population`` if populations have names, ``label`` and ``probability_0``, ``probability_1``,
     ..., ``topic_share_0``, ``log_density``, ``surprise_CD3`` and so on. Names that a spreadsheet
-    would take for a formula begin with an apostrophe.
+    would take for a formula begin with an apostrophe. A feature with the name of
+    another column, such as ``label``, is written as ``label_2``.
 
     Parameters
     ----------
@@ -58,6 +60,11 @@ def write_answers_to_csv(
         Rows that are held at a time.
     progress : callable, optional
         Called with the rows done and all rows.
+
+    Returns
+    -------
+    dict of str to str
+        Columns of features that have another name in the file, by the names of the features.
 
     Raises
     ------
@@ -81,6 +88,7 @@ def write_answers_to_csv(
         for done, text in _lines(store, cell_columns, block_rows):
             file.write(text)
             progress(done, store.rows)
+    return {} if cell_columns is None else cell_columns.renamed
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,6 +103,8 @@ class _Cells:
         As they stand in the file; the last one is empty, for the code -1.
     values : DataArray
         (sample, feature), of the chosen features.
+    value_names : list of str
+        Names of the columns of these features, which no other column has.
     store : str
         Where they lie.
     """
@@ -102,6 +112,7 @@ class _Cells:
     samples: xr.DataArray | None
     sample_names: NDArray[Any]
     values: xr.DataArray
+    value_names: list[str]
     store: str
 
     @classmethod
@@ -131,13 +142,26 @@ class _Cells:
             )
         cell_names = np.array([*(as_cell(str(name)) for name in categories), ""], object)
         chosen = values[:, [names.index(name) for name in features]]
-        return cls(samples if categories else None, cell_names, chosen, os.fspath(cells))
+        others = [
+            *("row", *["sample_id"] * bool(categories), *["population"] * bool(store.label_names)),
+            *(name for columns in store.columns.values() for name in columns),
+        ]
+        value_names = unique_names([*others, *features])[len(others) :]
+        shown = samples if categories else None
+        return cls(shown, cell_names, chosen, value_names, os.fspath(cells))
 
     @property
     def header(self) -> list[str]:
         """The names of the columns."""
-        features = [as_cell(str(name)) for name in self.values[FEATURE_DIM].to_numpy()]
+        features = [as_cell(name) for name in self.value_names]
         return ["sample_id"] * (self.samples is not None) + features
+
+    @property
+    def renamed(self) -> dict[str, str]:
+        """Columns of features that have another name, by the names of the features."""
+        features = [str(name) for name in self.values[FEATURE_DIM].to_numpy()]
+        columns = zip(features, self.value_names, strict=True)
+        return {feature: column for feature, column in columns if feature != column}
 
     @property
     def formats(self) -> str:

@@ -1,10 +1,10 @@
 """An AnnData file made of a store of samples, row block by row block.
 
 ``X`` holds the markers as they were fitted, ``var`` their further names, and ``obs`` the variables
-along the samples (codes with names become categories) and the other features, such as scatter and
-time. ``uns["bigtensor_data"]`` says how the values were transformed. Names of observations are
-those of the sample and the number of the row, such as ``Activation_1-0``, so that they stay unique
-when files are concatenated.
+along the samples and the other features, such as scatter and time. Codes with names become
+categories, and dates become text. ``uns["bigtensor_data"]`` says how the values were transformed.
+Names of observations are those of the sample and the number of the row, such as
+``Activation_1-0``, so that they stay unique when files are concatenated.
 """
 
 from __future__ import annotations
@@ -159,7 +159,8 @@ def _write_cells(
             array[part] = column
         index[part] = _observation_names(dataset, part)
         for name, array in arrays.items():
-            array[part] = read_variable(columns[name][part], f"{name!r} of {store}")
+            entries = read_variable(columns[name][part], f"{name!r} of {store}")
+            array[part] = entries if _is_number(entries.dtype) else _texts(entries)
         progress(part.stop, rows)
 
 
@@ -168,9 +169,14 @@ def _observation_names(dataset: xr.Dataset, rows: slice) -> list[str]:
     numbers = [str(row) for row in range(rows.start, rows.stop)]
     samples = dataset.get(SAMPLES)
     names = None if samples is None else samples.attrs.get("categories")
-    if samples is None or names is None:
+    if samples is None or (names is None and _is_number(samples.dtype)):
         return numbers
     codes = read_variable(samples[rows], f"{SAMPLES!r} of {dataset.encoding.get('source')}")
+    if names is None:
+        return [
+            f"{text}-{number}" if text else number
+            for text, number in zip(_texts(codes), numbers, strict=True)
+        ]
     return [
         f"{names[code]}-{number}" if 0 <= code < len(names) else number
         for code, number in zip(codes.tolist(), numbers, strict=True)
@@ -196,6 +202,8 @@ def _write_features(file: h5py.File, dataset: xr.Dataset) -> None:
 def _column(obs: h5py.Group, name: str, variable: xr.Variable) -> h5py.Dataset:
     """Create a column of obs, and return the array of its values or codes."""
     categories = variable.attrs.get("categories")
+    if categories is None and not _is_number(variable.dtype):
+        return _strings(obs, name, variable.size)
     if categories is None:
         return _array(obs, name, variable.shape, variable.dtype)
     column = obs.create_group(name)
@@ -203,6 +211,19 @@ def _column(obs: h5py.Group, name: str, variable: xr.Variable) -> h5py.Dataset:
     column.attrs["ordered"] = False
     _strings(column, "categories", len(categories))[:] = [str(entry) for entry in categories]
     return _array(column, "codes", variable.shape, variable.dtype)
+
+
+def _is_number(dtype: np.dtype[Any]) -> bool:
+    """Return True for numbers and truth values, which HDF5 holds as they are."""
+    return dtype.kind in "biufc"
+
+
+def _texts(values: NDArray[Any]) -> list[str]:
+    """Return strings or dates as text. A missing value is an empty text."""
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8", "backslashreplace")
+    missing = xr.DataArray(values).isnull().to_numpy()
+    return ["" if absent else str(value) for value, absent in zip(values, missing, strict=True)]
 
 
 def _array(

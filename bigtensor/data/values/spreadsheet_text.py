@@ -6,6 +6,8 @@ import csv
 import re
 from collections.abc import Sequence
 
+from bigtensor.data.exporters.spreadsheet import as_text
+
 SEPARATORS = ",;\t"
 """Characters between two cells."""
 
@@ -29,6 +31,17 @@ def separator_of(header: str) -> str:
     return max(
         SEPARATORS, key=lambda separator: len(next(csv.reader([header], delimiter=separator), []))
     )
+
+
+def without_apostrophe(cell: str) -> str:
+    """Return a cell without the apostrophe that keeps spreadsheets from running it.
+
+    Parameters
+    ----------
+    cell : str
+        Text that `bigtensor.data.exporters.spreadsheet.as_text` made, or any other one.
+    """
+    return cell[1:] if as_text(cell[1:]) == cell else cell
 
 
 def with_decimal_points(cells: Sequence[str], separator: str) -> list[str]:

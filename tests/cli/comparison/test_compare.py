@@ -132,6 +132,75 @@ def test_compare__says_what_is_wrong(run, study, monkeypatch, arguments, code, w
     assert words in result.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--metadata", "dz/experiment_info.csv", "--out", "out.csv"), "experiment_info.csv"),
+        (("--metadata", "samples.csv", "--out", "dz/counts.csv"), "counts.csv"),
+        (("--metadata", "samples.csv", "--out", "out.csv", "--shares", "dz/../out.csv"), "out.csv"),
+    ],
+)
+def test_compare__replaces_no_input_and_no_other_output(run, study, monkeypatch, arguments, words):
+    monkeypatch.chdir(study)
+    (study / "dz").mkdir()
+    text = (study / "samples.csv").read_text()
+    (study / "dz" / "experiment_info.csv").write_text(text)
+    result = run(
+        *("compare", "--table", "weights.csv", *arguments, "--by", "arm"),
+        *("--diffcyt", "dz", "--overwrite"),
+    )
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert (study / "dz" / "experiment_info.csv").read_text() == text
+    assert not (study / "out.csv").exists()
+
+
+def test_compare__replaces_no_cells(run, study):
+    result = run(
+        *("compare", study / "m.zarr", study / "cells.h5ad", "--by", "arm", "--overwrite"),
+        *("--metadata", study / "samples.csv", "--out", study / "out.csv"),
+        *("--anndata", study / "cells.h5ad"),
+    )
+    assert result.exit_code == 2
+    assert "cells.h5ad is read" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("m.zarr", "c.zarr", "--out", "absent/x.csv"), "absent does not exist"),
+        (("--table", "weights.csv", "--out", "out.csv", "--shares", "absent/x.csv"), "absent"),
+        (("m.zarr", "c.zarr", "--out", "out.csv", "--diffcyt", "samples.csv"), "is a file"),
+        (("m.zarr", "c.zarr", "--out", "out.csv", "--diffcyt", "samples.csv/x"), "is a file"),
+    ],
+)
+def test_compare__looks_for_folders_before_it_reads_cells(
+    run, study, monkeypatch, arguments, words
+):
+    monkeypatch.chdir(study)
+    result = run("compare", *arguments, "--metadata", "samples.csv", "--by", "arm")
+    assert result.exit_code == 1
+    assert words in result.stderr
+    assert not (study / "out.csv").exists()
+
+
+def test_compare__makes_folders_for_diffcyt(run, study):
+    result = run(*options(study), "--by", "arm", "--diffcyt", study / "a" / "b")
+    assert result.exit_code == 0, result.stderr
+    assert len(read(study / "a" / "b" / "counts.csv")) == 3
+
+
+def test_compare__names_the_columns_that_anndata_needs_for_itself(run, study):
+    text = (study / "samples.csv").read_text().replace("dose", "n_cells")
+    (study / "samples.csv").write_text(text)
+    result = run(*options(study), "--by", "arm", "--anndata", study / "counts.h5ad")
+    assert result.exit_code == 0, result.stderr
+    assert "n_cells_2" in result.stdout
+    obs = anndata.read_h5ad(study / "counts.h5ad").obs
+    assert (obs["n_cells"] == 20_000).all()
+    assert obs["n_cells_2"].tolist() == [*range(8)]
+
+
 def test_compare__needs_a_model_or_weights(run, study):
     result = run("compare", "--metadata", study / "samples.csv", "--by", "arm", "--out", "o.csv")
     assert result.exit_code == 2

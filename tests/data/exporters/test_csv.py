@@ -9,6 +9,7 @@ import zarr
 from bigtensor.data.exporters.csv import write_answers_to_csv
 from bigtensor.data.exporters.new_anndata import write_new_anndata
 from bigtensor.data.stores import outputs
+from bigtensor.data.stores.layout import SampleStoreWriter
 from bigtensor.errors import DataError, OutputError, StoreReadError
 
 
@@ -59,6 +60,23 @@ def test_csv__what_is_no_answer_is_named(arrays, tmp_path):
     with pytest.raises(DataError, match=r"holds no array.*predict|no numbers"):
         write_answers_to_csv(tmp_path / "answers.zarr", tmp_path / "a.csv")
     assert not (tmp_path / "a.csv").exists()
+
+
+def test_csv__features_with_names_of_other_columns_are_renamed(labels, tmp_path):
+    path = tmp_path / "named.zarr"
+    names = ["label", "sample_id", "CD3", "row"]
+    variables = {"sample_id": ("int32", {"categories": ["p"]})}
+    values = np.arange(4000.0).reshape(1000, 4)
+    with SampleStoreWriter(path, names, rows=1000, row_variables=variables) as store:
+        store.append(values, sample_id=np.zeros(1000, int))
+    renamed = write_answers_to_csv(
+        labels, tmp_path / "l.csv", probabilities=False, cells=path, features=names
+    )
+    assert renamed == {"label": "label_2", "sample_id": "sample_id_2", "row": "row_2"}
+    with (tmp_path / "l.csv").open() as file:
+        header, first, *_ = csv.reader(file)
+    assert header == ["row", "sample_id", "label_2", "sample_id_2", "CD3", "row_2", "label"]
+    assert first[:6] == ["0", "p", "0", "1", "2", "3"]
 
 
 def test_csv__nothing_is_left_when_it_stops_midway(labels, tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 import anndata
 import numpy as np
 import pytest
+import xarray as xr
 import zarr
 
 from bigtensor.data.exporters.label_colours import label_colours
@@ -67,6 +68,34 @@ def test_new_file__is_what_scanpy_expects(cells: Path, labels: Path, tmp_path: P
     np.testing.assert_allclose(made.obs["bigtensor_log_density"], np.linspace(-3, 0, ROWS))
     categories = made.obs["bigtensor_label"].cat.categories
     assert made.uns["bigtensor_label_colors"].tolist() == label_colours(len(categories))
+
+
+@pytest.mark.filterwarnings("ignore:The data type:zarr.errors.UnstableSpecificationWarning")
+def test_text__of_rows_is_written(cells: Path, labels: Path, tmp_path: Path) -> None:
+    gate = np.where(np.arange(ROWS) < 30, "T, naïve", "")
+    days = np.full(ROWS, "2024-05-01", "datetime64[ns]")
+    days[-1] = np.datetime64("NaT")
+    variables = {
+        "gate": ("sample", gate),
+        "plate": ("sample", np.array(["p1", ""] * (ROWS // 2), object)),
+        "well": ("sample", np.full(ROWS, b"A1")),
+        "is_live": ("sample", gate == ""),
+        "day": ("sample", days),
+        "sample_id": ("sample", np.where(np.arange(ROWS) < 38, "donor", "")),
+    }
+    with xr.open_zarr(cells, consolidated=False) as store:
+        data = store.load().assign(variables)
+    path = tmp_path / "text.zarr"
+    data.to_zarr(path, zarr_format=3, consolidated=False)
+    write_new_anndata(labels, path, tmp_path / "cells.h5ad", {})
+    made = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    assert made.obs["gate"].tolist() == gate.tolist()
+    assert made.obs["plate"].tolist()[:2] == ["p1", ""]
+    assert made.obs["well"].tolist() == ["A1"] * ROWS
+    assert made.obs["is_live"].sum() == ROWS - 30
+    assert made.obs["day"].tolist()[0].startswith("2024-05-01")
+    assert made.obs["day"].tolist()[-1] == ""
+    assert made.obs_names[[0, 37, 38]].tolist() == ["donor-0", "donor-37", "38"]
 
 
 def test_features_of_the_labels__are_in_x(cells: Path, labels: Path, tmp_path: Path) -> None:

@@ -1,6 +1,11 @@
 import pytest
 
-from bigtensor.data.values.spreadsheet_text import separator_of, with_decimal_points
+from bigtensor.data.exporters.spreadsheet import as_text
+from bigtensor.data.values.spreadsheet_text import (
+    separator_of,
+    with_decimal_points,
+    without_apostrophe,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,3 +40,8 @@ def test_decimal_commas__are_points_if_every_cell_is_a_number(cells, expected):
     assert with_decimal_points(cells, ";") == expected
     assert with_decimal_points(cells, ",") == cells
     assert with_decimal_points(cells, "\t") == cells
+
+
+@pytest.mark.parametrize("text", ["=a", "-CD8", "\n+x", "CD4", "'", "", "'CD4'", "5' end"])
+def test_without_apostrophe__gives_back_the_text(text):
+    assert without_apostrophe(as_text(text)) == text
