@@ -98,7 +98,7 @@ def test_render_report__says_what_a_comparison_lacks(fitted_mixture, mixture_dat
     with pytest.raises(ParameterError, match="no variable sample_id"):
         render_report(fitted_mixture, data=mixture_data, **condition)
     separated = ICA(2, random_state=0).fit(mixture_data)
-    with pytest.raises(ParameterError, match=r"populations, and the model \(ICA\) has none"):
+    with pytest.raises(ParameterError, match=r"populations.*\(ICA\)"):
         render_report(separated, data=mixture_data, **condition)
 
 
