@@ -131,8 +131,8 @@ def _require_labels(model: Estimator) -> None:
     name = type(model).__name__
     if not hasattr(model, "description"):
         raise ParameterError(
-            f"{name} gives no label for every row, and annotate writes labels of rows; predict "
-            "with the model itself and write its answers into obs"
+            f"annotate keeps a model in the object, and {name} cannot be kept; write the classes "
+            "or labels that its method predict returns into obs yourself"
         )
     model.require_fitted()
     outputs = model.description.row_outputs(model)
