@@ -26,7 +26,7 @@ from bigtensor.data.exporters.anndata import (
 from bigtensor.data.exporters.label_colours import label_colours
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.samples import Samples
-from bigtensor.errors import ModelFileError, OutputError, Setting, ViewError
+from bigtensor.errors import ModelFileError, OutputError, ParameterError, Setting, ViewError
 from bigtensor.models.contract.model_files import from_contents
 from bigtensor.models.contract.opening_for_answers import open_for_answers
 from bigtensor.models.contract.row_answers import answers_in_memory
@@ -60,11 +60,12 @@ def annotate(
 ) -> None:
     """Write the answers of a model and the model itself into an AnnData object.
 
-    Of a mixture these are the elements of an export to a file: ``obs["bigtensor_label"]``
-    (categorical by name; missing for rows left out), ``obs["bigtensor_confidence"]`` (float32, the
-    probability of the label), ``obs["bigtensor_log_density"]`` (float32, of mixtures that have
-    one), ``obsm["X_bigtensor_proba"]`` ((n_obs, k) float32), and ``uns["bigtensor_label_colors"]``,
-    the colours of the categories that scanpy uses. Of a topic model they are
+    Of a mixture or a hidden Markov model these are the elements of an export to a file:
+    ``obs["bigtensor_label"]`` (categorical by name, of states by number; missing for rows left
+    out), ``obs["bigtensor_confidence"]`` (float32, the probability of the label),
+    ``obs["bigtensor_log_density"]`` (float32, of mixtures that have one),
+    ``obsm["X_bigtensor_proba"]`` ((n_obs, k) float32), and ``uns["bigtensor_label_colors"]``, the
+    colours of the categories that scanpy uses. Of a topic model they are
     ``obsm["X_bigtensor_topics"]``, the shares ((n_obs, k) float64), and
     ``varm["bigtensor_topics"]``, the probabilities of the words ((n_vars, k) float64, zero of words
     that the fit did not use). Both write ``var["bigtensor_used"]`` (bool) and ``uns["bigtensor"]``.
@@ -77,8 +78,9 @@ def annotate(
     adata : AnnData
         X dense, sparse, lazy or backed. Features are found by ``var_names`` where those of the fit
         had names.
-    model : fitted mixture or topic model
-        Model that was fitted to the features of the object.
+    model : fitted mixture, hidden Markov model or topic model
+        Model that was fitted to the features of the object. The sequences of a hidden Markov model
+        are in ``obs["sequence"]``. Without that column all rows are one sequence.
     layer, obsm : str, optional
         Layer or entry of ``obsm`` that the model was fitted to. By default X.
     overwrite : bool, default False
@@ -91,9 +93,11 @@ def annotate(
     DataError, ViewError
         When the matrix is absent, cannot be used, or lacks features of the fit.
     ParameterError
-        When both `layer` and `obsm` are given.
+        When both `layer` and `obsm` are given, or the model gives neither labels nor topic shares.
     """
     makes_shares = hasattr(model, "topics_")
+    if not makes_shares:
+        _require_labels(model)
     answers = (("obsm", TOPIC_SHARES), ("varm", TOPICS)) if makes_shares else _LABELS
     places = (*answers, ("var", USED), ("uns", MODEL))
     present = [f"{part}[{key!r}]" for part, key in places if key in getattr(adata, part)]
@@ -122,11 +126,31 @@ def annotate(
             del entries[key]
 
 
+def _require_labels(model: Estimator) -> None:
+    """Refuse a model without labels of rows, and name its answers and a place for them."""
+    name = type(model).__name__
+    if not hasattr(model, "description"):
+        raise ParameterError(
+            f"annotate keeps a model in the object, and {name} cannot be kept; write the classes "
+            "or labels that its method predict returns into obs yourself"
+        )
+    model.require_fitted()
+    outputs = model.description.row_outputs(model)
+    if "label" not in outputs:
+        part = "obs" if outputs == ("log_density",) else "obsm"
+        raise ParameterError(
+            f"{name} gives {' and '.join(outputs)} for every row and no labels, and annotate "
+            f"writes labels or topic shares; write the answers into {part} yourself, or to a store "
+            "with model.write"
+        )
+
+
 def _labels(model: Estimator, samples: Samples) -> Elements:
-    """Return labels, their probabilities and colours, and log-densities of a mixture."""
+    """Return labels, their probabilities and colours, and the log-densities of a mixture."""
     answers = _answers(model, samples, model.description.row_outputs(model, probabilities=True))
     label, probability = answers["label"], answers["probability"]
-    names = list(model.population_names_)
+    # states have no names
+    names = [*map(str, getattr(model, "population_names_", range(probability.shape[1])))]
     categorical = optional_module("pandas", "tables").Categorical
     elements: Elements = {
         ("obs", LABEL): categorical.from_codes(label, categories=names),

@@ -10,8 +10,16 @@ import pytest
 import scipy.sparse as sp
 
 import bigtensor
-from bigtensor import KernelMixture, SpectralOptions, simulate
-from bigtensor.errors import ModelFileError, OutputError, ViewError
+from bigtensor import (
+    ICA,
+    HiddenMarkovModel,
+    KernelMixture,
+    SpectralOptions,
+    TensorTrainDensity,
+    TripleHistogramClassifier,
+    simulate,
+)
+from bigtensor.errors import ModelFileError, OutputError, ParameterError, ViewError
 
 SMALL = {
     "spectral": SpectralOptions(n_landmarks=40, bins=512),
@@ -126,6 +134,41 @@ def test_annotate__rows_left_out_have_no_label(cells, data):
         bigtensor.annotate(cells, model)
     assert cells.obs["bigtensor_label"].isna().to_numpy().nonzero()[0].tolist() == [5]
     assert np.isnan(cells.obsm["X_bigtensor_proba"][5]).all()
+
+
+def test_annotate__writes_the_states_of_a_hidden_markov_model():
+    rng = np.random.default_rng(4)
+    state = np.repeat(rng.integers(2, size=150), 10)
+    steps = anndata.AnnData(rng.normal(6.0 * state[:, None], size=(1500, 3)).astype(np.float32))
+    steps.obs["sequence"] = np.repeat(np.arange(5), 300)
+    model = HiddenMarkovModel(2, emissions="gaussian", random_state=0)
+    model.fit(steps)
+    bigtensor.annotate(steps, model)
+    label = steps.obs["bigtensor_label"]
+    assert list(label.cat.categories) == ["0", "1"]
+    np.testing.assert_array_equal(label.cat.codes, model.predict(steps))
+    np.testing.assert_array_equal(steps.obsm["X_bigtensor_proba"], model.predict_proba(steps))
+    assert len({*steps.uns["bigtensor_label_colors"]}) == 2
+    kept = bigtensor.from_anndata(steps)
+    np.testing.assert_array_equal(kept.predict(steps), model.predict(steps))
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [(ICA(2), "gives source .* into obsm"), (TensorTrainDensity(2), "gives log_density .* obs ")],
+)
+def test_annotate__a_model_without_labels_is_refused_by_its_answers(cells, model, words):
+    cells = cells[:, ["view1", "view2", "view3"]].copy()
+    model.set_params(random_state=0).fit(cells)
+    with pytest.raises(ParameterError, match=words):
+        bigtensor.annotate(cells, model)
+    assert not cells.obs.columns.size
+    assert not cells.uns
+
+
+def test_annotate__a_classifier_of_sequences_is_refused(cells):
+    with pytest.raises(ParameterError, match=r"TripleHistogramClassifier.*obs"):
+        bigtensor.annotate(cells, TripleHistogramClassifier())
 
 
 def test_annotate__replaces_answers_only_on_demand(cells, model):

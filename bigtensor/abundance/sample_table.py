@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,8 +82,9 @@ class SampleTable:
         Parameters
         ----------
         names : sequence of str
-            Names of samples of the data. The ending of a file, such as ``.fcs``, and spaces at
-            either end make no difference. Rows of other samples are left out.
+            Names of samples of the data. The ending of a file, such as ``.fcs``, spaces at either
+            end, and the Unicode form of a letter such as ``ü`` make no difference. Rows of other
+            samples are left out.
 
         Raises
         ------
@@ -212,5 +214,8 @@ def _checked(columns: dict[str, list[str]], source: str) -> SampleTable:
 
 
 def _stem(name: str) -> str:
-    """Return a name without the ending of a file that was imported."""
-    return _FILE_ENDING.sub("", name.strip())
+    """Return a name as it is matched: without the ending of an imported file, composed letters.
+
+    Names of files on macOS may write ü as u and a mark, and spreadsheets write one letter.
+    """
+    return _FILE_ENDING.sub("", unicodedata.normalize("NFC", name).strip())

@@ -156,6 +156,8 @@ def render_report(
     for name, value in {"labels": labels, "truth": truth}.items():
         if data is None and value is not None:
             raise ParameterError(f"{name} was given without data; give the data that it belongs to")
+    if groups is not None:
+        _require_comparison(model, data, groups.by)
     steps.advance("reading a sample of the rows", 0, 0)
     rows = None if data is None else read_rows(model, data, labels, sample_size, truth)
     level = level_of(model) if isinstance(model, MixtureAnswers) else None
@@ -199,6 +201,30 @@ def _groups_of(samples: SamplesLike | None, by: str | None) -> SampleGroups | No
     return None if samples is None or by is None else SampleGroups(sample_table(samples), by)
 
 
+def _require_comparison(model: Estimator, data: DataLike | None, by: str) -> None:
+    """Refuse a comparison of samples without data, or with a model that is no mixture."""
+    leave = "leave " + Setting("samples") + " and " + Setting("by") + " out"
+    if data is None:
+        raise ParameterError(
+            f"a comparison by {by!r} needs the rows of the samples, and no data were given; give "
+            + Setting("data")
+            + ", or "
+            + leave
+        )
+    if isinstance(model, MixtureAnswers):
+        return
+    name = type(model).__name__
+    if hasattr(model, "weights_by"):
+        raise ParameterError(
+            f"the report compares samples by the populations of a mixture, and the model is of "
+            f"another kind ({name}); compare its shares with 'bigtensor compare' or with "
+            "bigtensor.differential_abundance of its weights_by, and for the report " + leave
+        )
+    raise ParameterError(
+        f"a comparison by {by!r} needs populations, and the model ({name}) has none; " + leave
+    )
+
+
 def _title(model: Estimator) -> str:
     """Return the name of the data without its folder, or the name of the model."""
     words = str(model.diagnostics_["data"]).rsplit(" (", 1)[0]
@@ -228,8 +254,12 @@ def _sample_sections(
     if level is None or rows is None or rows.sample_id is None:
         if groups is not None:
             raise ParameterError(
-                f"a comparison by {groups.by!r} needs a model of labels, and data with the "
-                "variable sample_id; leave samples and by out"
+                f"a comparison by {groups.by!r} needs the sample of every row, and the data have "
+                "no variable sample_id; write it into the data, or leave "
+                + Setting("samples")
+                + " and "
+                + Setting("by")
+                + " out"
             )
         return (), None
     left_out = isinstance(rows, LabelledRows) and (rows.label < 0).any()

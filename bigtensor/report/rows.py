@@ -160,7 +160,7 @@ def read_rows(
     label, probability = answers["label"], answers["probability"].astype(np.float64)
     label_weights, stretches = None, tuple[Stretch, ...]()
     if labels is not None:
-        variable = _label_variable(labels, dim, samples.rows)
+        variable = _label_variable(labels, samples.rows, model)
         label = _take(variable, dim, parts)[valid]
         label_weights, stretches = _counted_labels(variable, beside, samples, model)
     return LabelledRows(
@@ -226,7 +226,7 @@ def _stored_states(
     DataError
         When the labels are not those of the data or of the model.
     """
-    states = _take(_label_variable(labels, sample_dim, total), sample_dim, parts).astype(np.int64)
+    states = _take(_label_variable(labels, total, model), sample_dim, parts).astype(np.int64)
     count = len(model.occupancy_)
     if states.min() < -1 or states.max() >= count:
         raise DataError(
@@ -272,9 +272,11 @@ def _stored(path: str, sample_dim: str) -> xr.Dataset:
     return anndata_dataset(source, path, sample_dim)
 
 
-def _label_variable(labels: LabelsLike, sample_dim: str, total: int) -> xr.DataArray:
-    """Return the labels of all rows, unread."""
-    variable = _along_rows(_label_dataset(labels, sample_dim), "label", sample_dim)
+def _label_variable(labels: LabelsLike, total: int, model: Estimator) -> xr.DataArray:
+    """Return the labels of all rows, unread, and refuse those of another fit."""
+    sample_dim = model.sample_dim
+    dataset = _label_dataset(labels, sample_dim)
+    variable = _along_rows(dataset, "label", sample_dim)
     if variable is None or variable.dtype.kind not in "iu":
         raise DataError(
             f"the labels have no integer variable 'label' along {sample_dim!r}; 'bigtensor "
@@ -285,6 +287,7 @@ def _label_variable(labels: LabelsLike, sample_dim: str, total: int) -> xr.DataA
             f"there are {variable.sizes[sample_dim]:,} labels and {total:,} rows of data; give the "
             "labels that were predicted for these data"
         )
+    model.require_own_fit({**dataset.attrs, **variable.attrs})
     return variable
 
 

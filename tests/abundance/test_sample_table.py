@@ -45,6 +45,18 @@ def test_matched__takes_names_with_and_without_the_ending():
     assert table.columns["dose"] == ("", "0.5", "0")
 
 
+def test_matched__takes_letters_in_either_unicode_form():
+    decomposed, composed = "Ju\u0308rg0", "J\u00fcrg0"
+    for in_table, in_data in ((composed, decomposed), (decomposed, composed)):
+        table = sample_table({"sample": [in_table], "dose": ["1"]})
+        matched = table.matched([in_data])
+        assert matched.names == (in_data,)
+        assert matched.columns == {"dose": ("1",)}
+        assert table.unused([in_data]) == []
+    with pytest.raises(DataError, match="several rows"):
+        sample_table({"sample": [composed, decomposed], "dose": ["1", "2"]})
+
+
 def test_matched__lists_samples_without_a_row_and_rows_without_a_sample():
     with pytest.raises(DataError, match="2 of 3 samples: b, c") as caught:
         sample_table(COLUMNS).matched(["a_1", "b", "c"])

@@ -12,6 +12,8 @@ import xarray as xr
 import zarr
 
 import bigtensor
+from bigtensor import simulate
+from bigtensor.data.stores.manifest import seal
 
 THREADS = ("--scheduler", "threads")
 
@@ -150,6 +152,35 @@ def test_export__another_model_is_refused(run, labels, cells, annotated, tmp_pat
     assert result.exit_code == 1
     assert "was not made by" in result.stderr
     assert "bigtensor" not in anndata.read_h5ad(annotated).uns
+
+
+def test_export_and_report__labels_of_an_equal_model_of_other_cells_are_refused(run, tmp_path):
+    paths = {}
+    for name, seed in (("a", 0), ("b", 1)):
+        paths[name] = tmp_path / f"{name}.zarr"
+        simulate.write_cytometry(paths[name], 1_500, 2, markers=3, samples=1, random_state=seed)
+        fitted = bigtensor.KernelMixture(2, random_state=0).fit(str(paths[name]))
+        paths[f"model {name}"] = fitted.save(tmp_path / f"m{name}.zarr")
+    labels, target, page = (tmp_path / name for name in ("l.zarr", "x.h5ad", "r.html"))
+    assert run("predict", paths["model a"], paths["a"], "--out", labels, *THREADS).exit_code == 0
+    export = ("export", labels, "--to", target, "--cells", paths["a"], "--model")
+    report = ("--data", paths["a"], "--labels", labels, "--out", page)
+    for refused in (run(*export, paths["model b"]), run("report", paths["model b"], *report)):
+        assert refused.exit_code == 1
+        assert "another fit of KernelMixture" in " ".join(refused.stderr.split())
+    assert not target.exists()
+    # a name changes no label
+    named = bigtensor.load(paths["model a"]).rename_populations({0: "T cells"})
+    named.save(paths["model a"], overwrite=True)
+    accepted = run(*export, paths["model a"])
+    assert accepted.exit_code == 0, accepted.stderr
+    # answers of earlier versions have no digest
+    stored = json.loads((labels / "zarr.json").read_text())
+    del stored["attributes"]["fit_digest"]
+    (labels / "zarr.json").write_text(json.dumps(stored))
+    seal(labels, lost="drop")
+    accepted = run(*export, paths["model b"], "--overwrite")
+    assert accepted.exit_code == 0, accepted.stderr
 
 
 def test_export__to_fcs_from_import_to_copies(run, tmp_path):

@@ -9,7 +9,7 @@ import xarray as xr
 from sklearn.exceptions import NotFittedError
 
 import bigtensor
-from bigtensor import KernelMixture, SpectralOptions
+from bigtensor import ICA, KernelMixture, SpectralOptions
 from bigtensor.data.opening import open_samples
 from bigtensor.errors import MissingDependencyError, OutputError, ParameterError
 from bigtensor.models.words.wording import percent
@@ -89,6 +89,17 @@ def test_render_report__compares_samples_by_a_condition(cell_model, cells_path):
     )
     assert "Change with dose" in page.said
     assert any(one.startswith("Map of 3 samples") for one in page.alternatives)
+
+
+def test_render_report__says_what_a_comparison_lacks(fitted_mixture, mixture_data):
+    condition = {"samples": {"sample": ["a"], "dose": ["0"]}, "by": "dose"}
+    with pytest.raises(ParameterError, match="no data were given"):
+        render_report(fitted_mixture, **condition)
+    with pytest.raises(ParameterError, match="no variable sample_id"):
+        render_report(fitted_mixture, data=mixture_data, **condition)
+    separated = ICA(2, random_state=0).fit(mixture_data)
+    with pytest.raises(ParameterError, match=r"populations.*\(ICA\)"):
+        render_report(separated, data=mixture_data, **condition)
 
 
 def test_render_report__weighs_the_rows_that_have_labels(cell_model, cells_path, tmp_path):

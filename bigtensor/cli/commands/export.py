@@ -232,6 +232,7 @@ def _require_labels_of(model: Any, model_path: Address, labels: Address) -> None
             f"{labels} was not made by {model_path}: its views or its parameters are others; give "
             "the model that 'bigtensor predict' was given"
         )
+    model.require_own_fit(made_by)
     if isinstance(model, MixtureAnswers):
         model.require_own_labels(store.label_attrs)
 

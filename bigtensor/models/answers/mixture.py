@@ -463,6 +463,13 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
                 "predicted; predict the labels again"
             )
 
+    def solution_without_choices(self) -> Any:
+        """Return the solution without populations, which names, cuts and merges change.
+
+        `require_own_labels` compares the cut, and names are read from the model.
+        """
+        return replace(self._mixture(), populations=None)  # type: ignore[type-var]
+
     def keep_choices_of(self, previous: FittedMixture) -> None:
         """Keep names, cuts and merges by hand of the solution of an earlier round."""
         kept = kept_populations(previous, self.solution_)

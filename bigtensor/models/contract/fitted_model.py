@@ -27,7 +27,7 @@ from bigtensor.engine.clusters.connection import Connection
 from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import Plan, make_plan
 from bigtensor.engine.runtime import DaskClient, Processes
-from bigtensor.errors import ParameterError, Setting
+from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.contract.containers import RowAnswer, is_named, is_plain
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.data_shape import DataShape, NamedViews
@@ -38,6 +38,7 @@ from bigtensor.models.contract.declarations import (
     restored_values,
 )
 from bigtensor.models.contract.model_files import (
+    digest_of_arrays,
     model_contents,
     restore_model,
 )
@@ -59,6 +60,9 @@ from bigtensor.models.words.description import ModelDescription
 from bigtensor.models.words.notebook_summary import summary_html
 from bigtensor.statistics.base import Pass, RowFunction, Statistic
 from bigtensor.store import Contents, write_group
+
+FIT_DIGEST = "fit_digest"
+"""Attribute of answers with the digest of the fitted arrays of their model."""
 
 
 class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
@@ -100,6 +104,9 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
 
     _rounds: Rounds | None = None
     """The passes of a fit in rounds; None unless the model was prepared."""
+
+    _fit_digest: str | None = None
+    """Digest of the fitted arrays; None until answers with attributes are made."""
 
     _drawn_seed: int = 0
     """Seed of the last fit, where `random_state` is a RandomState or Generator."""
@@ -358,6 +365,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     def set_solution(self, solution: object) -> None:
         """Set the solution and the attributes that follow from it."""
         self.solution_ = solution
+        self._fit_digest = None
         self.set_fitted_attributes(solution)
 
     def set_features(self, views: NamedViews, categories: Mapping[str, tuple[str, ...]]) -> None:
@@ -417,7 +425,39 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
             "model": type(self).__name__,
             "views": self.views_.as_mapping(),
             "parameters": plain(self.parameters_of_fit()),
+            FIT_DIGEST: self._digest_of_fit(),
         }
+
+    def require_own_fit(self, attrs: Mapping[str, Any]) -> None:
+        """Refuse answers of another fit, even of one with equal parameters.
+
+        Parameters
+        ----------
+        attrs : mapping
+            Attributes of answers. Those without a digest, which earlier versions wrote, are not
+            refused.
+
+        Raises
+        ------
+        DataError
+        """
+        if attrs.get(FIT_DIGEST, self._digest_of_fit()) != self._digest_of_fit():
+            raise DataError(
+                f"the labels were made by another fit of {type(self).__name__}, and this model "
+                "holds other fitted numbers; give the model that predicted the labels, or predict "
+                "the labels again with this model"
+            )
+
+    def solution_without_choices(self) -> Any:
+        """Return the solution without what a user may change after the fit, such as names."""
+        return self.solution_
+
+    def _digest_of_fit(self) -> str:
+        """Return the digest of the fitted arrays, which is computed once for a fit."""
+        if self._fit_digest is None:
+            solution = self.solution_without_choices()
+            self._fit_digest = digest_of_arrays(solution, self._stored_classes())
+        return self._fit_digest
 
     def attributes_of_output(self, output: str) -> dict[str, Any]:  # noqa: ARG002
         """Return further attributes of one output, such as the names that labels stand for.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.views import Views
+from bigtensor.engine.checkpoint import content_key
 from bigtensor.errors import ModelFileError, ParameterError
 from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.models.contract.parameters import plain
@@ -44,6 +45,23 @@ def in_stored_layout(solution: object, classes: tuple[type, ...]) -> Any:
         Dataclasses that it is made of.
     """
     return unpack(pack(solution, classes), classes)
+
+
+def digest_of_arrays(solution: object, classes: tuple[type, ...]) -> str:
+    """Return a digest of the numeric arrays of a solution.
+
+    Names of classes and fields do not count, because a later version may change them and still
+    load the model.
+
+    Parameters
+    ----------
+    solution : dataclass
+        Result of a fit.
+    classes : tuple of type
+        Dataclasses that it is made of.
+    """
+    arrays = pack(solution, classes).arrays.values()
+    return content_key(sorted(content_key(one) for one in arrays if one.dtype.kind in "biufc"))
 
 
 def model_contents(model: SavedModel, rounds: Rounds | None, classes: tuple[type, ...]) -> Contents:
