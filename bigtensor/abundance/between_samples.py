@@ -14,6 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import logsumexp
 
 from bigtensor.array_types import FloatArray
 
@@ -104,15 +105,18 @@ def deviation_posteriors(log_likelihood: FloatArray, dependent: bool) -> FloatAr
     (populations, grid) float64 array
         Rows sum to one.
     """
-    likelihood = np.exp(log_likelihood - log_likelihood.max(axis=1, keepdims=True))
+    relative = log_likelihood - log_likelihood.max(axis=1, keepdims=True)
     prior, log_weight = _priors()
-    evidence = np.log(likelihood @ prior.T)
-    count = len(likelihood)
+    # products of many samples underflow far from the maximum, where only some priors have mass
+    with np.errstate(divide="ignore"):
+        log_prior = np.log(prior)
+    evidence = np.stack([logsumexp(one + log_prior, axis=1) for one in relative])
+    count = len(relative)
     share = (count - 1) / count if dependent and count > 1 else 1.0
     # of the other populations: what this one says enters by its own likelihood
     weight = log_weight + share * evidence.sum(axis=0) - evidence
     weight = np.exp(weight - weight.max(axis=1, keepdims=True))
-    posterior = likelihood * (weight @ prior)
+    posterior = np.exp(relative) * (weight @ prior)
     return np.asarray(posterior / posterior.sum(axis=1, keepdims=True))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
@@ -11,6 +12,9 @@ from bigtensor.abundance.natural_order import as_numbers, natural_order
 from bigtensor.abundance.sample_table import SampleTable, listed
 from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.errors import DataError, ParameterError, Setting
+
+_ZEROS = re.compile(r"^(-?[0-9]+)\.0+$")
+"""A whole number with a fraction of zeros."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,12 +165,13 @@ def grouped(texts: Sequence[str], as_groups: bool) -> tuple[IntArray, tuple[str,
 
 
 def _equal_texts(texts: Sequence[str]) -> list[str]:
-    """Return the first text of every number, however it is written: 1 and 1.0 are one group."""
-    numbers = as_numbers(texts)
-    if numbers is None:
-        return list(texts)
-    first = dict(zip(reversed(numbers), reversed(texts), strict=True))
-    return [first[number] for number in numbers]
+    """Return the first text of every whole number, with or without a fraction of zeros.
+
+    Other notations stay as they are: 01, 1.10 and 1E2 may be names.
+    """
+    keys = [_ZEROS.sub(r"\1", text) for text in texts]
+    first = dict(zip(reversed(keys), reversed(texts), strict=True))
+    return [first[key] for key in keys]
 
 
 def _condition(
@@ -181,6 +186,8 @@ def _condition(
             "a condition needs two values"
         )
     codes, names, values = grouped(texts, as_groups or reference is not None)
+    if not names and values.min() == values.max():
+        raise DataError(f"all {len(texts)} samples have the same {name}: {values[0]:g}")
     if not names:
         scale = float(values.std())
         columns = ((values - values.mean()) / scale)[:, None]

@@ -77,3 +77,16 @@ def test_grid__holds_deviations_of_logits_of_absent_populations():
 
     plain = stats.ttest_ind(response[0, 4:], response[0, :4])
     assert tests.p_value[0] == pytest.approx(plain.pvalue, rel=0.1)
+
+
+@pytest.mark.parametrize("deviation", [0.02, 0.2, 2.0])
+def test_tests__of_hundreds_of_samples_are_t_tests(deviation):
+    response = deviation * np.random.default_rng(5).standard_normal((6, 400))
+    matrix = np.column_stack([np.ones(400), np.repeat([0.0, 1.0], 200)])
+    fits = grid_fits(response, np.full((6, 400), 1e-6), matrix)
+    posterior = deviation_posteriors(fits.log_likelihood, dependent=True)
+
+    tests = coefficient_tests(PopulationFits(fits, posterior), slice(1, 2))
+
+    plain = stats.ttest_ind(response[:, 200:], response[:, :200], axis=1)
+    np.testing.assert_allclose(tests.p_value, plain.pvalue, atol=0.02)

@@ -217,14 +217,27 @@ def small_study():
 
 def test_numbers__written_in_two_ways_are_one_value():
     weights, names = small_study()
-    doses = ["0.5", "0.50", "0.5", "1", "1.0", "1"]
+    doses = ["0.5", "0.5", "0.5", "1", "1.0", "1"]
 
     result = differential_abundance(
         weights, {"s": names, "d": doses}, "d", groups=["d"], reference="1.00"
     )
     assert list(result["group"].to_numpy()) == ["1", "0.5"]
-    with pytest.raises(DataError, match="have the same d"):
-        differential_abundance(weights, {"s": names, "d": ["1", "1.0"] * 3}, "d")
+    for other in ("1.0", "1E0"):
+        with pytest.raises(DataError, match="have the same d"):
+            differential_abundance(weights, {"s": names, "d": ["1", other] * 3}, "d")
+
+
+@pytest.mark.parametrize(
+    "patients", [("1.1", "1.10"), ("01", "1"), ("20240000000000001", "20240000000000002")]
+)
+def test_groups__of_other_texts_are_other_groups(patients):
+    weights, names = small_study()
+    table = {"s": names, "patient": [*patients, "3"] * 2}
+
+    result = differential_abundance(weights, table, "patient", groups=["patient"])
+
+    assert {*patients} < {*result["group"].to_numpy().tolist()}
 
 
 def test_names__with_underscores_are_no_numbers():

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from bigtensor.cli.checkpoints import check_checkpoint
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.commands.fit import fit
 from bigtensor.cli.conditions import rows_that_meet
@@ -209,6 +210,7 @@ def _fit_options(arguments: Sequence[str]) -> dict[str, Any]:
                     f"the files of 'bigtensor deploy' set; {remedy}"
                 )
         refuse_inputs(options["out"], options["cells"])
+        check_checkpoint(options["checkpoint"], options["cells"], options["out"])
         return collect_parameters(options)
 
 

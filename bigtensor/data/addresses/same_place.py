@@ -45,8 +45,10 @@ def _place(address: str | os.PathLike[str]) -> tuple[str, PurePosixPath]:
     while getattr(filesystem, "fs", None) is not None:
         filesystem = filesystem.fs
     kind = type(filesystem).__name__
+    # paths of some file systems lack the name of the server
+    server = getattr(filesystem, "host", None) or getattr(filesystem, "account_name", None) or ""
     if kind == "LocalFileSystem":
         return "file", PurePosixPath(os.path.realpath(root))
     # slashes may be repeated: many servers take them for one
     parts = [part for part in root.split("/") if part]
-    return kind, PurePosixPath("/", *parts)
+    return f"{kind} {server}", PurePosixPath("/", *parts)

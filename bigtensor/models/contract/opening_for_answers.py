@@ -162,7 +162,8 @@ def open_with_subjects(
 def _as_in_fit(model: KnowsFeatures, samples: Samples, *, named: bool) -> Samples:
     """Return samples with the kind of values of the fit, and with its codes.
 
-    Categories are matched by name. Codes without names are taken for the codes of the fit.
+    Categories are matched by name. Codes without names are taken for the codes of the fit, or for
+    its names if some of these are numbers.
     """
     fit_categories: Categories | None = getattr(model, "categories_", None)
     if fit_categories is not None and not named:
@@ -180,16 +181,16 @@ def _as_in_fit(model: KnowsFeatures, samples: Samples, *, named: bool) -> Sample
     own = samples.categories
     if fit_categories is None or own is None:
         return samples
-    if not has_named_codes(samples) and _no_name_in_common(own, fit_categories):
+    if not has_named_codes(samples) and not _has_numbers(fit_categories):
         return replace(samples, code_map=CodeMap(fit_categories, fit_categories))
     samples = samples.with_categories({name: fit_categories.get(name, own[name]) for name in own})
     warn_of_unknown_categories(samples)
     return samples
 
 
-def _no_name_in_common(own: Categories, fit_categories: Categories) -> bool:
-    """Return True where no category of any feature is one of the fit."""
-    return not any({*names} & {*fit_categories.get(name, names)} for name, names in own.items())
+def _has_numbers(categories: Categories) -> bool:
+    """Return True where the name of a category is a whole number."""
+    return any(name.isdecimal() for names in categories.values() for name in names)
 
 
 def _dimensions(X: DataLike) -> int:

@@ -86,3 +86,17 @@ def test_answers__plain_numbers_are_the_codes_of_named_categories(
     )
     with pytest.raises(DataError, match="has the code 2, but its 2 categories"):
         model.score_samples(pd.DataFrame(codes + 1, columns=[*table]))
+
+
+def test_answers__plain_numbers_are_names_of_a_fit_whose_names_are_numbers() -> None:
+    rng = np.random.default_rng(0)
+    group = rng.integers(0, 2, (400, 1))
+    answers = 1 + (group ^ (rng.random((400, 4)) < 0.1)) + 2 * (rng.random((400, 4)) < 0.1)
+    model = DiscreteMixture(2, random_state=0).fit(answers.astype(str))
+
+    np.testing.assert_array_equal(
+        model.predict_proba(answers), model.predict_proba(answers.astype(str))
+    )
+    np.testing.assert_array_equal(
+        model.predict_proba(answers[:1]), model.predict_proba(answers)[:1]
+    )
