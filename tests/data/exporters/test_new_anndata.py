@@ -74,7 +74,7 @@ def test_new_file__is_what_scanpy_expects(cells: Path, labels: Path, tmp_path: P
 def test_text__of_rows_is_written(cells: Path, labels: Path, tmp_path: Path) -> None:
     gate = np.where(np.arange(ROWS) < 30, "T, naïve", "")
     days = np.full(ROWS, "2024-05-01", "datetime64[ns]")
-    days[-1] = np.datetime64("NaT")
+    days[-1] = np.datetime64("NaT", "ns")
     variables = {
         "gate": ("sample", gate),
         "plate": ("sample", np.array(["p1", ""] * (ROWS // 2), object)),
