@@ -178,29 +178,26 @@ def _condition(
     samples: SampleTable, name: str, as_groups: bool, reference: str | None
 ) -> Condition:
     """Return the columns of one condition."""
-    texts = _equal_texts(samples.column(name))
-    levels = list(dict.fromkeys(texts))
-    if len(levels) < 2:
+    texts = samples.column(name)
+    codes, names, values = grouped(texts, as_groups or reference is not None)
+    if len({*values.tolist()}) < 2:
         raise DataError(
-            f"all {len(texts)} samples have the same {name} ({levels[0] if levels else 'none'}); "
+            f"all {len(texts)} samples have the same {name} ({texts[0] if texts else 'none'}); "
             "a condition needs two values"
         )
-    codes, names, values = grouped(texts, as_groups or reference is not None)
-    if not names and values.min() == values.max():
-        raise DataError(f"all {len(texts)} samples have the same {name}: {values[0]:g}")
     if not names:
         scale = float(values.std())
         columns = ((values - values.mean()) / scale)[:, None]
         return Condition(name, columns, (f"per unit of {name}",), (), codes, values, scale)
     levels = list(names)
     if reference is not None:
-        reference = _equal_texts([*texts, reference])[-1]
+        reference = _equal_texts([*names, reference])[-1]
         if reference not in levels:
             raise ParameterError(
                 Setting("reference", reference) + f" is no value of {name}; it has {listed(levels)}"
             )
         levels = [reference, *(level for level in levels if level != reference)]
-        codes = np.array([levels.index(text) for text in texts], np.int64)
+        codes = np.array([levels.index(group) for group in names], np.int64)[codes]
     columns = (codes[:, None] == np.arange(1, len(levels))).astype(np.float64)
     contrasts = tuple(f"{level} against {levels[0]}" for level in levels[1:])
     return Condition(name, columns, contrasts, tuple(levels), codes, codes.astype(np.float64))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -159,9 +160,9 @@ def weights_of_counts(
     """
     cells = np.asarray(counts, np.float64)
     for names, what in ((samples, "samples"), (populations, "populations")):
-        repeated = {str(name) for name in names if [*map(str, names)].count(str(name)) > 1}
+        repeated = [name for name, count in Counter(map(str, names)).items() if count > 1]
         if repeated:
-            raise DataError(f"two {what} have the name {min(repeated)!r}; give each its own")
+            raise DataError(f"two {what} have the name {repeated[0]!r}; give each its own")
     if cells.shape != (len(samples), len(populations)):
         raise DataError(
             f"counts have the shape {cells.shape}, and there are {len(samples)} samples and "

@@ -6,8 +6,8 @@ import csv
 
 from bigtensor.abundance.tables import Cell, Rows
 from bigtensor.data.addresses.store_address import Address
-from bigtensor.data.exporters.spreadsheet import as_text
 from bigtensor.data.stores.outputs import whole_file, write_errors
+from bigtensor.data.values.spreadsheet_cells import as_text
 
 
 def write_rows(rows: Rows, path: Address) -> None:

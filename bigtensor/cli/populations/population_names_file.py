@@ -9,7 +9,7 @@ from typing import Any
 
 from bigtensor.cli.table_file import write_rows
 from bigtensor.data.addresses.store_address import Address
-from bigtensor.data.exporters.spreadsheet import as_text
+from bigtensor.data.values.spreadsheet_cells import as_text
 from bigtensor.data.values.spreadsheet_text import separator_of
 from bigtensor.errors import FileFormatError
 

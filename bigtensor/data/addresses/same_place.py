@@ -1,9 +1,11 @@
-"""Whether an output would replace an input, however their addresses are spelled."""
+"""Compare places of outputs and inputs, however their addresses are spelled."""
 
 from __future__ import annotations
 
 import os
 from pathlib import PurePosixPath
+
+from fsspec.implementations.local import LocalFileSystem
 
 from bigtensor.data.addresses.object_stores import file_system
 from bigtensor.data.addresses.store_address import as_address
@@ -44,11 +46,10 @@ def _place(address: str | os.PathLike[str]) -> tuple[str, PurePosixPath]:
     # file systems of fsspec that keep copies of files hold the one that they read
     while getattr(filesystem, "fs", None) is not None:
         filesystem = filesystem.fs
-    kind = type(filesystem).__name__
+    if isinstance(filesystem, LocalFileSystem):
+        return "file", PurePosixPath(os.path.realpath(root))
     # paths of some file systems lack the name of the server
     server = getattr(filesystem, "host", None) or getattr(filesystem, "account_name", None) or ""
-    if kind == "LocalFileSystem":
-        return "file", PurePosixPath(os.path.realpath(root))
     # slashes may be repeated: many servers take them for one
     parts = [part for part in root.split("/") if part]
-    return f"{kind} {server}", PurePosixPath("/", *parts)
+    return f"{type(filesystem).__name__} {server}", PurePosixPath("/", *parts)

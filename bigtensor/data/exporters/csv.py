@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.exporters.answers import AnswerStore, open_answers
 from bigtensor.data.exporters.labels import BLOCK_ROWS
-from bigtensor.data.exporters.spreadsheet import as_cell
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.stores.outputs import whole_file, write_errors
 from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.data.values.row_progress import RowProgress
+from bigtensor.data.values.spreadsheet_cells import as_cell
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, ViewError
 

@@ -11,10 +11,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Self, cast
 
-from bigtensor.data.exporters.spreadsheet import as_text
 from bigtensor.data.importers.source import ImportSource
 from bigtensor.data.stores.outputs import check_target_file, whole_file, write_errors
 from bigtensor.data.values.feature_roles import ROLES, Role
+from bigtensor.data.values.spreadsheet_cells import as_text
 from bigtensor.data.values.spreadsheet_text import separator_of
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError

@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Sequence
 
-from bigtensor.data.exporters.spreadsheet import as_text
+from bigtensor.data.values.spreadsheet_cells import as_text
 
 SEPARATORS = ",;\t"
 """Characters between two cells."""
@@ -39,7 +39,7 @@ def without_apostrophe(cell: str) -> str:
     Parameters
     ----------
     cell : str
-        Text that `bigtensor.data.exporters.spreadsheet.as_text` made, or any other one.
+        Text that `bigtensor.data.values.spreadsheet_cells.as_text` made, or any other one.
     """
     return cell[1:] if as_text(cell[1:]) == cell else cell
 

@@ -1,6 +1,6 @@
 import pytest
 
-from bigtensor.data.exporters.spreadsheet import as_text
+from bigtensor.data.values.spreadsheet_cells import as_text
 from bigtensor.data.values.spreadsheet_text import (
     separator_of,
     with_decimal_points,

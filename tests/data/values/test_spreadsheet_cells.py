@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from bigtensor.data.exporters.spreadsheet import as_cell, as_text
+from bigtensor.data.values.spreadsheet_cells import as_cell, as_text
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@A1", "\t=1", "\r=1", "\n=1", "＝1"])  # noqa: RUF001
