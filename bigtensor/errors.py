@@ -360,5 +360,5 @@ class ConditioningWarning(BigtensorWarning):
 class RefinementWarning(BigtensorWarning):
     """An iteration stopped before it settled, and the answer depends on when it stopped.
 
-    Models warn with a class that is scikit-learn's `ConvergenceWarning` too.
+    Models warn with a class that is :class:`sklearn.exceptions.ConvergenceWarning` too.
     """

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
+from numpydoc.xref import DEFAULT_LINKS
 from sphinx.application import Sphinx
 
 import bigtensor
@@ -14,6 +16,7 @@ DOCS = Path(__file__).parent
 sys.path.insert(0, str(DOCS))
 
 from gallery_reports import write_reports  # noqa: E402
+from other_projects import links_of_types, write_inventories  # noqa: E402
 
 project = "bigtensor"
 author = "the bigtensor developers"
@@ -25,6 +28,7 @@ extensions = [
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
+    "sphinx.ext.intersphinx",
     "sphinx_click",
     "sphinx_copybutton",
     "sphinx_design",
@@ -40,6 +44,11 @@ autosummary_generate = True
 # docstrings tell types in words that carry shapes and units
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
+numpydoc_xref_param_type = True
+numpydoc_xref_ignore = "all"
+# words such as "int" stay words
+numpydoc_xref_aliases = {word: word for word in DEFAULT_LINKS} | links_of_types()
+intersphinx_mapping = write_inventories(Path(mkdtemp()))
 
 html_theme = "pydata_sphinx_theme"
 html_title = "bigtensor"
@@ -53,7 +62,6 @@ html_theme_options = {
 html_sidebars = {"index": []}
 html_show_sourcelink = False
 copybutton_prompt_text = "$ "
-nitpick_ignore_regex = [("py:.*", r"sklearn\..*")]
 
 
 def setup(app: Sphinx) -> None:

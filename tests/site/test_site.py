@@ -1,5 +1,6 @@
 """The documentation's site: every public name, no broken reference, no page wider than a window."""
 
+import importlib.util
 import json
 import re
 import shutil
@@ -56,6 +57,13 @@ def public_names():
     return [*named, *simulate.__all__, *laws, *own]
 
 
+def other_projects():
+    spec = importlib.util.spec_from_file_location("other_projects", DOCS / "other_projects.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 @pytest.mark.parametrize("name", public_names())
 def test_reference__has_every_public_name(name):
     listed = re.findall(r"^   (\w+)$", (DOCS / "api.md").read_text(), re.MULTILINE)
@@ -81,6 +89,15 @@ def test_design_notes__are_all_in_their_index():
         assert f"\n{note.stem}\n" in index
 
 
+def test_names_of_other_projects__exist():
+    pytest.importorskip("distributed")
+    pytest.importorskip("anndata")
+    for _, targets in other_projects().PROJECTS.values():
+        for _, name, _ in targets:
+            module, _, attribute = name.rpartition(".")
+            assert hasattr(importlib.import_module(module), attribute), name
+
+
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
     """The site, with warnings and broken references as errors."""
@@ -97,6 +114,13 @@ def test_site__has_a_page_for_every_public_name(site):
     reference = [page.stem.rpartition(".")[2] for page in (site / "api").glob("*.html")]
     assert sorted(public_names()) == sorted(reference)
     assert "KernelMixture" in (site / "searchindex.js").read_text()
+
+
+@pytest.mark.slow
+def test_types_in_docstrings__link_to_the_pages_of_other_projects(site):
+    page = (site / "api" / "bigtensor.KernelMixture.html").read_text()
+    address, targets = other_projects().PROJECTS["xarray"]
+    assert any(f'href="{address}{place}"' in page for _, _, place in targets)
 
 
 @pytest.mark.slow
