@@ -56,3 +56,13 @@ def test_conda_recipe__has_the_version_and_bounds_of_the_package():
     requirements = [Requirement(line) for line in PROJECT["dependencies"]]
     assert conda == {f"{one.name} {one.specifier}" for one in requirements}
     assert f"hatchling {Requirement(REQUIREMENTS[0]).specifier}" in recipe["requirements"]["host"]
+
+
+def test_conda_recipe__is_rendered_by_the_program_that_builds_it():
+    rattler_build = pytest.importorskip(
+        "rattler_build", reason="rendering the recipe needs py-rattler-build"
+    )
+    recipe = rattler_build.Stage0Recipe.from_file(str(ROOT / "conda.recipe" / "recipe.yaml"))
+    (rendered,) = recipe.render()
+    package = rendered.recipe.package
+    assert (package.name, str(package.version)) == ("bigtensor", bigtensor.__version__)
