@@ -398,6 +398,13 @@ def _values_of(dataset: xr.Dataset, sample_dim: str) -> xr.DataArray:
     numeric = [variable for variable in tables if variable.dtype.kind in "fiub"]
     candidates = numeric or [table for table in tables if holds_strings(table)]
     named = [variable for variable in candidates if variable.name == VALUES]
+    cube = dataset.get(VALUES)
+    if cube is not None and cube.ndim > 2 and sample_dim in cube.dims:
+        # another table, such as labels with the dimension time, is not what is meant
+        raise LayoutError(
+            f"expected {VALUES!r} with the dimension {sample_dim!r} and one for the features, got "
+            f"{dict(cube.sizes)}; " + _remedy([cube], sample_dim)
+        )
     if len(candidates) == 1 or named:
         return (named or candidates)[0]
     if not candidates:

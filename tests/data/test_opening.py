@@ -112,6 +112,12 @@ def test_open__reads_scaled_and_masked_values_as_xarray_shows_them(tmp_path: Pat
     assert np.isnan(expected[5, 1])
 
 
+def test_open__refuses_values_of_more_dimensions_beside_another_table() -> None:
+    data = xr.Dataset({"X": (("sample", "feature"), VALUES), "label": ("sample", np.zeros(ROWS))})
+    with pytest.raises(LayoutError, match=r"'X' .* got .*X has 3 dimensions"):
+        open_samples(data.expand_dims(time=[0]))
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_open__decodes_weights_and_sequences_as_xarray_shows_them(tmp_path: Path) -> None:
     weight, sequence = np.arange(ROWS) / 100, np.arange(ROWS) // 7 * 0.5
