@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import re
 import unicodedata
@@ -21,6 +22,9 @@ MOST_LISTED = 8
 
 _ABSENT = {"", "na", "nan", "<na>", "nat"}
 """Texts of missing values, as spreadsheets, pandas and R write them."""
+
+_LINE_END = re.compile(r"\s*\n\s*")
+"""Line end in a cell in quotes, such as that of a long name of a column."""
 
 _FILE_ENDING = re.compile(
     r"\.(fcs|lmd|csv|tsv|parquet|pq|h5ad)(\.(gz|bz2|xz|zst))?$", re.IGNORECASE
@@ -204,7 +208,8 @@ def _read(path: Path) -> SampleTable:
             f"{path} cannot be read ({why}); give a CSV file with a row for every sample"
         ) from error
     separator = separator_of(text.split("\n", 1)[0])
-    lines = [line for line in csv.reader(text.splitlines(), delimiter=separator) if any(line)]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    lines = [[_LINE_END.sub(" ", cell) for cell in row] for row in rows if any(row)]
     if len(lines) < 2:
         raise DataError(f"{path} has no row below the names of its columns; add one for a sample")
     header = [name.strip() for name in lines[0]]

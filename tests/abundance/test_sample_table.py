@@ -29,6 +29,13 @@ def test_sample_table__reads_decimal_commas_beside_semicolons(tmp_path):
     assert sample_table(path).columns == {"dose": ("0,5",)}
 
 
+def test_sample_table__reads_line_ends_in_a_cell_as_spaces(tmp_path):
+    path = tmp_path / "samples.csv"
+    path.write_bytes('file,"dose\r\n(mg)",drug\r\na,1,"x\u2028\ny"\r\nb,2,z\x0bz\r\n'.encode())
+    columns = {"dose (mg)": ("1", "2"), "drug": ("x y", "z\x0bz")}
+    assert sample_table(path).columns == columns
+
+
 def test_sample_table__of_mappings_and_frames_is_the_same():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame(COLUMNS)
