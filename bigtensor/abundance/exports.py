@@ -10,13 +10,13 @@ from bigtensor.abundance.natural_order import as_numbers
 from bigtensor.abundance.sample_table import SamplesLike, SampleTable, sample_table
 from bigtensor.abundance.sample_weights import SampleWeights, WeightsLike, sample_weights
 from bigtensor.abundance.tables import Rows
-from bigtensor.data.values.unique_names import unique_names
+from bigtensor.data.values.unique_names import anndata_column_names
 from bigtensor.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     from anndata import AnnData
 
-_RESERVED = ("n_cells", "_index")
+_RESERVED = ("n_cells",)
 """Names of columns of an AnnData object that no condition can have."""
 
 
@@ -88,9 +88,8 @@ def obs_columns(conditions: SampleTable) -> dict[str, str]:
     conditions : SampleTable
         Of the samples.
     """
-    names = [name.replace("/", "_") or "unnamed" for name in conditions.columns]
-    new_names = unique_names([*_RESERVED, *names])[len(_RESERVED) :]
-    return dict(zip(conditions.columns, new_names, strict=True))
+    names = [*conditions.columns]
+    return dict(zip(names, anndata_column_names(names, _RESERVED), strict=True))
 
 
 def diffcyt_tables(weights: WeightsLike, samples: SamplesLike) -> tuple[Rows, Rows]:

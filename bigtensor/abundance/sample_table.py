@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 import re
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import NoReturn, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
 
 from bigtensor.data.values.spreadsheet_text import separator_of, with_decimal_points
 from bigtensor.errors import DataError
@@ -19,6 +22,9 @@ MOST_LISTED = 8
 
 _ABSENT = {"", "na", "nan", "<na>", "nat"}
 """Texts of missing values, as spreadsheets, pandas and R write them."""
+
+_LINE_END = re.compile(r"\s*\n\s*")
+"""Line end in a cell in quotes, such as that of a long name of a column."""
 
 _FILE_ENDING = re.compile(
     r"\.(fcs|lmd|csv|tsv|parquet|pq|h5ad)(\.(gz|bz2|xz|zst))?$", re.IGNORECASE
@@ -83,25 +89,34 @@ class SampleTable:
         ----------
         names : sequence of str
             Names of samples of the data. The ending of a file, such as ``.fcs``, spaces at either
-            end, and the Unicode form of a letter such as ``ü`` make no difference. Rows of other
-            samples are left out.
+            end, and the Unicode form of a letter such as ``ü`` make no difference. Only rows such
+            as ``a.fcs`` and ``a.lmd``, which differ in the ending, are found by the whole name.
+            Rows of other samples are left out.
 
         Raises
         ------
         DataError
-            When a sample has no row.
+            When a sample has no row, or several rows.
         """
-        rows = {_stem(name): row for row, name in enumerate(self.names)}
+        rows: dict[str, list[int]] = {}
+        for row, name in enumerate(self.names):
+            rows.setdefault(_stem(name), []).append(row)
         missing = [name for name in names if _stem(name) not in rows]
         if missing:
-            stems = {_stem(name) for name in names}
-            unused = [name for name in self.names if _stem(name) not in stems]
+            unused = self.unused(names)
             others = f"; its rows without a sample are {listed(unused)}" if unused else ""
             raise DataError(
                 f"{self.source} has no row for {len(missing)} of {len(names)} samples: "
                 f"{listed(missing)}{others}. Write the name of every sample into the first column"
             )
-        chosen = [rows[_stem(name)] for name in names]
+        whole_names = {_composed(name) for name in names}
+        chosen = []
+        for name in names:
+            candidates = rows[_stem(name)]
+            whole = {_composed(self.names[row]): row for row in candidates}
+            if len(candidates) > 1 and not (_composed(name) in whole and whole_names >= {*whole}):
+                self._refuse_repeated(self.names[row] for row in candidates)
+            chosen.append(whole.get(_composed(name), candidates[0]))
         return SampleTable(
             tuple(names),
             {name: tuple(values[row] for row in chosen) for name, values in self.columns.items()},
@@ -112,6 +127,13 @@ class SampleTable:
         """Return the names of rows that are no samples of the data."""
         stems = {_stem(name) for name in names}
         return [name for name in self.names if _stem(name) not in stems]
+
+    def _refuse_repeated(self, names: Iterable[str]) -> NoReturn:
+        """Raise an error for names of rows that are those of one sample."""
+        raise DataError(
+            f"{self.source} has several rows for {listed(dict.fromkeys(names))}; keep one row of "
+            "every sample"
+        )
 
 
 def sample_table(samples: SamplesLike) -> SampleTable:
@@ -133,12 +155,12 @@ def sample_table(samples: SamplesLike) -> SampleTable:
     if isinstance(samples, str | os.PathLike):
         return _read(Path(samples))
     if isinstance(samples, Mapping):
-        columns = {str(name): [as_text(value) for value in samples[name]] for name in samples}
+        columns = {str(name): _texts(samples[name]) for name in samples}
     elif isinstance(samples, Frame):
         index = getattr(samples, "index", None)
         named = getattr(index, "name", None)
-        columns = {} if named is None or index is None else {str(named): [*map(as_text, index)]}
-        columns |= {str(name): [*map(as_text, samples[name])] for name in samples.columns}  # type: ignore[index]
+        columns = {} if named is None or index is None else {str(named): _texts(index)}
+        columns |= {str(name): _texts(samples[name]) for name in samples.columns}  # type: ignore[index]
     else:
         raise DataError(
             f"a table of samples is a CSV file, a mapping of columns or a DataFrame, and not "
@@ -157,10 +179,20 @@ def listed(names: Iterable[str]) -> str:
 
 def as_text(value: object) -> str:
     """Return a value of a table as text. Whole numbers have no decimal point."""
-    if isinstance(value, float) and value.is_integer():
+    if isinstance(value, float | np.floating) and value.is_integer():
         value = int(value)
     text = "" if value is None else str(value).strip()
     return "" if text.casefold() in _ABSENT else text
+
+
+def _texts(values: Iterable[object]) -> list[str]:
+    """Return the values of a column as text. Numbers of 32 bits have no further digits.
+
+    A column of pandas or polars yields 0.1 of 32 bits as 0.10000000149, its array does not.
+    """
+    array = np.asarray(values) if hasattr(values, "__array__") else None
+    is_short = array is not None and array.dtype.kind == "f" and array.dtype.itemsize < 8
+    return [as_text(value) for value in (array if is_short and array is not None else values)]
 
 
 def _read(path: Path) -> SampleTable:
@@ -176,7 +208,8 @@ def _read(path: Path) -> SampleTable:
             f"{path} cannot be read ({why}); give a CSV file with a row for every sample"
         ) from error
     separator = separator_of(text.split("\n", 1)[0])
-    lines = [line for line in csv.reader(text.splitlines(), delimiter=separator) if any(line)]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+    lines = [[_LINE_END.sub(" ", cell) for cell in row] for row in rows if any(row)]
     if len(lines) < 2:
         raise DataError(f"{path} has no row below the names of its columns; add one for a sample")
     header = [name.strip() for name in lines[0]]
@@ -203,19 +236,24 @@ def _checked(columns: dict[str, list[str]], source: str) -> SampleTable:
         raise DataError(f"columns of {source} have different lengths")
     if not names or "" in names:
         raise DataError(f"the first column of {source}, {first!r}, lacks the name of a sample")
-    stems = [_stem(name) for name in names]
-    repeated = [name for name, stem in zip(names, stems, strict=True) if stems.count(stem) > 1]
+    table = SampleTable(tuple(names), {name: tuple(columns[name]) for name in others}, source)
+    composed = [_composed(name) for name in names]
+    repeated = [
+        name for name, same in zip(names, composed, strict=True) if composed.count(same) > 1
+    ]
     if repeated:
-        raise DataError(
-            f"{source} has several rows for {listed(dict.fromkeys(repeated))}; keep one row of "
-            "every sample"
-        )
-    return SampleTable(tuple(names), {name: tuple(columns[name]) for name in others}, source)
+        table._refuse_repeated(repeated)
+    return table
 
 
 def _stem(name: str) -> str:
-    """Return a name as it is matched: without the ending of an imported file, composed letters.
+    """Return a name without the ending of an imported file."""
+    return _FILE_ENDING.sub("", _composed(name))
+
+
+def _composed(name: str) -> str:
+    """Return a name without spaces at its ends, with composed letters.
 
     Names of files on macOS may write ü as u and a mark, and spreadsheets write one letter.
     """
-    return _FILE_ENDING.sub("", unicodedata.normalize("NFC", name).strip())
+    return unicodedata.normalize("NFC", name).strip()

@@ -7,12 +7,13 @@ import tomllib
 from collections.abc import Callable, Collection, Sequence
 from difflib import get_close_matches
 from functools import wraps
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 from click.core import ParameterSource
 
+from bigtensor.cli.output import printable
 from bigtensor.data.values.missing_values import MISSING_RULES
 from bigtensor.data.values.sample_weight_meanings import COUNTS, MEANINGS
 from bigtensor.errors import ParameterError, ViewError
@@ -26,6 +27,10 @@ else:
     ParameterType = click.ParamType
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+_FILE_ENDINGS = (".h5ad", ".fcs", ".csv", ".tsv", ".parquet", ".h5")
+"""Ends of the names of files that are no Zarr stores."""
 
 
 class AddressType(ParameterType):
@@ -319,6 +324,26 @@ def refuse_inputs(out: Address, *inputs: Address, otherwise: str = "") -> None:
     if any(would_replace(out, path) for path in inputs):
         raise click.UsageError(
             f"{out} is read and would be replaced; give another output{otherwise}"
+        )
+
+
+def refuse_file_name(out: Address, remedy: str) -> None:
+    """Raise a usage error when an output that will be a Zarr store is named like a file.
+
+    Parameters
+    ----------
+    out : Path or str
+        Output of the command.
+    remedy : str
+        How to make such a file.
+    """
+    from bigtensor.data.addresses.store_address import name_of
+
+    ending = PurePath(name_of(out)).suffix
+    if ending.lower() in _FILE_ENDINGS:
+        raise click.UsageError(
+            f"--out {printable(str(out))} must name a Zarr store, which ends in .zarr; for a file "
+            f"{ending}, {remedy}"
         )
 
 

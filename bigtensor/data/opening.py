@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any, cast
 
@@ -332,7 +333,10 @@ def _open_store(path: str, sample_dim: str, name: str) -> Source:
             f"{values.name!r} of {path} holds strings; import the tables with --codes "
             "(codes=True), or load it into memory: xarray.open_zarr(...).load()"
         )
-    if _is_encoded(values):
+    weight = _row_variable(dataset, "weight", sample_dim)
+    sequence = _row_variable(dataset, SEQUENCE, sample_dim)
+    row_variables = (dataset[one] for one in (weight, sequence) if one is not None)
+    if any(map(_is_encoded, [values, *row_variables])):
         return _dataset_source(dataset, sample_dim)
     source = ZarrSource(
         url=address,
@@ -342,8 +346,8 @@ def _open_store(path: str, sample_dim: str, name: str) -> Source:
         dtype=np.dtype(values.dtype),
         unit_rows=_stored_unit(values, sample_dim),
         transposed=values.dims[0] != sample_dim,
-        weight=_row_variable(dataset, "weight", sample_dim),
-        sequence=_row_variable(dataset, SEQUENCE, sample_dim),
+        weight=weight,
+        sequence=sequence,
         untransformed=_off_scale(dataset),
         roles=_roles_of(values, sample_dim),
         categories=_categories_of(values, sample_dim),
@@ -360,11 +364,13 @@ def _categories_of(values: xr.DataArray, sample_dim: str) -> FeatureCategories |
     return stored_categories(values.attrs, names, f"{values.name!r}")
 
 
-def _is_encoded(values: xr.DataArray) -> bool:
+def _is_encoded(variable: xr.DataArray) -> bool:
     """Return True if xarray scales or masks the stored numbers."""
-    if {"scale_factor", "add_offset", "missing_value"} & set(values.encoding):
+    if {"scale_factor", "add_offset", "missing_value"} & set(variable.encoding):
         return True
-    return not np.isnan(values.encoding.get("_FillValue", np.nan))
+    marker = variable.encoding.get("_FillValue")
+    # names of sequences are texts, and may have a text as marker
+    return isinstance(marker, Real) and not np.isnan(float(marker))
 
 
 def _stored_unit(values: xr.DataArray, sample_dim: str) -> int:
@@ -392,6 +398,13 @@ def _values_of(dataset: xr.Dataset, sample_dim: str) -> xr.DataArray:
     numeric = [variable for variable in tables if variable.dtype.kind in "fiub"]
     candidates = numeric or [table for table in tables if holds_strings(table)]
     named = [variable for variable in candidates if variable.name == VALUES]
+    cube = dataset.get(VALUES)
+    if cube is not None and cube.ndim > 2 and sample_dim in cube.dims:
+        # another table, such as labels with the dimension time, is not what is meant
+        raise LayoutError(
+            f"expected {VALUES!r} with the dimension {sample_dim!r} and one for the features, got "
+            f"{dict(cube.sizes)}; " + _remedy([cube], sample_dim)
+        )
     if len(candidates) == 1 or named:
         return (named or candidates)[0]
     if not candidates:

@@ -1,11 +1,14 @@
 """A fit on machines of Amazon EC2 that start for the fit and end after it."""
 
+import sys
+
 import dask
 from dask_cloudprovider.aws import EC2Cluster
 from distributed import Client
 
 from bigtensor import {{names}}
 from bigtensor.data.stores.outputs import check_target
+from bigtensor.errors import BigtensorError
 
 OUT = {{out}}
 OVERWRITE = {{overwrite}}  # True replaces a model that exists
@@ -45,7 +48,8 @@ def report(event):
         print(f"{event.name}: {event.total_rows:,} rows in {event.seconds:.1f} s", flush=True)
 
 
-if __name__ == "__main__":
+def main():
+    """Fit the model on machines and save it."""
     # mistakes in the output and the data end the script before a machine starts
     check_target(OUT, overwrite=OVERWRITE)
     model = {{model}}
@@ -65,3 +69,10 @@ if __name__ == "__main__":
         )
         model.save(OUT, overwrite=OVERWRITE)
         print(model)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BigtensorError as error:
+        sys.exit(f"error: {error}")

@@ -20,6 +20,7 @@ from distributed.security import Security
 
 from bigtensor import {{names}}
 from bigtensor.data.stores.outputs import check_target
+from bigtensor.errors import BigtensorError
 
 OUT = {{out}}
 OVERWRITE = {{overwrite}}  # True replaces a model that exists
@@ -63,7 +64,8 @@ def require_jobs(cluster, failures):
         )
 
 
-if __name__ == "__main__":
+def main():
+    """Fit the model on jobs and save it."""
     # mistakes in the output and the data end the script before a job is submitted
     check_target(OUT, overwrite=OVERWRITE)
     model = {{model}}
@@ -116,3 +118,10 @@ if __name__ == "__main__":
             # a cluster cannot be closed with jobs in the state that refused ones have
             for job in refused_jobs(cluster):
                 job.status = Status.failed
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except BigtensorError as error:
+        sys.exit(f"error: {error}")

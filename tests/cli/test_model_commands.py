@@ -198,6 +198,13 @@ def test_predict__an_existing_csv_is_refused_before_anything_runs(run, cells, mo
     assert text.read_text().startswith("row,label\n")
 
 
+def test_predict__an_output_named_like_a_file_is_refused(run, cells, model, tmp_path):
+    result = run("predict", model, cells, "--out", tmp_path / "labels.CSV")
+    assert result.exit_code == 2
+    assert "--csv" in result.stderr
+    assert not (tmp_path / "labels.CSV").exists()
+
+
 def test_predict__what_is_not_a_model_is_a_clear_error(run, cells, tmp_path):
     result = run("predict", cells, cells, "--out", tmp_path / "l.zarr", *THREADS)
     assert result.exit_code == 1

@@ -112,6 +112,38 @@ def test_open__reads_scaled_and_masked_values_as_xarray_shows_them(tmp_path: Pat
     assert np.isnan(expected[5, 1])
 
 
+def test_open__refuses_values_of_more_dimensions_beside_another_table() -> None:
+    data = xr.Dataset({"X": (("sample", "feature"), VALUES), "label": ("sample", np.zeros(ROWS))})
+    with pytest.raises(LayoutError, match=r"'X' .* got .*X has 3 dimensions"):
+        open_samples(data.expand_dims(time=[0]))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_open__decodes_weights_and_sequences_as_xarray_shows_them(tmp_path: Path) -> None:
+    weight, sequence = np.arange(ROWS) / 100, np.arange(ROWS) // 7 * 0.5
+    table = {"X": (("sample", "feature"), VALUES), "weight": ("sample", weight)}
+    data = xr.Dataset({**table, "sequence": ("sample", sequence)})
+    packed = {"weight": {"dtype": "int16", "scale_factor": 0.01, "_FillValue": -9}}
+    offset = {"sequence": {"dtype": "int32", "scale_factor": 0.5, "add_offset": 3.0}}
+    for number, encoding in enumerate([packed, offset, packed | offset]):
+        path = tmp_path / f"{number}.zarr"
+        data.to_zarr(path, encoding=encoding)
+        columns = open_samples(path).sources[0].read(0, ROWS)
+        np.testing.assert_array_equal(columns.weight, xr.open_zarr(path)["weight"])
+        np.testing.assert_array_equal(columns.sequence, sequence)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_open__takes_names_of_sequences_with_a_marker(tmp_path: Path) -> None:
+    names = np.repeat(["first", "second"], [20, ROWS - 20]).astype(object)
+    table = {"X": (("sample", "feature"), VALUES), "sequence": ("sample", names)}
+    encoding = {"sequence": {"_FillValue": "none"}}
+    xr.Dataset(table).to_zarr(tmp_path / "x.zarr", encoding=encoding, zarr_format=2)
+    sequence = open_samples(tmp_path / "x.zarr").sources[0].read(0, ROWS).sequence
+    assert sequence is not None
+    assert sequence.tolist() == names.tolist()
+
+
 @pytest.mark.parametrize("variable", ["X", "weight"])
 def test_read__names_the_store_whose_scaled_values_are_damaged(
     tmp_path: Path, variable: str

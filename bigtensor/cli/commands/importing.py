@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
@@ -16,6 +16,7 @@ from bigtensor.cli.options import (
     WordChoice,
     count,
     overwrite_option,
+    refuse_file_name,
     refuse_inputs,
     refuse_options,
     typed_options,
@@ -24,7 +25,6 @@ from bigtensor.cli.output import (
     MOST_FEATURES,
     complain,
     one_line,
-    printable,
     say,
     seconds_taken,
     shortened,
@@ -36,8 +36,6 @@ from bigtensor.errors import UnreadableFilesError
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
     from bigtensor.data.importers.job import ImportSummary
-
-_OTHER_KINDS = (".h5ad", ".fcs", ".csv", ".parquet", ".h5")
 
 _OF_COUNTS = ("vocabulary", "documents")
 """Options that need ``--counts``."""
@@ -165,14 +163,9 @@ def import_command(
     If the store is on a disk, a file beside it (cells.views.toml for cells.zarr) lists the default
     views of a fit. Edit this file to change them. A file that exists already is kept.
     """
-    from bigtensor.data.addresses.store_address import name_of
-
-    ending = PurePath(name_of(out)).suffix
-    if ending.lower() in _OTHER_KINDS:
-        raise click.UsageError(
-            f"--out {printable(str(out))} must name a Zarr store; for a file {ending} with labels, "
-            "import to a store, fit a model, and use 'bigtensor export'"
-        )
+    refuse_file_name(
+        out, "import to a store, fit a model, and write its labels with 'bigtensor export'"
+    )
     panel = options["panel"]
     refuse_inputs(out, *files, *([panel] if panel else []))
     if not counts:

@@ -21,6 +21,7 @@ from bigtensor.cli.options import (
     WordChoice,
     missing_option,
     overwrite_option,
+    refuse_file_name,
     refuse_inputs,
     runtime_options,
 )
@@ -117,6 +118,7 @@ def predict(
     """
     store, out = _places(cells, out, into)
     if into is None:
+        refuse_file_name(out, "give --csv, or --table for shares by --by, beside --out")
         way = ", or --into GROUP to write into a group of the cells"
         refuse_inputs(out, model_path, cells, otherwise=way)
     table = _table_path(store, into, by, table)

@@ -47,6 +47,12 @@ def reading(path: Path | str, kind: str) -> Iterator[None]:
         raise FileFormatError(
             f"{path} may not be read ({error.strerror}); ask its owner for permission"
         ) from error
+    except UnicodeDecodeError as error:
+        raise FileFormatError(
+            f"{path} cannot be read as {kind}, because its text is not UTF-8 (it holds the byte "
+            f"{error.object[error.start]:#04x}); export it again as UTF-8, or copy it again if it "
+            "is damaged"
+        ) from error
     except Exception as error:
         reason = " ".join(str(error).split())
         raise FileFormatError(

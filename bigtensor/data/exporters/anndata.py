@@ -60,7 +60,10 @@ PROBABILITY = "X_bigtensor_proba"
 USED = "bigtensor_used"
 MODEL = "bigtensor"
 
-_PARTIAL = "obs/bigtensor.partial"
+PARTIAL = "bigtensor.partial"
+"""Group of obs that holds elements until all are written."""
+
+_PARTIAL = f"obs/{PARTIAL}"
 _PLACES = {
     f"{_PARTIAL}/probability": f"obsm/{PROBABILITY}",
     f"{_PARTIAL}/label": f"obs/{LABEL}",

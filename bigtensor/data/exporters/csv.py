@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.exporters.answers import AnswerStore, open_answers
 from bigtensor.data.exporters.labels import BLOCK_ROWS
-from bigtensor.data.stores.layout import FEATURE_DIM
+from bigtensor.data.exporters.row_texts import is_number, row_texts
+from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.stores.outputs import whole_file, write_errors
 from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.data.values.row_progress import RowProgress
@@ -98,9 +99,10 @@ class _Cells:
     Attributes
     ----------
     samples : DataArray, optional
-        Codes of the samples.
-    sample_names : (samples,) object array
-        As they stand in the file; the last one is empty, for the code -1.
+        Sample of every row: codes, or without categories names or numbers.
+    sample_names : (samples,) object array, optional
+        Of the codes as they stand in the file; the last one is empty, for the code -1. None
+        without categories.
     values : DataArray
         (sample, feature), of the chosen features.
     value_names : list of str
@@ -110,7 +112,7 @@ class _Cells:
     """
 
     samples: xr.DataArray | None
-    sample_names: NDArray[Any]
+    sample_names: NDArray[Any] | None
     values: xr.DataArray
     value_names: list[str]
     store: str
@@ -134,21 +136,26 @@ class _Cells:
                 f"{cells} has no feature {', '.join(unknown)}; it has {', '.join(names)}"
             )
         samples = dataset.get("sample_id")
-        categories = [] if samples is None else samples.attrs.get("categories", [])
-        if not isinstance(categories, list):
+        if samples is not None and samples.dims != (SAMPLE_DIM,):
+            samples = None
+        categories = None if samples is None else samples.attrs.get("categories")
+        if not (categories is None or isinstance(categories, list)):
             raise DataError(
                 f"the categories of 'sample_id' of {cells} are {categories!r}; expected a list of "
                 "names: import the data again"
             )
-        cell_names = np.array([*(as_cell(str(name)) for name in categories), ""], object)
+        cell_names = None
+        if categories is not None:
+            cell_names = np.array([*(as_cell(str(name)) for name in categories), ""], object)
         chosen = values[:, [names.index(name) for name in features]]
         others = [
-            *("row", *["sample_id"] * bool(categories), *["population"] * bool(store.label_names)),
+            "row",
+            *["sample_id"] * (samples is not None),
+            *["population"] * bool(store.label_names),
             *(name for columns in store.columns.values() for name in columns),
         ]
         value_names = unique_names([*others, *features])[len(others) :]
-        shown = samples if categories else None
-        return cls(shown, cell_names, chosen, value_names, os.fspath(cells))
+        return cls(samples, cell_names, chosen, value_names, os.fspath(cells))
 
     @property
     def header(self) -> list[str]:
@@ -165,8 +172,9 @@ class _Cells:
 
     @property
     def formats(self) -> str:
-        """Format of a row, with a comma after each column."""
-        return "%s," * (self.samples is not None) + "%.9g," * self.values.shape[1]
+        """Format of a row, with a comma after each column: all bits of a value are kept."""
+        number = "%.9g," if self.values.dtype == np.float32 else "%.17g,"
+        return "%s," * (self.samples is not None) + number * self.values.shape[1]
 
     def columns(self, rows: slice) -> list[NDArray[Any]]:
         """Return the columns of some rows."""
@@ -175,6 +183,10 @@ class _Cells:
         if self.samples is None:
             return columns
         codes = read_variable(self.samples[rows], f"'sample_id' of {self.store}")
+        if self.sample_names is None:
+            texts = row_texts(codes)
+            cells = texts if is_number(codes.dtype) else [*map(as_cell, texts)]
+            return [np.array(cells, object), *columns]
         n_categories = len(self.sample_names) - 1
         if codes.dtype.kind not in "iu" or np.any((codes < -1) | (codes >= n_categories)):
             raise DataError(

@@ -21,14 +21,22 @@ from numpy.typing import NDArray
 from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.addresses.store_address import as_address, name_of
-from bigtensor.data.exporters.anndata import write_answers_to_anndata
+from bigtensor.data.exporters.anndata import (
+    CONFIDENCE,
+    LABEL,
+    LOG_DENSITY,
+    PARTIAL,
+    USED,
+    write_answers_to_anndata,
+)
 from bigtensor.data.exporters.labels import LabelStore, open_labels
+from bigtensor.data.exporters.row_texts import is_number, row_texts
 from bigtensor.data.opening import open_samples
 from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.stores.outputs import check_room, check_target_file, whole_file
 from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.data.values.row_progress import RowProgress
-from bigtensor.data.values.unique_names import unique_names
+from bigtensor.data.values.unique_names import ANNDATA_INDEX, anndata_column_names
 from bigtensor.errors import BigtensorError, DataError, OutputError, ParameterError
 
 if TYPE_CHECKING:
@@ -39,6 +47,9 @@ SAMPLES = "sample_id"
 
 _BLOCK_ROWS = 65_536
 """Rows that are copied at once."""
+
+_ANSWERS = (LABEL, CONFIDENCE, LOG_DENSITY, PARTIAL)
+"""Names in obs that the answers have."""
 
 _RECORDS = ("transform", "compensation", "source_files")
 _ENCODINGS = {
@@ -145,11 +156,14 @@ def _write_cells(
     }
     obs = file.create_group("obs")
     _encode(obs, "frame")
-    features = dataset[FEATURE_DIM].to_numpy()[~markers]
-    others = unique_names([*columns, *map(str, features)])[len(columns) :]
-    obs.attrs.update({"_index": "_index", "column-order": [*columns, *others]})
-    index = _strings(obs, "_index", rows)
-    arrays = {name: _column(obs, name, variable) for name, variable in columns.items()}
+    features = map(str, dataset[FEATURE_DIM].to_numpy()[~markers])
+    names = anndata_column_names([*columns, *features], _ANSWERS)
+    obs.attrs.update({"_index": ANNDATA_INDEX, "column-order": names})
+    index, others = _strings(obs, ANNDATA_INDEX, rows), names[len(columns) :]
+    arrays = {
+        name: _column(obs, column, columns[name])
+        for name, column in zip(columns, names, strict=False)
+    }
     further = [_array(obs, name, (rows,), dataset["X"].dtype) for name in others]
     for start in range(0, rows, _BLOCK_ROWS):
         part = slice(start, min(start + _BLOCK_ROWS, rows))
@@ -160,7 +174,7 @@ def _write_cells(
         index[part] = _observation_names(dataset, part)
         for name, array in arrays.items():
             entries = read_variable(columns[name][part], f"{name!r} of {store}")
-            array[part] = entries if _is_number(entries.dtype) else _texts(entries)
+            array[part] = entries if is_number(entries.dtype) else row_texts(entries)
         progress(part.stop, rows)
 
 
@@ -169,13 +183,13 @@ def _observation_names(dataset: xr.Dataset, rows: slice) -> list[str]:
     numbers = [str(row) for row in range(rows.start, rows.stop)]
     samples = dataset.get(SAMPLES)
     names = None if samples is None else samples.attrs.get("categories")
-    if samples is None or (names is None and _is_number(samples.dtype)):
+    if samples is None or (names is None and is_number(samples.dtype)):
         return numbers
     codes = read_variable(samples[rows], f"{SAMPLES!r} of {dataset.encoding.get('source')}")
     if names is None:
         return [
             f"{text}-{number}" if text else number
-            for text, number in zip(_texts(codes), numbers, strict=True)
+            for text, number in zip(row_texts(codes), numbers, strict=True)
         ]
     return [
         f"{names[code]}-{number}" if 0 <= code < len(names) else number
@@ -192,8 +206,10 @@ def _write_features(file: h5py.File, dataset: xr.Dataset) -> None:
         for name, variable in dataset.variables.items()
         if variable.dims == (FEATURE_DIM,) and name != FEATURE_DIM
     ]
-    var.attrs.update({"_index": "_index", "column-order": coordinates})
-    for name, source in [("_index", FEATURE_DIM), *((name, name) for name in coordinates)]:
+    names = anndata_column_names(coordinates, [USED])
+    var.attrs.update({"_index": ANNDATA_INDEX, "column-order": names})
+    sources = [FEATURE_DIM, *coordinates]
+    for name, source in zip([ANNDATA_INDEX, *names], sources, strict=True):
         values = read_variable(dataset[source], f"{source!r} of {dataset.encoding.get('source')}")
         texts = [str(value) for value in values]
         _strings(var, name, len(texts))[:] = texts
@@ -202,7 +218,7 @@ def _write_features(file: h5py.File, dataset: xr.Dataset) -> None:
 def _column(obs: h5py.Group, name: str, variable: xr.Variable) -> h5py.Dataset:
     """Create a column of obs, and return the array of its values or codes."""
     categories = variable.attrs.get("categories")
-    if categories is None and not _is_number(variable.dtype):
+    if categories is None and not is_number(variable.dtype):
         return _strings(obs, name, variable.size)
     if categories is None:
         return _array(obs, name, variable.shape, variable.dtype)
@@ -211,19 +227,6 @@ def _column(obs: h5py.Group, name: str, variable: xr.Variable) -> h5py.Dataset:
     column.attrs["ordered"] = False
     _strings(column, "categories", len(categories))[:] = [str(entry) for entry in categories]
     return _array(column, "codes", variable.shape, variable.dtype)
-
-
-def _is_number(dtype: np.dtype[Any]) -> bool:
-    """Return True for numbers and truth values, which HDF5 holds as they are."""
-    return dtype.kind in "biufc"
-
-
-def _texts(values: NDArray[Any]) -> list[str]:
-    """Return strings or dates as text. A missing value is an empty text."""
-    if values.dtype.kind == "S":
-        values = np.char.decode(values, "utf-8", "backslashreplace")
-    missing = xr.DataArray(values).isnull().to_numpy()
-    return ["" if absent else str(value) for value, absent in zip(values, missing, strict=True)]
 
 
 def _array(

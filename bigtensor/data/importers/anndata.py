@@ -75,7 +75,7 @@ def open_anndata(
         var_names = [str(name) for name in read_column(names_of_features)]
         kept = {"label": label, "sample_id": sample_id, "sequence": sequence}
         variables = {
-            key: np.asarray(obs_column(path, group["obs"], column, rows), dtype=object)
+            key: _objects(obs_column(path, group["obs"], column, rows))
             for key, column in kept.items()
             if column is not None
         }
@@ -140,9 +140,9 @@ def open_obs(
             )
         values = np.empty((rows, len(features)), object)
         for place, name in enumerate(features):
-            values[:, place] = np.asarray(obs_column(path, obs, name, rows), object)
+            values[:, place] = _objects(obs_column(path, obs, name, rows))
         variables = {
-            key: np.asarray(obs_column(path, obs, column, rows), object)
+            key: _objects(obs_column(path, obs, column, rows))
             for key, column in kept.items()
             if column is not None
         }
@@ -157,6 +157,16 @@ def open_obs(
             yield ImportBlock(values[part], values[part], along)
 
     return ImportSource(path, tuple(features), blocks, rows=rows, notes=notes)
+
+
+def _objects(column: ColumnValues) -> NDArray[Any]:
+    """Return a column as objects with None for missing values.
+
+    Columns of nullable integers hold ``pandas.NA``, which cannot be compared.
+    """
+    values = np.array(column, object)
+    values[optional_module("pandas").isna(values)] = None
+    return values
 
 
 def _holds_names(column: StoredElement) -> bool:

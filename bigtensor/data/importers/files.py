@@ -218,7 +218,14 @@ def _opened(
     """Open a file after a check that it can be one of data."""
     opener, file = opener_and_file
     _check_file(file, chosen)
-    return opener(file)
+    source = opener(file)
+    nameless = [place for place, name in enumerate(source.features) if not name.strip()]
+    if nameless:
+        raise FileFormatError(
+            f"feature {nameless[0]} (from 0) of {file} has no name; give every feature a name, or "
+            "remove it"
+        )
+    return source
 
 
 def _refuse_columns_of_tables(kept: Mapping[str, str | None]) -> None:

@@ -2,6 +2,7 @@ import csv
 import os
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 import zarr
@@ -153,3 +154,32 @@ def test_csv__names_that_are_no_text_are_escaped(labels, tmp_path):
     data.to_zarr(path, zarr_format=3, consolidated=False)
     write_answers_to_csv(labels, tmp_path / "l.csv", cells=path, probabilities=False)
     assert (tmp_path / "l.csv").read_text().startswith("row,sample_id,label\n0,\\ud800,")
+
+
+@pytest.mark.parametrize(
+    ("samples", "texts"),
+    [
+        (["plate 1, a", "=b", "", "c"], ["plate 1, a", "'=b", "", "c"]),
+        ([7, -1, 7, 7], ["7", "-1", "7", "7"]),
+    ],
+)
+def test_csv__samples_without_categories_are_written(labels, tmp_path, samples, texts):
+    values = ("sample", "feature"), np.zeros((1000, 2))
+    donors = ("sample", np.resize(pd.Series(samples).to_numpy(), 1000))
+    data = xr.Dataset({"X": values, "sample_id": donors}, coords={"feature": [0, 1]})
+    data.to_zarr(tmp_path / "other.zarr", zarr_format=3, consolidated=False)
+    write_answers_to_csv(labels, tmp_path / "l.csv", cells=tmp_path / "other.zarr")
+    with (tmp_path / "l.csv").open() as file:
+        rows = [*csv.DictReader(file)]
+    assert [row["sample_id"] for row in rows[:4]] == texts
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_csv__features_keep_all_their_bits(labels, tmp_path, dtype):
+    values = np.random.default_rng(0).lognormal(size=(1000, 2)).astype(dtype)
+    with SampleStoreWriter(tmp_path / "c.zarr", ["a", "b"], rows=1000, dtype=dtype) as store:
+        store.append(values)
+    write_answers_to_csv(labels, tmp_path / "l.csv", cells=tmp_path / "c.zarr", features=["b"])
+    with (tmp_path / "l.csv").open() as file:
+        written = np.array([row["b"] for row in csv.DictReader(file)], dtype)
+    np.testing.assert_array_equal(written, values[:, 1])

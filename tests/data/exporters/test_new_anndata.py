@@ -98,6 +98,34 @@ def test_text__of_rows_is_written(cells: Path, labels: Path, tmp_path: Path) -> 
     assert made.obs_names[[0, 37, 38]].tolist() == ["donor-0", "donor-37", "38"]
 
 
+def test_columns__of_reserved_names_are_renamed(labels: Path, tmp_path: Path) -> None:
+    features = ["CD3", "_index", "FSC/A", "bigtensor_label"]
+    names = ["_index", "bigtensor.partial", "bigtensor_confidence"]
+    with SampleStoreWriter(
+        tmp_path / "reserved.zarr",
+        features,
+        rows=ROWS,
+        row_variables=dict.fromkeys(names, "float64"),
+        feature_coordinates={
+            "role": ["use", "scatter", "time", "scatter"],
+            "bigtensor_used": [*"efgh"],
+        },
+    ) as store:
+        values = np.arange(4.0 * ROWS).reshape(ROWS, 4)
+        store.append(values, **{name: np.full(ROWS, n) for n, name in enumerate(names)})
+    write_new_anndata(labels, tmp_path / "reserved.zarr", tmp_path / "cells.h5ad", {})
+    made = anndata.read_h5ad(tmp_path / "cells.h5ad")
+    columns = ["_index_2", "bigtensor.partial_2", "bigtensor_confidence_2", "_index_3", "FSC_A"]
+    first = made.obs[[*columns, "bigtensor_label_2"]].iloc[0]
+    assert first.tolist() == [0, 1, 2, 1, 2, 3]
+    assert made.var.iloc[0].to_dict() == {
+        "role": "use",
+        "bigtensor_used_2": "e",
+        "bigtensor_used": True,
+    }
+    made.write_h5ad(tmp_path / "again.h5ad")
+
+
 def test_features_of_the_labels__are_in_x(cells: Path, labels: Path, tmp_path: Path) -> None:
     zarr.open_group(labels).attrs["views"] = {"s": ["FSC-A"]}
     write_new_anndata(labels, cells, tmp_path / "cells.h5ad", {})

@@ -92,6 +92,17 @@ def test_anndata__repeated_names_are_numbered(tmp_path: Path) -> None:
         assert open_anndata(tmp_path / "a.h5ad").features == ("a", "b", "a_2", "c", "d")
 
 
+@pytest.mark.filterwarnings("ignore")
+def test_anndata__nullable_integers_may_name_samples(tmp_path: Path) -> None:
+    import anndata
+
+    donors = pd.array([7, None, 7, 9], dtype="Int64")
+    obs = pd.DataFrame({"donor": donors}, index=list("abcd"))
+    anndata.AnnData(np.ones((4, 2), "f4"), obs=obs).write_h5ad(tmp_path / "a.h5ad")
+    (block,) = open_anndata(tmp_path / "a.h5ad", sample_id="donor").blocks(10)
+    assert block.variables["sample_id"].tolist() == [7, None, 7, 9]
+
+
 def test_anndata__something_else_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.h5ad").write_bytes(b"not HDF5 at all")
     with pytest.raises(FileFormatError, match="cannot be read as AnnData"):

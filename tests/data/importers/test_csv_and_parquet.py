@@ -226,6 +226,14 @@ def test_csv__binary_rubbish_is_refused(tmp_path: Path) -> None:
         open_csv(path)
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16"])
+def test_csv__another_encoding_is_named(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("größe,b\n1,2\n".encode(encoding))
+    with pytest.raises(FileFormatError, match="not UTF-8"):
+        open_csv(path)
+
+
 def test_parquet__every_number_type_becomes_a_float(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     columns = {

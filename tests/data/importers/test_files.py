@@ -358,6 +358,13 @@ def test_unreadable_files__are_named_together_whatever_is_wrong(tmp_path: Path) 
     assert "4 of 5" in str(raised.value)
 
 
+def test_features__without_a_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pd.DataFrame({"a": [1.0], " ": [2.0]}).to_parquet(path)
+    with pytest.raises(FileFormatError, match=r"feature 1 .*a\.parquet"):
+        import_files(path, tmp_path / "o.zarr")
+
+
 def test_path__that_leads_to_no_file_is_refused(tmp_path: Path) -> None:
     link, pipe = tmp_path / "link.csv", tmp_path / "pipe.csv"
     link.symlink_to(tmp_path / "gone.csv")

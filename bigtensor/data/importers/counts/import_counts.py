@@ -109,7 +109,14 @@ def import_counts(
             store.append(block.counts, names=block.names)
             if progress is not None:
                 progress(store.rows, file.rows or store.rows)
+        if not (store.rows and file.width):
+            raise FileFormatError(f"{source} has no counts; was it exported completely?")
         names = file.words()
+        nameless = [] if names is None else [n for n, name in enumerate(names) if not name.strip()]
+        if nameless:
+            raise FileFormatError(
+                f"word {nameless[0]:,} (from 0) of {source} has no name; give every word a name"
+            )
         store.name_words(file.width if names is None else unique_names(names))
     return CountSummary(as_address(out), store.rows, file.width, stored)
 

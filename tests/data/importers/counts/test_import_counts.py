@@ -207,3 +207,22 @@ def test_vocabulary__of_a_table_that_holds_its_words_is_refused(tmp_path):
     (tmp_path / "words.txt").write_text("x\n")
     with pytest.raises(ParameterError, match="vocabulary"):
         import_counts(tmp_path / "t.csv", tmp_path / "t.zarr", vocabulary=tmp_path / "words.txt")
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [("document,word,count\n", "no counts"), ("document,word,count\na,x,1\na, ,2\n", "word 1")],
+)
+def test_tables__without_rows_or_names_are_refused(tmp_path, table, words):
+    path = tmp_path / "long.csv"
+    path.write_text(table)
+    with pytest.raises(FileFormatError, match=words):
+        import_counts(path, tmp_path / "out.zarr")
+    assert not (tmp_path / "out.zarr").exists()
+
+
+def test_vocabulary__with_an_empty_line_is_refused(tmp_path):
+    save_npz(tmp_path / "c.npz", csr_array(np.ones((2, 3), int)))
+    (tmp_path / "words.txt").write_text("a\n\nc\n")
+    with pytest.raises(FileFormatError, match="word 1 "):
+        import_counts(tmp_path / "c.npz", tmp_path / "out.zarr", vocabulary=tmp_path / "words.txt")

@@ -43,7 +43,7 @@ def test_bytes_in_npz__are_utf8(tmp_path):
     import_counts(tmp_path / "b.npz", tmp_path / "out.zarr")
     assert list(anndata.io.read_zarr(tmp_path / "out.zarr").var_names) == ["ä", "b"]
     np.savez(tmp_path / "b.npz", vocab=np.array(["ä".encode("latin-1"), b"b"]), **parts)
-    with pytest.raises(FileFormatError, match="UnicodeDecodeError"):
+    with pytest.raises(FileFormatError, match="not UTF-8"):
         import_counts(tmp_path / "b.npz", tmp_path / "other.zarr")
 
 
