@@ -225,7 +225,8 @@ def _validated(
     def held_out(train: NDArray[np.bool_], reg_covar: float) -> float:
         inside = sample.part(train)
         start = _from_labels(components, inside, reg_covar, settings)
-        ridge = regularisation_of(variances, reg_covar)
+        # a constant feature has no variance but the regularisation, and would choose the least
+        ridge = np.where(variances > 0, regularisation_of(variances, reg_covar), CANDIDATES[0])
         first = [PilotEnd("", start, -np.inf)]
         (end,) = _improved(first, inside.block, ridge, reach, FIRST_ITERATIONS)
         return _score(end.components, sample.part(~train).block)

@@ -105,10 +105,15 @@ def best_of_initialisations(
     ends : list of float
         Of every initialisation, the likelihood after a few iterations; empty without competition.
     """
-    rows = settings.shape.most_rows
+    rows, all_rows = settings.shape.most_rows, settings.shape.all_rows
     if len(starts) == 1:
         fit, likelihoods = yield from sequence_iterations(
-            starts[0], family, smoothing=smoothing, most=settings.max_iter, rows=rows
+            starts[0],
+            family,
+            smoothing=smoothing,
+            most=settings.max_iter,
+            rows=rows,
+            all_rows=all_rows,
         )
         return fit, likelihoods, []
     competing = [(start, list[float]()) for start in starts]
@@ -122,12 +127,18 @@ def best_of_initialisations(
                 smoothing=smoothing,
                 most=min(most, settings.max_iter) - len(before),
                 rows=rows,
+                all_rows=all_rows,
             )
             competing[place] = fit, [*before, *likelihoods]
         ends = ends or [likelihoods[-1] for _, likelihoods in competing]
     fit, before = max(competing, key=lambda fit: fit[1][-1])
     fit, likelihoods = yield from sequence_iterations(
-        fit, family, smoothing=smoothing, most=settings.max_iter - len(before), rows=rows
+        fit,
+        family,
+        smoothing=smoothing,
+        most=settings.max_iter - len(before),
+        rows=rows,
+        all_rows=all_rows,
     )
     return fit, [*before, *likelihoods], ends
 

@@ -27,7 +27,7 @@ A parameter that is fitted to noise gains half a nat.
 
 
 def sequence_iterations(
-    fit: MarkovFit, family: Family, *, smoothing: float, most: int, rows: int
+    fit: MarkovFit, family: Family, *, smoothing: float, most: int, rows: int, all_rows: float
 ) -> Generator[Any, Any, tuple[MarkovFit, list[float]]]:
     """Ask for expected counts along sequences, and update a model until it converges.
 
@@ -43,6 +43,8 @@ def sequence_iterations(
         Largest number of iterations.
     rows : int
         Of the data.
+    all_rows : float
+        Number of rows that the weighted rows stand for.
 
     Returns
     -------
@@ -72,7 +74,7 @@ def sequence_iterations(
         )
         return updated, sums.emissions.log_likelihood / sums.emissions.weight
 
-    settled = max(family.settled, SETTLED_GAIN / max(1, rows))
+    settled = max(family.settled, SETTLED_GAIN / max(1, all_rows))
     iterations = yield from iterate(
         fit, ask, update, max_iter=most, stopping_rule=change_below(settled)
     )

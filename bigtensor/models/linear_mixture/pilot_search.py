@@ -50,7 +50,9 @@ def starting_columns(tensor: SampleTensor, rows: Block, settings: LinearSettings
     """Return columns to start from without the sample: rows of it after one power update."""
     starts = sample_initialisations(tensor, rows, settings.random_state)(n_starts(settings))
     columns = power_updates(tensor.contract_in_memory(rows), starts, 1)
-    return Terms.of_columns(np.ones(n_starts(settings)), columns, tensor.orders)
+    # fewer than were asked for where the sample has fewer rows
+    weights = np.ones(columns[0].shape[1])
+    return Terms.of_columns(weights, columns, tensor.orders)
 
 
 def labelled_terms(tensor: SampleTensor, rows: Block, settings: LinearSettings) -> Script:

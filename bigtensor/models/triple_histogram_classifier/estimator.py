@@ -255,12 +255,13 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
     ) -> NDArray[np.float64]:
         """Return the prior probabilities of the classes."""
         count = len(self.classes_)
+        share = np.bincount(position, weight, count).astype(np.float64)
+        if not (share > 0).all():
+            raise DataError(
+                f"class {self.classes_[np.argmin(share)]} has no sequence of a positive weight; "
+                "leave its sequences out"
+            )
         if self.class_prior is None:
-            share = np.bincount(position, weight, count).astype(np.float64)
-            if not (share > 0).all():
-                raise DataError(
-                    "a class has no sequence of a positive weight; leave its sequences out"
-                )
             return np.asarray(share / share.sum())
         prior = np.asarray(self.class_prior, np.float64)
         if prior.shape != (count,) or not (prior > 0).all() or abs(prior.sum() - 1) > 1e-6:

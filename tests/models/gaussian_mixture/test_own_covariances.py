@@ -232,6 +232,30 @@ def test_few_rows__have_a_larger_regularisation_that_helps_other_rows():
     assert model.score(other) > plain.score(other) + 1
 
 
+def test_constant_features__have_no_say_in_the_regularisation():
+    values, _ = load_wine(return_X_y=True)
+    train, other = np.array_split(default_rng(0).permutation(values), 2)
+    constant = [np.column_stack([rows, np.full(len(rows), 0.1)]) for rows in (train, other)]
+    without = GaussianMixture(1, random_state=0).fit(train)
+    model = GaussianMixture(1, random_state=0).fit(constant[0])
+    chosen = without.diagnostics_["pilot"]["reg_covar"]
+    assert model.diagnostics_["pilot"]["reg_covar"] == chosen > 0.01
+    np.testing.assert_allclose(model.means_[:, :-1], without.means_, rtol=1e-6)
+    # the density of the constant is the same for all rows
+    difference = model.score_samples(constant[1]) - without.score_samples(other)
+    np.testing.assert_allclose(difference, difference[0], rtol=1e-6)
+
+
+def test_few_float32_rows_with_heavy_tails__have_a_fit():
+    rng = np.random.default_rng(0)
+    n, d, k = (int(rng.integers(*ends)) for ends in ((20, 120), (2, 6), (2, 5)))
+    rows = rng.standard_t(2, (n, d)).astype(np.float32)
+    # the covariance of two rows far out is rounded by more than the least regularisation
+    with pytest.warns(ConditioningWarning, match="fewer than two rows"):
+        model = GaussianMixture(k, random_state=0).fit(rows)
+    assert np.isfinite(model.score_samples(rows)).all()
+
+
 def test_many_rows__have_the_least_regularisation():
     model = GaussianMixture(2, random_state=0).fit(drawn(6000)[0])
     pilot = model.diagnostics_["pilot"]

@@ -175,3 +175,15 @@ def test_fit__of_weighted_sequences_is_the_fit_of_repeated_ones(seed: int) -> No
         (found.initial_, found.transition_, found.emission_), arrays, strict=True
     ):
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)
+
+
+def test_fit__of_sequences_without_weight_ends_with_the_same_iteration() -> None:
+    data = simulate.hidden_markov(2_000, 2, 4, sequences=40, stay=0.6, random_state=4)
+    weight = np.where(np.arange(40) % 4 < 1, 0.0, 2.0)
+    repeated = np.repeat(np.arange(40), weight.astype(int))
+    again = data.isel(sample=(50 * repeated[:, None] + np.arange(50)).ravel())
+    again["sequence"] = ("sample", np.repeat(np.arange(len(repeated)), 50))
+    model = HiddenMarkovModel(2, max_iter=60, random_state=0)
+    n_iter = model.fit(again).n_iter_
+    # the rule counts nats of all rows together, which are not those of the rows in the data
+    assert model.fit(data, sample_weight=np.repeat(weight, 50)).n_iter_ == n_iter < 60

@@ -222,6 +222,19 @@ def test_explicit__that_does_not_fit_is_refused():
         model.fit(rows, memory_limit="600MiB")
 
 
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_methods__fit_fewer_rows_than_they_start_from_columns(method):
+    rng = default_rng(0)
+    rows = 8.0 * np.repeat([0, 1], [7, 5])[:, None] + rng.normal(size=(12, 3))
+    views = {"a": [0], "b": [1], "c": [2]}
+    # a compressed tensor has at most as many components as a view has features
+    k = 1 if method == "compressed" else 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConditioningWarning)
+        model = LinearMixture(k, views=views, method=method).fit(rows)
+    assert model.weights_.sum() == pytest.approx(1)
+
+
 def test_errors__name_the_method(rows):
     with pytest.raises(ParameterError, match=r"method is 'cheap'; .* auto, sample"):
         fit(rows, "cheap")

@@ -251,3 +251,10 @@ def test_splice__stays_near_the_majority() -> None:
     model = TripleHistogramClassifier().fit(codes[learning], labels[learning])
     accuracy = model.score(codes[judging], labels[judging])
     assert 0.48 < accuracy < 0.60
+
+
+@pytest.mark.parametrize("class_prior", [None, (0.5, 0.5)])
+def test_class_without_weight__is_named(class_prior):
+    classifier = TripleHistogramClassifier(class_prior=class_prior)
+    with pytest.raises(DataError, match="class b has no sequence"):
+        classifier.fit(["xyxyy"] * 4, ["a", "a", "b", "b"], sample_weight=[1, 1, 0, 0])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes
 from bigtensor.errors import Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
@@ -17,7 +20,9 @@ from bigtensor.models.sources.faults import (
     sources_in_noise,
     unsettled,
 )
+from bigtensor.models.sources.ica.method_choice import LEAST_KURTOSIS
 from bigtensor.models.sources.ica.settings import ICASettings
+from bigtensor.models.words.faults import Fault
 
 
 def judged(
@@ -50,6 +55,7 @@ def judged(
         *gaussian_among(diagnostics, k),
         *sources_in_noise(diagnostics, k),
         *unsettled(diagnostics),
+        *_impossible_kurtosis(components.kurtosis),
     ]
     if diagnostics["method"] == "cumulant":
         faults += fewer_sources(settings, axes.rank, k)
@@ -57,3 +63,21 @@ def judged(
     return with_verdict(
         components, faults, confirmation, {"n_components": k, "rank": axes.rank, **diagnostics}
     )
+
+
+def _impossible_kurtosis(kurtosis: FloatArray) -> list[Fault]:
+    """Return a sentence on sources whose columns came out too short."""
+    impossible = int(np.count_nonzero(kurtosis < LEAST_KURTOSIS))
+    if not impossible:
+        return []
+    return [
+        (
+            None,
+            Message(
+                f"The excess kurtosis of {impossible} of the {len(kurtosis)} sources is below -2, "
+                f"which no source has (smallest: {kurtosis.min():.1f}). Kurtoses and lengths of "
+                "columns (kurtosis_, mixing_) are wrong, as where noise depends between features. "
+                "Directions of columns hold under any Gaussian noise."
+            ),
+        )
+    ]

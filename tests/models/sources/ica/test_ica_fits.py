@@ -147,3 +147,13 @@ def test_right_results__carry_no_word_of_worry(kind, d, k, rows, noise, seed):
     assert column_error(mixing, found.mixing_) < 0.06
     (sentence,) = found.diagnostics_["verdict"]["sentences"]
     assert sentence.startswith(f"{k} sources, at most one of them")
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.7])
+def test_kurtosis__that_no_source_has_is_noted(noise):
+    rows, _, _ = problem("uniform", 5, 5, 20_000, noise=noise, seed=1)
+    model = ICA(5, method="cumulant").fit(rows)
+    impossible = np.count_nonzero(model.kurtosis_ < -2.5)
+    assert bool(impossible) == (noise > 0)
+    verdict = " ".join(model.diagnostics_["verdict"]["sentences"])
+    assert (f"{impossible} of the 5 sources is below -2" in verdict) == (noise > 0)
