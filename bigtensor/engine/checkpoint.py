@@ -24,6 +24,7 @@ from bigtensor.data.addresses.object_stores import (
     file_system,
     is_object_store,
     is_store_failure,
+    lists_files,
     store_errors,
 )
 from bigtensor.data.rows.samples import Samples
@@ -290,6 +291,11 @@ def open_checkpoint(checkpoint: str | os.PathLike[str], samples: Samples) -> Che
             "to one with to_zarr first"
         )
     url = os.fspath(checkpoint)
+    if not lists_files(file_system(url)[0]):
+        raise CheckpointError(
+            f"the checkpoint {url} is on a web server, where nothing can be written; give a "
+            "folder, or the URL of an object store such as s3://bucket/parts"
+        )
     if is_object_store(url):
         filesystem, root = file_system(url, probe=True)
         with store_errors(url, CheckpointError):
