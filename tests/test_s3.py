@@ -1,7 +1,7 @@
 """A real S3 server: every command, errors that name the fault, resets, and runs that are killed."""
 
-import gc
 import errno
+import gc
 import json
 import os
 import signal
