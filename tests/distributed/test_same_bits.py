@@ -171,7 +171,7 @@ def test_open__refuses_a_client_that_cannot_run_passes(one_worker: Client) -> No
             pass
     for wrong in (one_worker, one_worker.cluster):
         with (
-            pytest.raises(ParameterError, match="expected an address.* client"),
+            pytest.raises(ParameterError, match=r"expected an address.* client"),
             open_runtime(scheduler=wrong),
         ):
             pass
