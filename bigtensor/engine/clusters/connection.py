@@ -162,8 +162,8 @@ def require_usable(client: object) -> None:
         )
     if client.asynchronous:
         raise ParameterError(
-            "the Dask client is asynchronous, and a fit waits for its answers; give a client that is "
-            "not asynchronous, or use " + Setting("scheduler", "threads")
+            "the Dask client is asynchronous, and a fit waits for its answers; give a client that "
+            "is not asynchronous, or use " + Setting("scheduler", "threads")
         )
     if client.status in ("closing", "closed"):
         raise ClusterError(
