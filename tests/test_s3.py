@@ -1,5 +1,6 @@
 """A real S3 server: every command, errors that name the fault, resets, and runs that are killed."""
 
+import errno
 import gc
 import json
 import os
@@ -322,6 +323,13 @@ def test_killed_fit__continues_from_its_parts_with_the_same_bits(server, wide):
     ours, theirs = (fitted.to_contents().arrays for fitted in (resumed, local))
     for name, array in ours.items():
         assert array.tobytes() == theirs[name].tobytes(), name
+
+
+def test_refusal_without_a_reason__names_credentials():
+    """The answer to a HEAD request with a session token that has expired."""
+    error = OSError(errno.EINVAL, "Bad Request")
+    assert "session token" in explain_failure(CELLS, error)
+    assert "session token" not in explain_failure("memory://cells.zarr", error)
 
 
 def test_client_without_an_answer__is_a_failure_of_the_network():

@@ -24,8 +24,10 @@ from bigtensor.data.addresses.object_stores import (
     file_system,
     is_object_store,
     is_store_failure,
+    lists_files,
     store_errors,
 )
+from bigtensor.data.addresses.store_address import as_address
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.row_sources import LazySource
 from bigtensor.data.stores.leftovers import finished_name, is_leftover, unfinished_name
@@ -290,8 +292,28 @@ def open_checkpoint(checkpoint: str | os.PathLike[str], samples: Samples) -> Che
             "to one with to_zarr first"
         )
     url = os.fspath(checkpoint)
+    if not lists_files(file_system(url)[0]):
+        raise CheckpointError(
+            f"the checkpoint {url} is on a web server, where nothing can be written; give a "
+            "folder, or the URL of an object store such as s3://bucket/parts"
+        )
+    _refuse_path_without_folder(url)
     if is_object_store(url):
         filesystem, root = file_system(url, probe=True)
         with store_errors(url, CheckpointError):
             check_bucket(url, filesystem, root)
     return Checkpoint(url, content_key((samples.fingerprint(), samples.views)))
+
+
+def _refuse_path_without_folder(url: str) -> None:
+    """Refuse a path on a disk that leads through a file or a broken link, before any pass."""
+    place = as_address(url)
+    if isinstance(place, str):
+        return
+    entry = next((path for path in (place, *place.parents) if os.path.lexists(path)), None)
+    if entry is not None and not entry.is_dir():
+        kind = "a file" if entry.exists() else "a link to nothing"
+        raise CheckpointError(
+            f"the checkpoint {url} cannot be made, because {entry} is {kind}, and a checkpoint is "
+            "a folder; give another folder"
+        )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dask.utils import parse_bytes
 
-from bigtensor.engine.clusters.connection import Connection, connected
+from bigtensor.engine.clusters.connection import Connection, connected, require_usable
 from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
 from bigtensor.engine.clusters.forks import forked
 from bigtensor.engine.clusters.local_cluster import local_cluster
@@ -142,9 +142,10 @@ def open_runtime(
     Raises
     ------
     ParameterError
-        When client and scheduler contradict each other, or a value is out of range.
+        When client and scheduler contradict each other, the client is asynchronous, or a value is
+        out of range.
     ClusterError
-        When a scheduler does not answer or refuses the connection.
+        When a scheduler does not answer or refuses the connection, or the client is closed.
     """
     limit = None if memory_limit is None else parse_memory_limit(memory_limit)
     wait = None if wait_for_workers is None else parse_wait(wait_for_workers)
@@ -169,6 +170,7 @@ def open_runtime(
             + " out"
         )
     if client is not None:
+        require_usable(client)
         if client in forked.clients:
             raise ClusterError(_CLIENT_OF_PARENT)
         with _seceded():
@@ -179,6 +181,12 @@ def open_runtime(
     elif scheduler == "processes":
         with local_cluster(processes_to_start(workers, tasks), limit) as own:
             yield DistributedRuntime(own, wait=wait)
+    elif not isinstance(scheduler, str | Connection):
+        raise ParameterError(
+            Setting("scheduler")
+            + f" is a {type(scheduler).__name__}; expected an address such as tcp://10.0.0.1:8786. "
+            "Of a cluster, give " + Setting("client") + ": cluster.get_client()"
+        )
     elif isinstance(scheduler, str) and scheduler.isalpha():
         raise ParameterError(
             Setting("scheduler")

@@ -1,5 +1,6 @@
 """One result wherever it is computed, and nothing left behind by it."""
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import open_runtime
 from bigtensor.engine.threads import ThreadedRuntime
+from bigtensor.errors import ClusterError, ParameterError
 from bigtensor.statistics.base import Pass
 from tests.engine.sums import ColumnSums, LaggedProducts, RowTotals, write_store
 from tests.models.kernel_mixture.parameters import mixture_parameters
@@ -155,6 +157,38 @@ def test_open__uses_and_keeps_a_given_or_current_cluster(one_worker: Client) -> 
     with one_worker.as_current(), open_runtime() as runtime:
         assert runtime == DistributedRuntime(one_worker)
     assert one_worker.submit(sum, (1, 2)).result() == 3
+
+
+def test_open__refuses_a_client_that_cannot_run_passes(one_worker: Client) -> None:
+    """An address, a cluster, an asynchronous client and a closed one were AttributeErrors."""
+    address = one_worker.scheduler.address
+    wrong: Any
+    for wrong in (address, one_worker.cluster):
+        with (
+            pytest.raises(ParameterError, match="expected a distributed"),
+            open_runtime(client=wrong),
+        ):
+            pass
+    for wrong in (one_worker, one_worker.cluster):
+        with (
+            pytest.raises(ParameterError, match=r"expected an address.* client"),
+            open_runtime(scheduler=wrong),
+        ):
+            pass
+
+    async def open_asynchronous() -> None:
+        security = one_worker.security
+        async with Client(address, asynchronous=True, security=security) as client:
+            # given, and current
+            for chosen in ({"client": client}, {}):
+                with pytest.raises(ParameterError, match="asynchronous"), open_runtime(**chosen):
+                    pass
+
+    asyncio.run(open_asynchronous())
+    closed = Client(address, set_as_default=False, security=one_worker.security)
+    closed.close()
+    with pytest.raises(ClusterError, match="closed"), open_runtime(client=closed):
+        pass
 
 
 def test_open__uses_and_keeps_a_cluster_at_an_address() -> None:

@@ -26,6 +26,7 @@ from bigtensor.engine.checkpoint import (
     content_key,
     decode_state,
     encode_state,
+    open_checkpoint,
 )
 from bigtensor.engine.events import Event
 from bigtensor.engine.reduce import run_pass
@@ -354,6 +355,21 @@ def test_checkpoint__that_cannot_be_read_or_made_says_so(tmp_path: Path) -> None
     (tmp_path / "0-1.state").mkdir()
     with pytest.raises(CheckpointError, match=r"0-1.state in the checkpoint cannot be read"):
         PassCheckpoint(str(tmp_path)).load((0, 1))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("file", "a file"), ("link", "a link to nothing")])
+def test_checkpoint__behind_a_file_or_a_broken_link_is_refused_before_a_pass(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    """The remedy was to make room."""
+    (tmp_path / "file").write_text("in the way")
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    samples = open_samples(np.ones((4, 2)))
+    for place in (tmp_path / name, tmp_path / name / "inside" / "parts"):
+        with pytest.raises(CheckpointError, match=f"{name} is {kind}"):
+            open_checkpoint(place, samples)
+    (tmp_path / "gone").mkdir()
+    open_checkpoint(tmp_path / "link" / "parts", samples)
 
 
 def test_state__with_objects_is_refused_when_it_is_written():

@@ -118,6 +118,37 @@ def is_object_store(address: str) -> bool:
     return _package(address) in _CREDENTIALS or address.startswith("memory://")
 
 
+def lists_files(filesystem: fsspec.AbstractFileSystem) -> bool:
+    """Return False for a web server, which has files and no folders.
+
+    Some servers make a page of the names in a folder, without sizes and times.
+    """
+    return not {"http", "https"} & set(_protocols(filesystem))
+
+
+def _protocols(filesystem: fsspec.AbstractFileSystem) -> tuple[str, ...]:
+    """Return the names of the protocol of a file system."""
+    names = filesystem.protocol
+    return (names,) if isinstance(names, str) else tuple(names)
+
+
+def refuse_cache(address: str, filesystem: fsspec.AbstractFileSystem) -> None:
+    """Refuse a cache of fsspec around a store: Zarr cannot use it from its event loop.
+
+    Raises
+    ------
+    StoreReadError
+    """
+    from fsspec.implementations.cached import CachingFileSystem
+
+    if isinstance(filesystem, CachingFileSystem):
+        cache, _, inner = address.partition("::")
+        raise StoreReadError(
+            f"{address} is a store behind {cache!r}, a cache of fsspec, which Zarr cannot use; "
+            f"give {inner}"
+        )
+
+
 def check_bucket(address: str, filesystem: fsspec.AbstractFileSystem, root: str) -> None:
     """Refuse a bucket that does not exist. None is ever made.
 
@@ -205,6 +236,12 @@ def explain_failure(address: str, error: BaseException) -> str:
         )
     if isinstance(error, FileNotFoundError) and "bucket" in str(error):
         return _no_bucket(address)
+    if _package(address) == "s3fs" and getattr(error, "errno", None) == errno.EINVAL:
+        # a HEAD request has no room for a reason
+        return (
+            f"{address} cannot be used: the server refused a request ({error}), as it does if the "
+            "session token has expired; renew the credentials, and check the address"
+        )
     if isinstance(error, OSError) and error.errno == errno.ENOSPC:
         return f"{address} cannot be written: no space is left; make room or give another place"
     return (

@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+class WholeFileError(Exception):
+    """A web server sent a whole file where a part of it was requested."""
+
+
 def too_much_memory(what: str) -> StoreReadError:
     """Return the error of rows whose chunks do not fit in memory.
 
@@ -56,6 +60,12 @@ def row_errors(variable: str, address: str, start: int, stop: int) -> Iterator[N
         raise StoreReadError(
             f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} may not be "
             f"read ({error}); ask the owner of the store for permission"
+        ) from error
+    except WholeFileError as error:
+        raise StoreReadError(
+            f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} cannot be read, because "
+            f"its server always sends whole files, such as {error}, and shards are read in parts; "
+            "use a server that answers range requests, or download the store"
         ) from error
     except Exception as error:
         remedy = (

@@ -13,8 +13,11 @@ from bigtensor.data.addresses.object_stores import (
     check_bucket,
     file_system,
     is_network_failure,
+    lists_files,
+    refuse_cache,
     store_errors,
 )
+from bigtensor.data.stores.leftovers import STORE_ROOTS
 from bigtensor.errors import StoreReadError
 
 Address = Path | str
@@ -86,8 +89,13 @@ def check_store_address(path: str) -> None:
     if isinstance(filesystem, LocalFileSystem):
         _check_folder(path, Path(root))
         return
+    refuse_cache(path, filesystem)
     with store_errors(path):
-        exists = filesystem.exists(root)
+        if lists_files(filesystem):
+            exists = filesystem.exists(root)
+        else:
+            # a web server need not answer for a folder
+            exists = any(filesystem.exists(f"{root}/{name}") for name in STORE_ROOTS)
         if not exists:
             check_bucket(path, filesystem, root)
             _check_answer(filesystem, root)

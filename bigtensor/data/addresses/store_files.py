@@ -9,14 +9,28 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
 
+import zarr
 from fsspec.implementations.local import LocalFileSystem
+from zarr.storage import MemoryStore, StorePath
 
-from bigtensor.data.addresses.object_stores import file_system
+from bigtensor.data.addresses.object_stores import file_system, lists_files
+from bigtensor.data.stores.chunk_files import ChunkFiles
 from bigtensor.errors import StoreReadError, hide_passwords
 
-_STAMPS = ("mtime", "ETag", "etag", "LastModified", "last_modified", "updated", "created")
+_STAMPS = (
+    "mtime",
+    "ETag",
+    "etag",
+    "LastModified",
+    "Last-Modified",
+    "last_modified",
+    "updated",
+    "created",
+)
 """Names that file systems give to the time or the version of a file."""
 
+_DOCUMENTS = ("zarr.json", ".zarray")
+"""Names of the metadata of an array, of which it has one."""
 
 MOST_REQUESTS = 16
 """Documents that are asked for at the same time."""
@@ -42,7 +56,7 @@ class StoreFiles:
 
         A request lists a thousand objects, of one folder or of all.
         """
-        if not isinstance(self._filesystem, LocalFileSystem):
+        if not isinstance(self._filesystem, LocalFileSystem) and lists_files(self._filesystem):
             self._listing = self._filesystem.find(self._root, detail=True)
 
     @contextmanager
@@ -108,7 +122,16 @@ class StoreFiles:
     def folders(self, name: str) -> list[str]:
         """Return the folders in a folder, as names below the root."""
         place = f"{self._root}/{name}".rstrip("/")
-        entries = self._filesystem.ls(place, detail=True)
+        try:
+            entries = self._filesystem.ls(place, detail=True)
+        except FileNotFoundError as error:
+            if lists_files(self._filesystem):
+                raise
+            raise StoreReadError(
+                f"{self.url} cannot be opened, because its server lists no files and the store has "
+                "no consolidated metadata, which list its arrays; ask whoever serves the store to "
+                "run zarr.consolidate_metadata on it, or download it"
+            ) from error
         names = [entry["name"].rstrip("/") for entry in entries if entry["type"] == "directory"]
         folders = [f"{name}/{path.rsplit('/', 1)[-1]}".lstrip("/") for path in names]
         return sorted(folder for folder in folders if folder != name)
@@ -133,6 +156,9 @@ class StoreFiles:
         if isinstance(self._filesystem, LocalFileSystem):
             yield from _walk(place, "")
             return
+        if not lists_files(self._filesystem):
+            yield from self._asked_for(folder)
+            return
         # object stores list thousands of names a request, but fsspec gives them all at once
         listing = self._listing
         if listing is None:
@@ -142,6 +168,51 @@ class StoreFiles:
         for name, info in listing.items():
             if name.lstrip("/").startswith(below):
                 yield name.lstrip("/").removeprefix(below), info
+
+    def _asked_for(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the files below a folder of a server that lists none, by asking for each.
+
+        The names follow from the metadata of the arrays. The arrays below a group are those of the
+        consolidated metadata of the root.
+        """
+        names = [
+            f"{array}/{name}".removeprefix(f"{folder}/")
+            for array, document in self._array_documents(folder)
+            for name in (*_DOCUMENTS, *_chunk_names(array, document))
+        ]
+        with ThreadPoolExecutor(MOST_REQUESTS) as pool:
+            infos = pool.map(lambda name: self._info(f"{folder}/{name}"), names)
+            yield from ((name, info) for name, info in zip(names, infos, strict=True) if info)
+
+    def _array_documents(self, folder: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield the names and the metadata of the array of this name, or of all arrays below."""
+        root, older = self.documents(["zarr.json", ".zmetadata"])
+        listed = {**_metadata_in(older), **_metadata_in((root or {}).get("consolidated_metadata"))}
+        names = {name.removesuffix("/.zarray") for name in listed}
+        below = sorted(name for name in names if name.startswith(f"{folder}/"))
+        for array in (folder, *below):
+            for document in self.documents([f"{array}/{name}" for name in _DOCUMENTS]):
+                if document is not None and "shape" in document:
+                    yield array, document
+
+    def _info(self, name: str) -> dict[str, Any] | None:
+        """Return the record of a file, None where there is none."""
+        try:
+            info: dict[str, Any] = self._filesystem.info(f"{self._root}/{name}")
+        except FileNotFoundError:
+            return None
+        return info
+
+
+def _metadata_in(consolidated: object) -> Mapping[str, Any]:
+    """Return the documents that consolidated metadata hold by their names."""
+    metadata = consolidated.get("metadata") if isinstance(consolidated, Mapping) else None
+    return metadata if isinstance(metadata, Mapping) else {}
+
+
+def _chunk_names(name: str, document: dict[str, Any]) -> Iterator[str]:
+    """Return the names of the chunks or shards of an array."""
+    return ChunkFiles(zarr.Array.from_dict(StorePath(MemoryStore(), name), document)).names()
 
 
 def _walk(folder: str, prefix: str) -> Iterator[tuple[str, os.DirEntry[str]]]:

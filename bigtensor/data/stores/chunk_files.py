@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +50,10 @@ class ChunkFiles:
         if index < len(self._seen):
             self._seen[index] = 1
         return True
+
+    def names(self) -> Iterator[str]:
+        """Yield the names of all files that the shape asks for, in the order of the chunks."""
+        return map(self._key, product(*map(range, self._grid)))
 
     def _key(self, place: tuple[int, ...]) -> str:
         """Return the name of the file of a chunk or shard."""

@@ -253,7 +253,7 @@ def _check_files(
     chunk_files, nbytes = _count_files(files, name, array)
     if chunk_files.present < entry["files"]:
         raise _damaged(files, chunk_files.describe_absent(name))
-    if nbytes != entry["bytes"]:
+    if nbytes is not None and nbytes != entry["bytes"]:
         raise _changed(
             files,
             f"the files of {name!r} have {nbytes:,} bytes in place of {entry['bytes']:,}, so that "
@@ -261,13 +261,16 @@ def _check_files(
         )
 
 
-def _count_files(files: StoreFiles, name: str, array: zarr.Array[Any]) -> tuple[ChunkFiles, int]:
-    """Return the chunks or shards of an array that are there, and their bytes."""
-    chunk_files, nbytes = ChunkFiles(array), 0
-    for chunk, info in files.infos(name):
-        if chunk_files.count(chunk):
-            nbytes += int(info["size"])
-    return chunk_files, nbytes
+def _count_files(
+    files: StoreFiles, name: str, array: zarr.Array[Any]
+) -> tuple[ChunkFiles, int | None]:
+    """Return the chunks or shards of an array that are there, and their bytes.
+
+    A web server may leave out the size of a file. The bytes are None then.
+    """
+    chunk_files = ChunkFiles(array)
+    sizes = [info["size"] for chunk, info in files.infos(name) if chunk_files.count(chunk)]
+    return chunk_files, None if None in sizes else sum(map(int, sizes))
 
 
 def _damaged(files: StoreFiles, reason: str) -> StoreReadError:

@@ -15,7 +15,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
-from bigtensor.data.addresses.object_stores import check_bucket, file_system, store_errors
+from bigtensor.data.addresses.object_stores import (
+    check_bucket,
+    file_system,
+    lists_files,
+    refuse_cache,
+    store_errors,
+)
 from bigtensor.data.addresses.store_files import stamped
 from bigtensor.data.stores.leftovers import living_writer, unfinished_name
 from bigtensor.data.stores.manifest import UNFINISHED
@@ -79,7 +85,7 @@ def whole_object_store(url: str, *, overwrite: bool) -> Iterator[str]:
     _refuse_existing(url, overwrite=overwrite)
     mark = unfinished_name("store")
     with store_errors(url, OutputError):
-        filesystem, root = file_system(url)
+        filesystem, root = _output_system(url)
         _put_document(filesystem, root, _marked(mark))
         _remove(filesystem, root, but=f"{root}/{_ROOT}")
         _refuse_remains(filesystem, url, root)
@@ -117,7 +123,7 @@ def whole_object(url: str) -> Iterator[Path]:
         path = Path(folder, url.rpartition("/")[2])
         yield path
         with store_errors(url, OutputError):
-            filesystem, target = file_system(url)
+            filesystem, target = _output_system(url)
             filesystem.put_file(str(path), target)
 
 
@@ -171,13 +177,25 @@ def has_root(url: str) -> bool:
 def _check_place(url: str) -> None:
     """Refuse a place that cannot be reached or written."""
     with store_errors(url, OutputError):
-        filesystem, root = file_system(url, probe=True)
+        filesystem, root = _output_system(url, probe=True)
         check_bucket(url, filesystem, root)
         probe = f"{root}.{uuid.uuid4().hex[:8]}.unfinished"
         filesystem.pipe_file(probe, b"")
         # some may write and not remove
         with suppress(PermissionError):
             filesystem.rm_file(probe)
+
+
+def _output_system(url: str, *, probe: bool = False) -> tuple[AbstractFileSystem, str]:
+    """Return the file system of an output, and the path inside it."""
+    filesystem, root = file_system(url, probe=probe)
+    refuse_cache(url, filesystem)
+    if not lists_files(filesystem):
+        raise OutputError(
+            f"{url} is on a web server, where nothing can be written; give a path, or the URL "
+            "of an object store such as s3://bucket/name"
+        )
+    return filesystem, root
 
 
 def _refuse_existing(url: str, *, overwrite: bool) -> None:

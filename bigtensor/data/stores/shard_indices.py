@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from zarr.abc.store import ByteRequest, SuffixByteRequest
 from zarr.storage import FsspecStore, WrapperStore
 
+from bigtensor.data.addresses.read_errors import WholeFileError
+
 if TYPE_CHECKING:
     from zarr.core.buffer import Buffer, BufferPrototype
 
@@ -40,6 +42,8 @@ class ShardIndexStore(WrapperStore[FsspecStore]):
         place = key, byte_range.suffix
         if place not in self._ends:
             end = await super().get(key, prototype, byte_range)
+            if end is not None and len(end) > byte_range.suffix:
+                raise WholeFileError(key)
             if end is None or self._nbytes + len(end) > MOST_NBYTES:
                 return end
             self._ends[place] = end

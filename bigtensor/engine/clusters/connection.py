@@ -141,6 +141,37 @@ def connected(connection: Connection) -> Iterator[Client]:
         yield client
 
 
+def require_usable(client: object) -> None:
+    """Require a client that can run passes from this thread.
+
+    Raises
+    ------
+    ParameterError
+        When it is something else than a client, or asynchronous.
+    ClusterError
+        When it is closed.
+    """
+    from distributed import Client
+
+    if not isinstance(client, Client):
+        raise ParameterError(
+            Setting("client")
+            + f" is a {type(client).__name__}; expected a distributed.Client. Of a cluster, give "
+            "cluster.get_client(), and for the address of a scheduler "
+            + Setting("scheduler", "tcp://host:8786")
+        )
+    if client.asynchronous:
+        raise ParameterError(
+            "the Dask client is asynchronous, and a fit waits for its answers; give a client that "
+            "is not asynchronous, or use " + Setting("scheduler", "threads")
+        )
+    if client.status in ("closing", "closed"):
+        raise ClusterError(
+            "the Dask client is closed; make a new Client, or use "
+            + Setting("scheduler", "threads")
+        )
+
+
 def check_versions(client: Client) -> None:
     """Require the versions of this process on the workers that there are now.
 
