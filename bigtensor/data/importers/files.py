@@ -70,6 +70,7 @@ def import_files(
     label: str | None = None,
     sample_id: str | None = None,
     sequence: str | None = None,
+    weight: str | None = None,
     labels: Mapping[str, ArrayLike] | None = None,
     label_names: Sequence[str] | None = None,
     codes: bool = False,
@@ -120,6 +121,9 @@ def import_files(
         Tables and AnnData: the column that says which sequence a row is of, kept as the variable
         ``sequence``. Integers of one file stay as they are. Other ids, and those of several files,
         are codes with names. Sequences end with their file.
+    weight : str, optional
+        Tables and AnnData: the column of weights, kept as the variable ``weight``, by which a fit
+        weighs the rows. A parameter of the model, also called ``weights``, says what they mean.
     labels : mapping of str to array-like of int, optional
         FCS only: for the stem of every file one code an event, -1 for none.
     label_names : sequence of str, optional
@@ -175,7 +179,7 @@ def import_files(
     if codes:
         _check_codable(kind, transform, untransformed, panel, keep_raw=keep_raw)
     panel = None if panel is None else as_panel(panel)
-    kept = {"label": label, "sample_id": sample_id, "sequence": sequence}
+    kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     of_fcs: dict[str, Any] = {"compensate": compensate, "offsets": offsets, "dataset": dataset}
     if kind == "fcs":
         _refuse_columns_of_tables(kept)
@@ -197,6 +201,7 @@ def import_files(
         label_names=_label_names(label_codes, label_names),
         has_label=label is not None or labels is not None,
         has_sequence=sequence is not None,
+        has_weight=weight is not None,
         codes=codes,
         where=where,
     )

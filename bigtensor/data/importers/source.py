@@ -27,7 +27,7 @@ class ImportBlock:
     raw : ndarray of float, shape (rows, features)
         The values as they were measured, on the linear scale.
     variables : mapping of str to ndarray of shape (rows,)
-        ``label``, ``sample_id`` and ``sequence``, as far as they were asked for.
+        ``label``, ``sample_id``, ``sequence`` and ``weight``, as far as they were asked for.
     """
 
     values: NDArray[Any]

@@ -69,11 +69,11 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> ICASettings:
     )
 
 
-def _check_orientation(rows: int, d: int) -> None:
+def _check_orientation(rows: float, d: int) -> None:
     """Raise a DataError for what is probably a recording with a row for every channel."""
     if rows < d and d > _MOST_FEATURES_OF_FEW_ROWS:
         raise DataError(
-            f"the data have {rows:,} rows and {d:,} features, of which the covariance takes "
+            f"the data have {rows:,.0f} rows and {d:,} features, of which the covariance takes "
             f"{8 * d * d / 2**30:,.0f} GiB; rows are points in time and features are channels: "
             "if the rows are channels, as in MNE-Python, give X.T, and otherwise reduce the "
             "features first, such as by principal components"
