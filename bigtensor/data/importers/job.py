@@ -16,9 +16,8 @@ from bigtensor.data.importers.channels.channel_names import ChannelRole
 from bigtensor.data.importers.features import ResolvedFeatures
 from bigtensor.data.importers.imported_rows import ImportedRows
 from bigtensor.data.importers.rounded_integers import RoundedIntegers
-from bigtensor.data.importers.row_weights import row_weights
 from bigtensor.data.importers.sequence_ids import SequenceIds
-from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
+from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource, row_weights
 from bigtensor.data.rows.row_shares import RowShares
 from bigtensor.data.stores.layout import SOURCE_ROW, SampleStoreWriter, chunk_rows
 from bigtensor.data.values.feature_roles import COORDINATE
