@@ -172,8 +172,7 @@ def import_files(
     """
     files = _files(paths, format)
     kind = _kind(files, format)
-    target = as_address(out)
-    check_target(target, overwrite=overwrite)
+    check_target(target := as_address(out), overwrite=overwrite)
     label_codes = _codes_by_file(files, labels, label_names)
     _check_dtype(dtype)
     if codes:
@@ -188,8 +187,7 @@ def import_files(
         _refuse_options_of_fcs(kind, labels=labels, **of_fcs)
         openers = [partial((_CODES if codes else _OPENERS)[kind], **kept)] * len(files)
     sources = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
-    if panel is not None:
-        sources = with_panel(sources, panel)
+    sources = sources if panel is None else with_panel(sources, panel)
     features, columns = match_features(sources, channels)
     settings = FeatureSettings(kind == "fcs", panel, transform, cofactor, untransformed, codes)
     job = ImportJob(

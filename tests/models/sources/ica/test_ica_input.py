@@ -146,7 +146,7 @@ def test_channels_as_rows__are_refused_before_a_covariance_of_time():
 
 def test_batches_by_the_cumulant__name_the_pass_that_is_missing(rows):
     found = ICA(method="cumulant", random_state=0).partial_fit(rows)
-    with pytest.raises(NotFittedError, match="further pass.*'contractions'"):
+    with pytest.raises(NotFittedError, match=r"further pass.*'contractions'"):
         found.transform(rows)
     assert found.statistics_.rows == len(rows)
     # as the message says
