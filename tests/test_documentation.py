@@ -44,6 +44,7 @@ SLOW_PAGES = (
     *("tensor-train-density", "topic-model", "tutorial-cytometry", "tutorial-documents"),
     "tutorial-dose",
     *("tutorial-event-log", "tutorial-gene-counts", "tutorial-holes", "tutorial-many-groups"),
+    "tutorial-maps",
     *("tutorial-recording", "tutorial-signals", "tutorial-stream", "tutorial-survey"),
     *("tutorial-what-if", "tutorial-xarray", "hidden-markov", "gaussian-mixture", "linear-mixture"),
     "statistics",

@@ -141,6 +141,12 @@ _WITH_COUNTS = ("counts", "out", "overwrite", *_OF_COUNTS, *OF_EVERY_COMMAND)
     help="Tables and AnnData: the column that says which sequence a row is of. Rows of a sequence "
     "follow each other in the order of time.",
 )
+@click.option(
+    "--weight",
+    metavar="COLUMN",
+    help="Tables and AnnData: the column of weights of rows, such as survey weights; 'bigtensor "
+    "fit --weights' says what they mean.",
+)
 @where_option("Import the rows that meet a condition on their transformed values.")
 @overwrite_option
 def import_command(

@@ -38,6 +38,7 @@ def open_anndata(
     label: str | None = None,
     sample_id: str | None = None,
     sequence: str | None = None,
+    weight: str | None = None,
 ) -> ImportSource:
     """Open an AnnData file for import.
 
@@ -45,7 +46,7 @@ def open_anndata(
     ----------
     path : str or path-like
         A ``.h5ad`` file or a Zarr store of AnnData. X is dense, or sparse in rows (CSR).
-    label, sample_id, sequence : str, optional
+    label, sample_id, sequence, weight : str, optional
         Columns of ``obs`` to keep beside the features.
 
     Returns
@@ -73,7 +74,7 @@ def open_anndata(
                 f"obs_names and {column_length(names_of_features)} var_names; the file is damaged"
             )
         var_names = [str(name) for name in read_column(names_of_features)]
-        kept = {"label": label, "sample_id": sample_id, "sequence": sequence}
+        kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
         variables = {
             key: _objects(obs_column(path, group["obs"], column, rows))
             for key, column in kept.items()
@@ -101,6 +102,7 @@ def open_obs(
     label: str | None = None,
     sample_id: str | None = None,
     sequence: str | None = None,
+    weight: str | None = None,
 ) -> ImportSource:
     """Open the annotation of observations in an AnnData file for import as codes.
 
@@ -108,7 +110,7 @@ def open_obs(
     ----------
     path : str or path-like
         A ``.h5ad`` file or a Zarr store of AnnData. X is not read.
-    label, sample_id, sequence : str, optional
+    label, sample_id, sequence, weight : str, optional
         Columns of ``obs`` to keep beside the features.
 
     Returns
@@ -125,7 +127,7 @@ def open_obs(
     """
     optional_module("anndata", "cytometry")
     path = Path(path)
-    kept = {"label": label, "sample_id": sample_id, "sequence": sequence}
+    kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     with reading(path, "AnnData"), _open_group(path) as group:
         _check_is_anndata(path, group)
         obs = group["obs"]

@@ -29,6 +29,7 @@ def open_csv(
     label: str | None = None,
     sample_id: str | None = None,
     sequence: str | None = None,
+    weight: str | None = None,
     codes: bool = False,
 ) -> ImportSource:
     """Open a table of text for import.
@@ -38,7 +39,7 @@ def open_csv(
     path : str or path-like
         The table, possibly compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``). Its first line
         names the columns; they are separated by tabs if the name ends in ``.tsv``, else by commas.
-    label, sample_id, sequence : str, optional
+    label, sample_id, sequence, weight : str, optional
         Columns to keep beside the features.
     codes : bool, default False
         Every cell of a feature is the name of a category.
@@ -67,9 +68,8 @@ def open_csv(
     if not header[0]:
         left_out.add(names[0])
         notes.append("the first column has no name and was left out as a row index")
-    kept = _kept_columns(
-        path, names, {"label": label, "sample_id": sample_id, "sequence": sequence}
-    )
+    beside = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
+    kept = _kept_columns(path, names, beside)
     numeric = {name for name in names if codes or guess[name].dtype.kind in "iuf"}
     others = [name for name in names if name not in left_out and name not in kept.values()]
     features = _feature_columns(path, others, numeric, guess)
@@ -93,6 +93,7 @@ def open_parquet(
     label: str | None = None,
     sample_id: str | None = None,
     sequence: str | None = None,
+    weight: str | None = None,
     codes: bool = False,
 ) -> ImportSource:
     """Open a Parquet file for import.
@@ -101,7 +102,7 @@ def open_parquet(
     ----------
     path : str or path-like
         The file.
-    label, sample_id, sequence : str, optional
+    label, sample_id, sequence, weight : str, optional
         Columns to keep beside the features.
     codes : bool, default False
         Every value of a feature is the name of a category.
@@ -127,9 +128,8 @@ def open_parquet(
     if _repeated(names):
         raise FileFormatError(f"{path} repeats the columns {sorted(_repeated(names))}; rename them")
     index = [name for name in names if name.startswith("__index_level_")]
-    kept = _kept_columns(
-        path, names, {"label": label, "sample_id": sample_id, "sequence": sequence}
-    )
+    beside = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
+    kept = _kept_columns(path, names, beside)
     numeric = {column.name for column in schema if codes or _is_numeric_arrow(arrow, column.type)}
     others = [name for name in names if name not in index and name not in kept.values()]
     features = _feature_columns(path, others, numeric)

@@ -70,6 +70,7 @@ def import_files(
     label: str | None = None,
     sample_id: str | None = None,
     sequence: str | None = None,
+    weight: str | None = None,
     labels: Mapping[str, ArrayLike] | None = None,
     label_names: Sequence[str] | None = None,
     codes: bool = False,
@@ -120,6 +121,9 @@ def import_files(
         Tables and AnnData: the column that says which sequence a row is of, kept as the variable
         ``sequence``. Integers of one file stay as they are. Other ids, and those of several files,
         are codes with names. Sequences end with their file.
+    weight : str, optional
+        Tables and AnnData: the column of weights, kept as the variable ``weight``, by which a fit
+        weighs the rows. A parameter of the model, also called ``weights``, says what they mean.
     labels : mapping of str to array-like of int, optional
         FCS only: for the stem of every file one code an event, -1 for none.
     label_names : sequence of str, optional
@@ -168,14 +172,13 @@ def import_files(
     """
     files = _files(paths, format)
     kind = _kind(files, format)
-    target = as_address(out)
-    check_target(target, overwrite=overwrite)
+    check_target(target := as_address(out), overwrite=overwrite)
     label_codes = _codes_by_file(files, labels, label_names)
     _check_dtype(dtype)
     if codes:
         _check_codable(kind, transform, untransformed, panel, keep_raw=keep_raw)
     panel = None if panel is None else as_panel(panel)
-    kept = {"label": label, "sample_id": sample_id, "sequence": sequence}
+    kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     of_fcs: dict[str, Any] = {"compensate": compensate, "offsets": offsets, "dataset": dataset}
     if kind == "fcs":
         _refuse_columns_of_tables(kept)
@@ -184,8 +187,7 @@ def import_files(
         _refuse_options_of_fcs(kind, labels=labels, **of_fcs)
         openers = [partial((_CODES if codes else _OPENERS)[kind], **kept)] * len(files)
     sources = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
-    if panel is not None:
-        sources = with_panel(sources, panel)
+    sources = sources if panel is None else with_panel(sources, panel)
     features, columns = match_features(sources, channels)
     settings = FeatureSettings(kind == "fcs", panel, transform, cofactor, untransformed, codes)
     job = ImportJob(
@@ -197,6 +199,7 @@ def import_files(
         label_names=_label_names(label_codes, label_names),
         has_label=label is not None or labels is not None,
         has_sequence=sequence is not None,
+        has_weight=weight is not None,
         codes=codes,
         where=where,
     )

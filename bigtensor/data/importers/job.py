@@ -17,7 +17,7 @@ from bigtensor.data.importers.features import ResolvedFeatures
 from bigtensor.data.importers.imported_rows import ImportedRows
 from bigtensor.data.importers.rounded_integers import RoundedIntegers
 from bigtensor.data.importers.sequence_ids import SequenceIds
-from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource
+from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource, row_weights
 from bigtensor.data.rows.row_shares import RowShares
 from bigtensor.data.stores.layout import SOURCE_ROW, SampleStoreWriter, chunk_rows
 from bigtensor.data.values.feature_roles import COORDINATE
@@ -110,6 +110,8 @@ class ImportJob:
         True if the files hold labels.
     has_sequence : bool
         True if the files hold ids of sequences.
+    has_weight : bool
+        True if the files hold weights of rows.
     codes : bool
         The values are names of categories, which are coded.
     where : str, optional
@@ -124,6 +126,7 @@ class ImportJob:
     label_names: tuple[str, ...] | None
     has_label: bool
     has_sequence: bool = False
+    has_weight: bool = False
     codes: bool = False
     where: str | None = None
 
@@ -243,6 +246,8 @@ class ImportJob:
             variables["label"] = "int32"
         if self.has_sequence:
             variables["sequence"] = "int64"
+        if self.has_weight:
+            variables["weight"] = "float64"
         return variables
 
     def _coordinates(self) -> dict[str, list[str]]:
@@ -347,6 +352,8 @@ class _RowCodes:
         if job.has_sequence:
             ids = block.variables["sequence"]
             codes["sequence"] = self.sequences.encode(ids, file, first)
+        if job.has_weight:
+            codes["weight"] = row_weights(block.variables["weight"], file, first)
         return codes
 
     def names(self) -> dict[str, Sequence[str]]:

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import (
-    FileFormatWarning,
-)
+from bigtensor.array_types import FloatArray
+from bigtensor.errors import DataError, FileFormatWarning, Setting
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ class ImportBlock:
     raw : ndarray of float, shape (rows, features)
         The values as they were measured, on the linear scale.
     variables : mapping of str to ndarray of shape (rows,)
-        ``label``, ``sample_id`` and ``sequence``, as far as they were asked for.
+        ``label``, ``sample_id``, ``sequence`` and ``weight``, as far as they were asked for.
     """
 
     values: NDArray[Any]
@@ -118,6 +117,48 @@ def name_of_value(value: object) -> str:
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
     return str(value)
+
+
+def row_weights(cells: NDArray[Any], file: str, first: int) -> FloatArray:
+    """Return the weights of a block of rows as numbers.
+
+    Parameters
+    ----------
+    cells : (rows,) array of object
+        Numbers, or their texts.
+    file : str
+        Name of the file, for messages.
+    first : int
+        Row of the file with which the block begins, for messages.
+
+    Returns
+    -------
+    (rows,) float64 array
+        Not negative.
+
+    Raises
+    ------
+    DataError
+        When a cell is empty, no number, negative or infinite.
+    """
+    weights = np.array([_number(cell) for cell in cells.tolist()], np.float64)
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        at = int(bad.argmax())
+        raise DataError(
+            f"{file}: row {first + at:,} (from 0) holds {cells[at]!r} in the column of "
+            + Setting("weight")
+            + "; give every row a number that is not negative"
+        )
+    return weights
+
+
+def _number(cell: Any) -> float:
+    """Return the number in a cell, NaN if there is none."""
+    try:
+        return float(cell)
+    except (TypeError, ValueError):
+        return np.nan
 
 
 def warn_of_notes(path: Path, notes: Iterable[str]) -> None:

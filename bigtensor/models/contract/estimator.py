@@ -335,7 +335,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         first call after `fit` does so too, because `fit` keeps no sums. Every call adds to
         `statistics_`. The solution equals one `accumulate` and `solve` on all batches, after the
         first pass of the script of a fit. For a later pass, all rows have to be read again with
-        `accumulate` and `solve`.
+        `accumulate` and `solve`. A model that has no solution before a later pass, such as `ICA`
+        with ``method="cumulant"``, has none after `partial_fit`.
 
         Parameters
         ----------

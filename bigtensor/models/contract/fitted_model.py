@@ -356,11 +356,23 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     def require_fitted(self) -> None:
         """Raise sklearn's NotFittedError before a fit, with the way from a preparation to one."""
         if self._rounds is not None and not hasattr(self, "solution_"):
-            raise NotFittedError(
-                f"this {type(self).__name__} is prepared and has no components yet; call "
+            raise NotFittedError(self._why_no_solution(self._rounds))
+        check_is_fitted(self)
+
+    def _why_no_solution(self, rounds: Rounds) -> str:
+        """Return in words what a prepared model, which is not solved, needs."""
+        name = type(self).__name__
+        if not rounds.finished or rounds.next_pass is None:
+            return (
+                f"this {name} is prepared and has no components yet; call "
                 "solve(accumulate(data)), partial_fit or fit"
             )
-        check_is_fitted(self)
+        return (
+            f"this {name} is prepared and has no components yet: they need a further pass over all "
+            f"rows ({rounds.next_pass.name!r}) after {rounds.finished[-1].pass_name!r}, so "
+            "partial_fit, which reads every batch once, does not find them; call "
+            "solve(accumulate(data)) for all rows, call fit, or choose a method that needs one pass"
+        )
 
     def set_solution(self, solution: object) -> None:
         """Set the solution and the attributes that follow from it."""

@@ -36,7 +36,7 @@ def judged(fit: MarkovFit, counts: TripleCountsResult, diagnostics: dict[str, An
     )
     if "outlying_rows" in diagnostics:
         faults += sample_outliers(diagnostics)
-    confirmation = f"{fit.n_states} states are told apart by their emissions and transitions"
+    confirmation = f"{fit.n_states} states differ in their emissions or transitions."
     return with_verdict(fit, faults, confirmation, diagnostics)
 
 

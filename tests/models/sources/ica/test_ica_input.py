@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from bigtensor import ICA
 from bigtensor.errors import (
@@ -135,3 +136,19 @@ def test_offsets__in_float32_cost_few_digits(rows):
     near = far.astype("f8") - 1e4
     moved, still = (ICA(random_state=0).fit(part) for part in (far, near))
     assert column_error(still.mixing_, moved.mixing_) < 1e-3
+
+
+def test_channels_as_rows__are_refused_before_a_covariance_of_time():
+    wide = np.broadcast_to(np.float32(0), (8, 30_000))
+    with pytest.raises(DataError, match=r"8 rows and 30,000 features.*X\.T"):
+        ICA(3).fit(wide)
+
+
+def test_batches_by_the_cumulant__name_the_pass_that_is_missing(rows):
+    found = ICA(method="cumulant", random_state=0).partial_fit(rows)
+    with pytest.raises(NotFittedError, match=r"further pass.*'contractions'"):
+        found.transform(rows)
+    assert found.statistics_.rows == len(rows)
+    # as the message says
+    found.solve(found.accumulate(rows))
+    assert found.transform(rows).shape == rows.shape
