@@ -115,6 +115,19 @@ class Block:
         """Return the sum of the weights of the rows of this block, halo excluded."""
         return float(self.rows) if self.weight is None else float(self.weight[: self.rows].sum())
 
+    def write_weight(self, out: NDArray[Any]) -> None:
+        """Write the weights of the rows of this block, halo excluded; ones if there are none.
+
+        Parameters
+        ----------
+        out : (rows,) float32 or float64 array
+            Receives the weights.
+        """
+        if self.weight is None:
+            out.fill(1)
+        else:
+            np.copyto(out, self.weight[: self.rows], casting="same_kind")
+
     def with_scaled_weight(self, scale: float) -> Block:
         """Return the same rows with weights times a positive factor."""
         if scale == 1:

@@ -87,10 +87,7 @@ class GroupSums(SumStatistic[GroupSumsResult]):
                 work.take(name, shape, dtype)
                 for name, (shape, dtype) in self._buffers(tile.rows).items()
             )
-            if tile.block.weight is None:
-                weight.fill(1.0)
-            else:
-                np.copyto(weight, tile.block.weight[: tile.rows])
+            tile.block.write_weight(weight)
             np.copyto(groups, block.group[window], casting="same_kind")
             write_labels(posterior, label)
             add_to_groups(

@@ -75,10 +75,7 @@ class Covariances(SumStatistic[CovariancesResult]):
         rows_of, weighted, weight, products = (
             work.take(name, shape, dtype) for name, (shape, dtype) in arrays
         )
-        if block.weight is None:
-            weight[:] = 1
-        else:
-            np.copyto(weight, block.weight[:rows], casting="same_kind")
+        block.write_weight(weight)
         for group, (start, stop) in enumerate(self.columns):
             size = stop - start
             centred = rows_of[: rows * size].reshape(rows, size)

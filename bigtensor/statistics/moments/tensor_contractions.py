@@ -133,10 +133,7 @@ class TensorContractions(SumStatistic[Contractions]):
             name: work.take(f"contractions.{name}.{self.dtype}", shape, dtype)
             for name, (shape, dtype) in self._buffers(rows).items()
         }
-        if block.weight is None:
-            buffers["weight"].fill(1)
-        else:
-            np.copyto(buffers["weight"], block.weight[:rows], casting="same_kind")
+        block.write_weight(buffers["weight"])
         if isinstance(block.values, sp.csr_array):
             self._add_sparse(state, block.values, rows, buffers)
         else:

@@ -87,7 +87,7 @@ class GroupOccupancy(SumStatistic[GroupOccupancyResult]):
         assert block.group is not None
         np.copyto(groups, block.group, casting="same_kind")
         weight = work.take("occupancy.weight", (block.rows,), "float64")
-        np.copyto(weight, 1.0 if block.weight is None else block.weight)
+        block.write_weight(weight)
         add_occupancy(groups, weight, forward.filtered, state["mass"], state["rows"])
 
     def finalize(self, state: State) -> GroupOccupancyResult:

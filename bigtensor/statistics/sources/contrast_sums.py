@@ -95,10 +95,7 @@ class ContrastSums(SumStatistic[ContrastSumsResult]):
             work.take(name, shape, dtype) for name, (shape, dtype) in arrays
         )
         unmixing[:] = self.unmixing
-        if block.weight is None:
-            weight[:] = 1
-        else:
-            weight[:] = block.weight[: block.rows]
+        block.write_weight(weight)
         values = block.dense_values[: block.rows]
         np.subtract(values, self.point, out=centred, casting="same_kind")
         np.matmul(centred, unmixing, out=sources)

@@ -114,7 +114,7 @@ class SparseCodeSums(SumStatistic[SparseCodeSumsResult]):
         left, weighted, weight, by_codes, products = (
             work.take(name, shape, dtype) for name, (shape, dtype) in arrays
         )
-        weight[:] = 1 if block.weight is None else block.weight[: block.rows]
+        block.write_weight(weight)
         np.matmul(codes, self.coder.columns.T, out=left)
         np.subtract(rows, left, out=left)
         _add_moments(

@@ -83,7 +83,7 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
         located = self.rows.located(block, work)
         arrays = {name: work.take(name, *spec) for name, spec in self._own(n).items()}
         weight, counted = arrays["counts.weight"], arrays["counts.counted"]
-        weight[:] = 1 if block.weight is None else block.weight[:n]
+        block.write_weight(weight)
         # rotated coordinates have no place for rows with missing entries
         weight[np.isnan(located.log_slope)] = 0
         counted[:] = weight

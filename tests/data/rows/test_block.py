@@ -22,3 +22,12 @@ def test_dense_values__of_sparse_rows_are_refused():
         _ = block.dense_values
     with pytest.raises(TypeError, match="sparse"):
         block.view("a")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_write_weight__leaves_the_halo_out_and_writes_ones_without_weights(dtype):
+    out = np.full(2, np.nan, dtype)
+    Block(VALUES, SLICES, 0, 2, weight=np.array([0.5, 0.0, 7.0])).write_weight(out)
+    assert out.tolist() == [0.5, 0.0]
+    Block(VALUES, SLICES, 0, 2).write_weight(out)
+    assert out.tolist() == [1.0, 1.0]
