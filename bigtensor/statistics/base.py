@@ -15,7 +15,9 @@ from typing import Any, ClassVar, Generic, TypeVar
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
+from bigtensor.errors import DataError
 from bigtensor.features.buffers import aligned_empty
 
 Result = TypeVar("Result", covariant=True)
@@ -147,6 +149,30 @@ class SumStatistic(Statistic[Result]):
             math.prod(shape) * np.dtype(dtype).itemsize
             for shape, dtype in self.state_arrays().values()
         )
+
+
+def positive_weight(weight: FloatArray, results: str) -> float:
+    """Return the total weight of all rows, by which sums are divided.
+
+    Parameters
+    ----------
+    weight : float64 array without dimensions
+        Sum of the weights of the rows.
+    results : str
+        Plural of the results that are divided, such as ``"moments"``.
+
+    Raises
+    ------
+    DataError
+        When the weight is not positive.
+    """
+    total = float(weight)
+    if not total > 0:
+        raise DataError(
+            f"the rows have a total weight of {total:g}; {results} need at least one row with a "
+            "positive weight"
+        )
+    return total
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,8 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import DataError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
-from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace, positive_weight
 
 Columns = tuple[tuple[int, int], ...]
 """First column, and column after the last, of every group."""
@@ -103,9 +102,7 @@ class Covariances(SumStatistic[CovariancesResult]):
         DataError
             When the weight is not positive.
         """
-        weight = float(state["weight"])
-        if not weight > 0:
-            raise DataError("the rows have no positive weight, so that they have no covariance")
+        weight = positive_weight(state["weight"], "covariances")
         scales = np.ones(len(self.point)) if self.scales is None else self.scales
         shift = state["sums"] / weight * scales
         covariance = np.zeros((len(shift), len(shift)))
