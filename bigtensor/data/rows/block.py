@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bigtensor.array_types import FloatArray, IntArray
+from bigtensor.errors import ParameterError, Setting
 
 Values: TypeAlias = "NDArray[Any] | csr_array"
 """A dense ``(rows, features)`` array of floats or integer codes, or a CSR array of counts."""
@@ -84,6 +85,18 @@ class Block:
     def row_index(self) -> IntArray:
         """Return the global index of every row of this block: ``(rows,)`` int64."""
         return self._index()[: self.rows]
+
+    def row_groups(self) -> NDArray[Any]:
+        """Return the group of every row of this block: ``(rows,)`` integer, -1 for none.
+
+        Raises
+        ------
+        ParameterError
+            If the rows were opened without groups.
+        """
+        if self.group is None:
+            raise ParameterError("the rows have no groups; open them with " + Setting("groups"))
+        return self.group[: self.rows]
 
     def window_starts(self, length: int) -> NDArray[np.bool_]:
         """Return True for the rows at which a window of consecutive rows starts.
