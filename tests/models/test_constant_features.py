@@ -103,11 +103,11 @@ def test_missing_values_of_a_constant_feature__are_not_looked_at_in_answers(valu
     [
         (
             {"views": {"a": [0], "b": [1], "c": [2]}, "init": "spectral"},
-            r"spectral' needs at least 3 views .* 2 view\(s\) .*init='kmeans'",
+            r"least 3 .* 2 view\(s\) .*init='kmeans'",
         ),
         (
             {"views": {"a": [0], "b": [1]}, "init": "kmeans"},
-            r"features, a kernel mixture needs at least 2 .* 1 view\(s\) ",
+            r"mixture .*least 2 .* 1 view\(s\) ",
         ),
         (
             {
