@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -17,7 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import aligned_empty
 
 Result = TypeVar("Result", covariant=True)
@@ -228,6 +228,23 @@ class RowOutput:
     dtype: str
     dims: Mapping[str, int] = field(default_factory=dict)
     fill: float = np.nan
+
+
+def check_answers(names: Sequence[str], choices: Sequence[str]) -> None:
+    """Raise a ParameterError unless answers for a row are named once each, and at least one.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the outputs that are asked for.
+    choices : sequence of str
+        Names of all outputs that a row function has.
+    """
+    if not names or len({*names} & {*choices}) < len(names):
+        raise ParameterError(
+            f"answers for a row are some of {', '.join(choices)}, each once, and not "
+            f"{', '.join(names) or 'none'}"
+        )
 
 
 class RowFunction(ABC):
