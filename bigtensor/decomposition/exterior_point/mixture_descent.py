@@ -17,6 +17,7 @@ from bigtensor.decomposition.exterior_point.proximal_descent import (
     DescentRule,
     proximal_descent,
 )
+from bigtensor.decomposition.multiview.candidate_choice import EQUAL_RESIDUALS
 from bigtensor.decomposition.multiview.subspaces import GROUPS
 from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import IdentifiabilityError, ParameterError
@@ -26,12 +27,6 @@ NEGATIVE_PENALTY = 0.3
 
 RANKING_WEIGHT = 0.1
 """Smallest weight of a candidate that is compared with others, as a part of 1/k."""
-
-EQUAL_RESIDUALS = 1e-4
-"""Relative difference of residuals that rounding errors of the sums over rows could reverse.
-
-Among equals the first is taken, so that the chunking of the data does not choose the estimate.
-"""
 
 ROUNDING_RESIDUAL = 1e-7
 """Relative residual below which only rounding errors are compared."""
