@@ -25,6 +25,7 @@ from click.testing import CliRunner
 import bigtensor
 from bigtensor import KernelMixture, simulate
 from bigtensor.cli import main
+from bigtensor.models.contract.registry import MODELS
 from bigtensor.models.kernel_mixture import settings
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -174,6 +175,21 @@ def test_page_of_a_model__has_the_sections_in_the_order_of_all(page: str) -> Non
     outside_of_blocks = re.sub(r"^```.*?^```$", "", text, flags=re.MULTILINE | re.DOTALL)
     assert re.findall(r"^## (.*)$", outside_of_blocks, re.MULTILINE) == MODEL_SECTIONS
     assert f"({Path('figures', page).with_suffix('')}-example.png)" in text
+
+
+def table_rows(page: str) -> str:
+    """Return the rows of all tables of a page, one a line."""
+    lines = (ROOT / page).read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if line.startswith("|"))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_model__has_a_row_in_every_table_of_models(name: str) -> None:
+    linked = re.search(rf"\[`{name}`\]\(docs/(.*?\.md)\)", table_rows("README.md"))
+    assert linked, f"README.md has no row of {name}"
+    page = linked[1]
+    assert page in MODEL_PAGES, f"docs/models.md has no row of {page}"
+    assert f"[`{name}`]({page})" in table_rows("docs/choosing-a-model.md")
 
 
 def test_kernel_mixture__numbers_in_words_are_those_of_the_code() -> None:

@@ -55,6 +55,13 @@ def seconds_taken() -> float:
     return time.perf_counter() - begin
 
 
+def took_in_all(seconds: float) -> str:
+    """Return the last line of a command's words: how long it took."""
+    from bigtensor.engine.progress.reporter import duration
+
+    return f"took       {duration(seconds)} in all"
+
+
 def is_quiet() -> bool:
     """Return True if the running command prints facts, warnings and errors only."""
     context = click.get_current_context(silent=True)

@@ -61,8 +61,30 @@ def find_categories(values: NDArray[Any]) -> FloatArray:
     return codes
 
 
+class _ProjectedMap(FeatureMap):
+    """Basis functions, or their products with a matrix. Subclasses have the matrix as a field.
+
+    Attributes
+    ----------
+    projection : (n_basis, q) array, optional
+        None stands for the unit matrix.
+    """
+
+    projection: FloatArray | None
+
+    @property
+    def n_features(self) -> int:
+        """The length of the vector."""
+        return self.n_basis if self.projection is None else self.projection.shape[1]
+
+    @property
+    def mixing(self) -> FloatArray:
+        """The projection, or the unit matrix."""
+        return np.eye(self.n_basis) if self.projection is None else self.projection
+
+
 @dataclass(frozen=True, eq=False)
-class Identity(FeatureMap):
+class Identity(_ProjectedMap):
     """The values themselves, or a linear function of them.
 
     Parameters
@@ -90,16 +112,6 @@ class Identity(FeatureMap):
         return self.width
 
     @property
-    def n_features(self) -> int:
-        """The length of the vector."""
-        return self.width if self.projection is None else self.projection.shape[1]
-
-    @property
-    def mixing(self) -> FloatArray:
-        """The projection, or the unit matrix."""
-        return np.eye(self.width) if self.projection is None else self.projection
-
-    @property
     def mass(self) -> FloatArray:
         """Zeros: values are not densities."""
         return np.zeros(self.n_features)
@@ -121,7 +133,7 @@ class Identity(FeatureMap):
 
 
 @dataclass(frozen=True, eq=False)
-class Standardised(FeatureMap):
+class Standardised(_ProjectedMap):
     """Values about a centre in units of a scale, or a linear function of them.
 
     These are the features of the linear kernel. The centre is subtracted before values are rounded
@@ -155,16 +167,6 @@ class Standardised(FeatureMap):
         return len(self.centre)
 
     @property
-    def n_features(self) -> int:
-        """The length of the vector."""
-        return self.n_basis if self.projection is None else self.projection.shape[1]
-
-    @property
-    def mixing(self) -> FloatArray:
-        """The projection, or the unit matrix."""
-        return np.eye(self.n_basis) if self.projection is None else self.projection
-
-    @property
     def mass(self) -> FloatArray:
         """Zeros: values are not densities."""
         return np.zeros(self.n_features)
@@ -186,7 +188,7 @@ class Standardised(FeatureMap):
 
 
 @dataclass(frozen=True, eq=False)
-class OneHot(FeatureMap):
+class OneHot(_ProjectedMap):
     """Indicators of categories, or a linear function of them: the features of the delta kernel.
 
     The delta kernel ``1[x = x']`` at the categories themselves has the unit matrix as Gram matrix:
@@ -236,16 +238,6 @@ class OneHot(FeatureMap):
     def n_basis(self) -> int:
         """The number of categories."""
         return len(self.categories)
-
-    @property
-    def n_features(self) -> int:
-        """The length of the vector."""
-        return self.n_basis if self.projection is None else self.projection.shape[1]
-
-    @property
-    def mixing(self) -> FloatArray:
-        """The projection, or the unit matrix."""
-        return np.eye(self.n_basis) if self.projection is None else self.projection
 
     @property
     def mass(self) -> FloatArray:

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
+from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.buffers import aligned_empty
 
 Result = TypeVar("Result", covariant=True)
@@ -149,6 +151,30 @@ class SumStatistic(Statistic[Result]):
         )
 
 
+def positive_weight(weight: FloatArray, results: str) -> float:
+    """Return the total weight of all rows, by which sums are divided.
+
+    Parameters
+    ----------
+    weight : float64 array without dimensions
+        Sum of the weights of the rows.
+    results : str
+        Plural of the results that are divided, such as ``"moments"``.
+
+    Raises
+    ------
+    DataError
+        When the weight is not positive.
+    """
+    total = float(weight)
+    if not total > 0:
+        raise DataError(
+            f"the rows have a total weight of {total:g}; {results} need at least one row with a "
+            "positive weight"
+        )
+    return total
+
+
 @dataclass(frozen=True)
 class Pass(Generic[Result]):
     """One pass over the rows. A fit yields it to the engine, which sends the result back.
@@ -202,6 +228,23 @@ class RowOutput:
     dtype: str
     dims: Mapping[str, int] = field(default_factory=dict)
     fill: float = np.nan
+
+
+def check_answers(names: Sequence[str], choices: Sequence[str]) -> None:
+    """Raise a ParameterError unless answers for a row are named once each, and at least one.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the outputs that are asked for.
+    choices : sequence of str
+        Names of all outputs that a row function has.
+    """
+    if not names or len({*names} & {*choices}) < len(names):
+        raise ParameterError(
+            f"answers for a row are some of {', '.join(choices)}, each once, and not "
+            f"{', '.join(names) or 'none'}"
+        )
 
 
 class RowFunction(ABC):

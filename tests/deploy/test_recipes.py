@@ -153,22 +153,8 @@ def test_files__are_written_to_a_new_folder_only(study: Path, deploy: Callable[.
     assert (study / "job" / "fit.sbatch").read_text() == before
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 20 KiB, on which not all files of a recipe have room."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=20k", "tmpfs", str(folder)]
-    try:
-        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        mounted = False
-    if not mounted:
-        pytest.skip("a small disk can only be mounted by root")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
+# not all files of a recipe have room on this disk
+@pytest.mark.parametrize("small_disk", ["20k"], indirect=True)
 def test_files__on_a_full_disk_leave_nothing(small_disk: Path) -> None:
     for folder in (small_disk / "job", small_disk / "study" / "job"):
         refused = run("slurm", "--out", folder)

@@ -5,7 +5,6 @@ import os
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -281,22 +280,7 @@ def test_checkpoint__continues_from_parts_and_recomputes_damaged_ones(tmp_path: 
     assert [path.name for path in folder.iterdir()] == ["sum.state"]
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 64 KiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)]
-    try:
-        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        mounted = False
-    if not mounted:
-        pytest.skip("a small disk can only be mounted by root")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
+@pytest.mark.parametrize("small_disk", ["64k"], indirect=True)
 @pytest.mark.parametrize("threads", [1, 2])
 def test_checkpoint__on_a_full_disk_says_so_and_keeps_what_was_stored(
     small_disk: Path, tmp_path: Path, threads: int

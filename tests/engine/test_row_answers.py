@@ -1,9 +1,7 @@
 """Row-wise answers: the same in memory, lazily and in a store, and nothing half-written."""
 
 import errno
-import subprocess
 import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -216,22 +214,7 @@ def test_store__with_damaged_input_names_it_and_leaves_nothing(tmp_path: Path) -
     assert [entry.name for entry in tmp_path.iterdir()] == ["in.zarr"]
 
 
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 256 KiB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    command = ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)]
-    try:
-        mounted = subprocess.run(command, capture_output=True, check=False).returncode == 0
-    except FileNotFoundError:
-        mounted = False
-    if not mounted:
-        pytest.skip("a small disk can only be mounted by root")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
+@pytest.mark.parametrize("small_disk", ["256k"], indirect=True)
 def test_store__on_a_full_disk_says_so_and_leaves_nothing(small_disk: Path) -> None:
     with pytest.raises(OutputError) as caught:
         evaluate_to_store(open_samples(VALUES), RowTotals(), THREADS, small_disk / "out.zarr")

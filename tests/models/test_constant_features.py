@@ -103,11 +103,11 @@ def test_missing_values_of_a_constant_feature__are_not_looked_at_in_answers(valu
     [
         (
             {"views": {"a": [0], "b": [1], "c": [2]}, "init": "spectral"},
-            r"2 view\(s\) .*least 3; .*init='kmeans'",
+            r"least 3 .* 2 view\(s\) .*init='kmeans'",
         ),
         (
             {"views": {"a": [0], "b": [1]}, "init": "kmeans"},
-            r"1 view\(s\) .*'kmeans' .*least 2$",
+            r"mixture .*least 2 .* 1 view\(s\) ",
         ),
         (
             {
@@ -126,7 +126,7 @@ def test_missing_values_of_a_constant_feature__are_not_looked_at_in_answers(valu
                 "init": "kmeans",
                 "views_share_components": True,
             },
-            "lengths .*views_share_components=True",
+            "views_share_components=True .* got a: ",
         ),
     ],
 )

@@ -32,6 +32,11 @@ def has_score(name: str) -> bool:
     return hasattr(model_class(name), "score")
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_model__has_a_score_or_a_transform_to_be_compared_by(name: str) -> None:
+    assert has_score(name) or hasattr(model_class(name), "transform")
+
+
 @pytest.mark.parametrize(("name", "kind"), FAMILIES)
 def test_pipeline__has_the_answers_of_its_model(name: str, kind: str) -> None:
     case = case_of(name, kind)

@@ -22,11 +22,10 @@ from bigtensor.cli.options import (
     refuse_inputs,
     runtime_options,
 )
-from bigtensor.cli.output import say, seconds_taken
+from bigtensor.cli.output import say, seconds_taken, took_in_all
 from bigtensor.cli.progress import reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
-from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -92,6 +91,6 @@ def accumulate(
         shares_in_words(rows)
         + f"statistics {out}: {statistics.pass_name} of {statistics.rows:,} rows"
         + (f", {left_out:,} left out" if left_out else "")
-        + f"\ntook       {duration(seconds)} in all",
+        + f"\n{took_in_all(seconds)}",
         {**facts, **shares_as_facts(rows)},
     )

@@ -9,9 +9,8 @@ import click
 
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.options import ADDRESS, PATH, WordChoice, names_in, overwrite_option
-from bigtensor.cli.output import printable, say, seconds_taken
+from bigtensor.cli.output import printable, say, seconds_taken, took_in_all
 from bigtensor.cli.progress import reporter
-from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -104,9 +103,8 @@ def export(
         for feature, column in renamed.items()
     ]
     seconds = seconds_taken()
-    took = f"took       {duration(seconds)} in all"
     say(
-        "\n".join([f"exported   {labels} to {target}{count}", *notes, took]),
+        "\n".join([f"exported   {labels} to {target}{count}", *notes, took_in_all(seconds)]),
         {
             "answers": labels,
             "target": target,

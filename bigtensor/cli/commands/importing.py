@@ -28,9 +28,9 @@ from bigtensor.cli.output import (
     say,
     seconds_taken,
     shortened,
+    took_in_all,
 )
 from bigtensor.cli.progress import reporter
-from bigtensor.engine.progress.reporter import duration
 from bigtensor.errors import UnreadableFilesError
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def import_command(
         + left_out_line(summary.left_out)
         + f"transform  {words}"
         + (f"; linear: {shortened(linear, MOST_FEATURES)}" if linear else "")
-        + f"{views}\ntook       {duration(seconds)} in all",
+        + f"{views}\n{took_in_all(seconds)}",
         _facts(summary, seconds),
     )
 

@@ -25,11 +25,10 @@ from bigtensor.cli.options import (
     refuse_inputs,
     runtime_options,
 )
-from bigtensor.cli.output import say, seconds_taken
+from bigtensor.cli.output import say, seconds_taken, took_in_all
 from bigtensor.cli.progress import reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
-from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -272,7 +271,7 @@ def _facts(out: Address, outputs: tuple[str, ...]) -> dict[str, Any]:
 def _summary(facts: dict[str, Any], csv_path: Address | None) -> str:
     """Say what was written where, and how many rows have each label."""
     counts, rows = facts["counts"], facts["rows"]
-    took = f"took       {duration(facts['seconds'])} in all"
+    took = took_in_all(facts["seconds"])
     if csv_path is not None:
         took += f"\ncsv        {csv_path}"
     if not counts:

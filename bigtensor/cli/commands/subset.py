@@ -9,9 +9,8 @@ import click
 from bigtensor.cli.command import Command, when_interrupted
 from bigtensor.cli.conditions import shares_as_facts, shares_in_words, where_option
 from bigtensor.cli.options import ADDRESS, DATA, overwrite_option, refuse_inputs
-from bigtensor.cli.output import one_line, say, seconds_taken
+from bigtensor.cli.output import one_line, say, seconds_taken, took_in_all
 from bigtensor.cli.progress import reporter
-from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -73,7 +72,7 @@ def subset(
         shares_in_words(shares)
         + f"data       {out}: {shares.kept:,} rows x {len(summary.features)} features"
         + (f"\nomitted    {omitted}" if omitted else "")
-        + f"\ntook       {duration(seconds)} in all",
+        + f"\n{took_in_all(seconds)}",
         {
             "data": out,
             "rows": shares.kept,

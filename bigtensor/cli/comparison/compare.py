@@ -23,10 +23,9 @@ from bigtensor.cli.options import (
     refuse_options,
     runtime_options,
 )
-from bigtensor.cli.output import say, seconds_taken
+from bigtensor.cli.output import say, seconds_taken, took_in_all
 from bigtensor.cli.progress import reporter
 from bigtensor.cli.workers import started
-from bigtensor.engine.progress.reporter import duration
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -172,9 +171,8 @@ def compare(
     seconds = seconds_taken()
     facts = comparison_facts(result) | {"table": out, "outputs": outputs, "unused_rows": unused}
     note = [f"unused     {len(unused)} rows of {metadata} are no samples of the data"]
-    took = f"took       {duration(seconds)} in all"
     notes = [*(note if unused else []), *(_renamed(samples) if anndata is not None else [])]
-    lines = [*written, *notes, took, comparison_in_words(result)]
+    lines = [*written, *notes, took_in_all(seconds), comparison_in_words(result)]
     say("\n".join(lines), facts | {"seconds": seconds})
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from bigtensor.array_types import FloatArray, IntArray
+from bigtensor.errors import ParameterError, Setting
 
 Values: TypeAlias = "NDArray[Any] | csr_array"
 """A dense ``(rows, features)`` array of floats or integer codes, or a CSR array of counts."""
@@ -85,6 +86,18 @@ class Block:
         """Return the global index of every row of this block: ``(rows,)`` int64."""
         return self._index()[: self.rows]
 
+    def row_groups(self) -> NDArray[Any]:
+        """Return the group of every row of this block: ``(rows,)`` integer, -1 for none.
+
+        Raises
+        ------
+        ParameterError
+            If the rows were opened without groups.
+        """
+        if self.group is None:
+            raise ParameterError("the rows have no groups; open them with " + Setting("groups"))
+        return self.group[: self.rows]
+
     def window_starts(self, length: int) -> NDArray[np.bool_]:
         """Return True for the rows at which a window of consecutive rows starts.
 
@@ -114,6 +127,19 @@ class Block:
     def total_weight(self) -> float:
         """Return the sum of the weights of the rows of this block, halo excluded."""
         return float(self.rows) if self.weight is None else float(self.weight[: self.rows].sum())
+
+    def write_weight(self, out: NDArray[Any]) -> None:
+        """Write the weights of the rows of this block, halo excluded; ones if there are none.
+
+        Parameters
+        ----------
+        out : (rows,) float32 or float64 array
+            Receives the weights.
+        """
+        if self.weight is None:
+            out.fill(1)
+        else:
+            np.copyto(out, self.weight[: self.rows], casting="same_kind")
 
     def with_scaled_weight(self, scale: float) -> Block:
         """Return the same rows with weights times a positive factor."""

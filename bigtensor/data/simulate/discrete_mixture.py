@@ -14,13 +14,13 @@ from bigtensor.data.simulate.rows import (
     block_bounds,
     check_integer,
     check_positive,
+    check_share,
     code_names,
     true_parameters,
 )
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.categories import MISSING_CODE, MOST_CATEGORIES
 from bigtensor.data.values.random_states import RandomState, integer_seed
-from bigtensor.errors import ParameterError, Setting
 
 
 def discrete_mixture(
@@ -136,18 +136,11 @@ def _simulation(
     """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     k = check_integer("n_components", n_components, 1)
-    n = check_integer("n_categories", n_categories, 2)
+    n = check_integer("n_categories", n_categories, 2, MOST_CATEGORIES)
     check_integer("views", views, 1)
     seed = integer_seed(random_state)
-    if n > MOST_CATEGORIES:
-        raise ParameterError(
-            Setting("n_categories") + f" must be at most {MOST_CATEGORIES}, not {n}"
-        )
     check_positive("concentration", concentration)
-    if not 0 <= missing < 1:
-        raise ParameterError(
-            Setting("missing") + f" must be from 0 to less than 1, not {missing!r}"
-        )
+    check_share("missing", missing)
     rng = np.random.default_rng(seed)
     weights = np.sort(rng.dirichlet(np.ones(k)))[::-1]
     probabilities = np.stack(

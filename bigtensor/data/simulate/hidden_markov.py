@@ -16,6 +16,7 @@ from bigtensor.data.simulate.rows import (
     block_bounds,
     check_integer,
     check_positive,
+    check_share,
     code_names,
     true_parameters,
 )
@@ -152,19 +153,16 @@ def _simulation(
     """Check the parameters; return the truth and the rows to come."""
     check_integer("rows", rows, 1)
     k = check_integer("n_components", n_components, 1)
-    n = check_integer("n_symbols", n_symbols, 2)
+    n = check_integer("n_symbols", n_symbols, 2, MOST_CATEGORIES)
     check_integer("sequences", sequences, 1)
     seed = integer_seed(random_state)
-    if n > MOST_CATEGORIES:
-        raise ParameterError(Setting("n_symbols") + f" must be at most {MOST_CATEGORIES}, not {n}")
     if sequences > rows:
         raise ParameterError(
             Setting("sequences") + f" must be at most the number of rows {rows:,}, not {sequences}"
         )
     check_positive("concentration", concentration)
-    for name, share in (("stay", stay), ("missing", missing)):
-        if not 0 <= share < 1:
-            raise ParameterError(Setting(name) + f" must be from 0 to less than 1, not {share!r}")
+    check_share("stay", stay)
+    check_share("missing", missing)
     rng = np.random.default_rng(seed)
     chain = _drawn_chain(rng, k, n, float(concentration), float(stay))
     truth = true_parameters(

@@ -28,11 +28,21 @@ Progress = Callable[[int, int], None]
 """Called after every block with the number of rows done and the number of all rows."""
 
 
-def check_integer(name: str, value: object, least: int) -> int:
+def check_integer(name: str, value: object, least: int, most: int | None = None) -> int:
     """Return an integer parameter, or raise a ParameterError."""
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= least:
-        return int(value)
-    raise ParameterError(Setting(name) + f" must be an integer of at least {least}, not {value!r}")
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < least:
+        raise ParameterError(
+            Setting(name) + f" must be an integer of at least {least}, not {value!r}"
+        )
+    if most is not None and value > most:
+        raise ParameterError(Setting(name) + f" must be at most {most}, not {value}")
+    return int(value)
+
+
+def check_share(name: str, value: float) -> None:
+    """Raise a ParameterError unless a parameter is a probability less than one."""
+    if not 0 <= value < 1:
+        raise ParameterError(Setting(name) + f" must be from 0 to less than 1, not {value!r}")
 
 
 def check_positive(name: str, value: float) -> None:

@@ -213,10 +213,7 @@ def _refuse_existing(url: str, *, overwrite: bool) -> None:
         if document is None and not filesystem.exists(root):
             return
         if not any(filesystem.exists(f"{root}/{name}") for name in _ROOTS):
-            raise OutputError(
-                f"{url} exists and is not a Zarr store, so it will not be overwritten; choose "
-                "another name"
-            )
+            raise no_zarr_store(url)
         if not overwrite:
             raise exists_already(url)
 
@@ -225,6 +222,13 @@ def exists_already(url: Path | str) -> OutputError:
     """Describe an output that may not be replaced."""
     return OutputError(
         f"{url} exists already; choose another name or give " + Setting("overwrite", True)
+    )
+
+
+def no_zarr_store(url: Path | str) -> OutputError:
+    """Describe a file or folder that is never replaced, because it is no store."""
+    return OutputError(
+        f"{url} exists and is not a Zarr store, so it will not be overwritten; choose another name"
     )
 
 

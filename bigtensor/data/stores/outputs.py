@@ -30,6 +30,7 @@ from bigtensor.data.stores.object_outputs import (
     discard_objects,
     exists_already,
     has_root,
+    no_zarr_store,
     whole_object,
     whole_object_store,
 )
@@ -156,10 +157,7 @@ def check_target(address: str | os.PathLike[str], *, overwrite: bool) -> None:
     if not overwrite:
         raise exists_already(path)
     if not any((path / name).exists() for name in STORE_ROOTS):
-        raise OutputError(
-            f"{path} exists and is not a Zarr store, so it will not be overwritten; choose another "
-            "name"
-        )
+        raise no_zarr_store(path)
 
 
 def check_target_file(address: str | os.PathLike[str], *, overwrite: bool) -> None:

@@ -7,6 +7,9 @@ import numpy as np
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.discrete.discrete_core import ByView
 
+ROUNDING = 1e-15
+"""Rounding error of a value, relative to the squared norm of the tensor that it is a part of."""
+
 
 @dataclass(frozen=True, eq=False)
 class FactorGradients:
@@ -52,6 +55,11 @@ class FactorResidual:
         self._tensor = np.ascontiguousarray(tensor, np.float64)
         starts = np.cumsum([0, *map(len, bases)])
         self._slices = list(map(slice, starts[:-1], starts[1:]))
+
+    @property
+    def rounding(self) -> float:
+        """Size of rounding errors of a value."""
+        return ROUNDING * self.square_norm
 
     def value(self, factors: ByView) -> float:
         """Half the squared residual."""

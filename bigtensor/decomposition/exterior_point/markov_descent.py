@@ -9,15 +9,16 @@ from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters, mar
 from bigtensor.decomposition.exterior_point.markov_objective import MarkovObjective
 from bigtensor.decomposition.exterior_point.mixture_descent import (
     NEGATIVE_PENALTY,
+    DescentEnd,
     SpectralCandidates,
     by_residual,
     core_of_descents,
+    descent_diagnostics,
     exterior_point_from,
     spectral_candidates,
 )
 from bigtensor.decomposition.exterior_point.proximal_descent import DescentRule, proximal_descent
 from bigtensor.decomposition.solution import Diagnostics
-from bigtensor.errors import ParameterError
 
 MIXTURE_ITERATIONS = 60
 """Most iterations of a descent in the parameters of a mixture, from which transitions follow."""
@@ -27,36 +28,19 @@ MARKOV_ITERATIONS = 300
 
 
 @dataclass(frozen=True, eq=False)
-class MarkovExteriorPoint:
+class MarkovExteriorPoint(DescentEnd):
     """Hidden Markov model at the end of a descent.
+
+    In `diagnostics`, ``descents`` also has the ``mixture_residual`` and ``mixture_iterations`` of
+    the descent before each, and the ``mapped_residual`` between them.
 
     Attributes
     ----------
     parameters : MarkovParameters
         Valid: clipped at zero, every distribution sums to one.
-    residual : float
-        Norm of the residual of `parameters`, relative to the norm of the projected table.
-    residuals : list of float
-        The residual of every descent, in the order of the candidates that they began at.
-    iterations : int
-        Of the descent that was chosen.
-    negative_mass : float
-        Negative mass of the parameters that the last clipping removed.
-    diagnostics : dict
-        ``converged``, ``objective``, ``sum_penalty``, ``negative_penalty`` and ``ridge`` of the
-        descent. After a spectral initialisation also ``chosen`` (name of its candidate),
-        ``candidates`` (name to figures of every candidate), ``discarded`` (name to reason),
-        ``descents`` (name to figures of every descent, with the ``mixture_residual`` and
-        ``mixture_iterations`` of the descent before it and the ``mapped_residual`` between them),
-        and the ``directions`` and ``subspace_defects`` of the core that they used.
     """
 
     parameters: MarkovParameters
-    residual: float
-    residuals: list[float]
-    iterations: int
-    negative_mass: float
-    diagnostics: Diagnostics
 
 
 def markov_exterior_point(
@@ -107,14 +91,12 @@ def markov_exterior_point(
         If the table does not support `k` states.
     """
     check_components(core, k)
-    if starts < 1:
-        raise ParameterError(f"starts must be at least 1, got {starts}")
     candidates = spectral_candidates(core, k, rng) if candidates is None else candidates
     projected = core_of_descents(core, k)
     ranking = MarkovObjective(projected, k, sum_penalty=1.0)
     ends: dict[str, MarkovExteriorPoint] = {}
     descents: Diagnostics = {}
-    for candidate in candidates.ranked[:starts]:
+    for candidate in candidates.best(starts):
         mixture = exterior_point_from(
             projected, candidate.factors, ridge=ridge, most_iterations=MIXTURE_ITERATIONS
         )
@@ -127,10 +109,7 @@ def markov_exterior_point(
             "mixture_residual": mixture.residual,
             "mixture_iterations": mixture.iterations,
             "mapped_residual": ranking.relative_residual(mapped),
-            "residual": end.residual,
-            "iterations": end.iterations,
-            "converged": end.diagnostics["converged"],
-            "negative_mass": end.negative_mass,
+            **end.figures,
         }
     residuals = {name: end.residual for name, end in ends.items()}
     name = by_residual(residuals)[0]
@@ -138,11 +117,7 @@ def markov_exterior_point(
     diagnostics: Diagnostics = {
         **chosen.diagnostics,
         "chosen": name,
-        "candidates": {
-            candidate.name: {"residual": candidate.residual, **candidate.diagnostics}
-            for candidate in candidates.ranked
-        },
-        "discarded": candidates.discarded,
+        **candidates.diagnostics,
         "descents": descents,
         "directions": list(projected.tensor.shape),
         "subspace_defects": projected.subspace_defects,
@@ -185,8 +160,6 @@ def markov_exterior_point_from(
     ParameterError
         If an argument is out of range, or the views have scales of their own.
     """
-    if most_iterations < 1:
-        raise ParameterError(f"most_iterations must be at least 1, got {most_iterations}")
     k = start.n_states
     rule = DescentRule(NEGATIVE_PENALTY, most_iterations=most_iterations)
     objective = MarkovObjective(core, k, sum_penalty=1.0 / k, ridge=ridge)
@@ -194,12 +167,11 @@ def markov_exterior_point_from(
     parameters = objective.parameters(end.point)
     valid = parameters.clipped()
     residual = objective.relative_residual(valid)
-    diagnostics: Diagnostics = {
-        "converged": end.converged,
-        "objective": end.value,
-        **objective.penalties,
-        "negative_penalty": rule.negative_penalty,
-    }
     return MarkovExteriorPoint(
-        valid, residual, [residual], end.iterations, parameters.negative_mass, diagnostics
+        parameters=valid,
+        residual=residual,
+        residuals=[residual],
+        iterations=end.iterations,
+        negative_mass=parameters.negative_mass,
+        diagnostics=descent_diagnostics(end, rule, objective.penalties),
     )

@@ -15,9 +15,6 @@ from bigtensor.decomposition.exterior_point.proximal_descent import Expansion
 from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import ParameterError
 
-ROUNDING = 1e-15
-"""Rounding error of a value, relative to the squared norm of the tensor that it is a part of."""
-
 
 class MarkovObjective:
     r"""Residual of the triples of a hidden Markov model, with two smooth penalties.
@@ -75,7 +72,7 @@ class MarkovObjective:
     @property
     def rounding(self) -> float:
         """Size of rounding errors of a value."""
-        return ROUNDING * self.residual.square_norm
+        return self.residual.rounding
 
     @property
     def penalties(self) -> Diagnostics:

@@ -12,7 +12,12 @@ from bigtensor.decomposition.discrete.discrete_core import (
 )
 from bigtensor.decomposition.discrete.discrete_spectral import spectral_factors
 from bigtensor.decomposition.exterior_point.mixture_objective import MixtureObjective
-from bigtensor.decomposition.exterior_point.proximal_descent import DescentRule, proximal_descent
+from bigtensor.decomposition.exterior_point.proximal_descent import (
+    Descent,
+    DescentRule,
+    proximal_descent,
+)
+from bigtensor.decomposition.multiview.candidate_choice import EQUAL_RESIDUALS
 from bigtensor.decomposition.multiview.subspaces import GROUPS
 from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import IdentifiabilityError, ParameterError
@@ -23,32 +28,24 @@ NEGATIVE_PENALTY = 0.3
 RANKING_WEIGHT = 0.1
 """Smallest weight of a candidate that is compared with others, as a part of 1/k."""
 
-EQUAL_RESIDUALS = 1e-4
-"""Relative difference of residuals that rounding errors of the sums over rows could reverse.
-
-Among equals the first is taken, so that the chunking of the data does not choose the estimate.
-"""
-
 ROUNDING_RESIDUAL = 1e-7
 """Relative residual below which only rounding errors are compared."""
 
 
 @dataclass(frozen=True, eq=False)
-class ExteriorPoint:
-    """Discrete mixture at the end of a descent.
+class DescentEnd:
+    """Figures of the end of a descent.
 
     Attributes
     ----------
-    factors : DiscreteFactors
-        Valid: clipped at zero, weights and columns sum to one.
     residual : float
-        Norm of the residual of `factors`, relative to the norm of the projected table.
+        Norm of the residual of the valid parameters, relative to the norm of the projected table.
     residuals : list of float
         The residual of every descent, in the order of the candidates that they began at.
     iterations : int
         Of the descent that was chosen.
     negative_mass : float
-        Negative mass of probabilities and weights that the last clipping removed.
+        Negative mass of the parameters that the last clipping removed.
     diagnostics : dict
         ``converged``, ``objective``, ``sum_penalty``, ``negative_penalty`` and ``ridge`` of the
         descent. After a spectral initialisation also ``chosen`` (name of its candidate),
@@ -57,12 +54,34 @@ class ExteriorPoint:
         ``subspace_defects`` of the core that they used.
     """
 
-    factors: DiscreteFactors
     residual: float
     residuals: list[float]
     iterations: int
     negative_mass: float
     diagnostics: Diagnostics
+
+    @property
+    def figures(self) -> Diagnostics:
+        """Figures of this descent alone, by name."""
+        return {
+            "residual": self.residual,
+            "iterations": self.iterations,
+            "converged": self.diagnostics["converged"],
+            "negative_mass": self.negative_mass,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class ExteriorPoint(DescentEnd):
+    """Discrete mixture at the end of a descent.
+
+    Attributes
+    ----------
+    factors : DiscreteFactors
+        Valid: clipped at zero, weights and columns sum to one.
+    """
+
+    factors: DiscreteFactors
 
 
 class _Candidate(NamedTuple):
@@ -83,6 +102,23 @@ class SpectralCandidates:
 
     ranked: list[_Candidate]
     discarded: dict[str, str]
+
+    def best(self, count: int) -> list[_Candidate]:
+        """Return the candidates that descents begin at, or raise a ParameterError for none."""
+        if count < 1:
+            raise ParameterError(f"starts must be at least 1, got {count}")
+        return self.ranked[:count]
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """Figures of every candidate, and reasons why others were discarded, by name."""
+        return {
+            "candidates": {
+                candidate.name: {"residual": candidate.residual, **candidate.diagnostics}
+                for candidate in self.ranked
+            },
+            "discarded": self.discarded,
+        }
 
 
 def exterior_point(
@@ -132,15 +168,13 @@ def exterior_point(
         If the table does not support `k` components.
     """
     check_components(core, k)
-    if starts < 1:
-        raise ParameterError(f"starts must be at least 1, got {starts}")
     candidates = spectral_candidates(core, k, rng) if candidates is None else candidates
     projected = core_of_descents(core, k)
     ends = {
         candidate.name: exterior_point_from(
             projected, candidate.factors, ridge=ridge, most_iterations=most_iterations
         )
-        for candidate in candidates.ranked[:starts]
+        for candidate in candidates.best(starts)
     }
     residuals = {name: end.residual for name, end in ends.items()}
     name = by_residual(residuals)[0]
@@ -148,20 +182,8 @@ def exterior_point(
     diagnostics: Diagnostics = {
         **chosen.diagnostics,
         "chosen": name,
-        "candidates": {
-            candidate.name: {"residual": candidate.residual, **candidate.diagnostics}
-            for candidate in candidates.ranked
-        },
-        "discarded": candidates.discarded,
-        "descents": {
-            name: {
-                "residual": end.residual,
-                "iterations": end.iterations,
-                "converged": end.diagnostics["converged"],
-                "negative_mass": end.negative_mass,
-            }
-            for name, end in ends.items()
-        },
+        **candidates.diagnostics,
+        "descents": {name: end.figures for name, end in ends.items()},
         "directions": list(projected.tensor.shape),
         "subspace_defects": projected.subspace_defects,
     }
@@ -343,18 +365,35 @@ def _descent(
     objective: MixtureObjective, start: DiscreteFactors, rule: DescentRule
 ) -> ExteriorPoint:
     """Descend from given factors and clip the end."""
-    if rule.most_iterations < 1:
-        raise ParameterError(f"most_iterations must be at least 1, got {rule.most_iterations}")
     end = proximal_descent(objective, objective.point(start), rule)
     factors = objective.factors(end.point)
     valid = factors.clipped()
     residual = objective.relative_residual(valid)
-    diagnostics: Diagnostics = {
+    return ExteriorPoint(
+        factors=valid,
+        residual=residual,
+        residuals=[residual],
+        iterations=end.iterations,
+        negative_mass=factors.negative_mass,
+        diagnostics=descent_diagnostics(end, rule, objective.penalties),
+    )
+
+
+def descent_diagnostics(end: Descent, rule: DescentRule, penalties: Diagnostics) -> Diagnostics:
+    """Return the outcome and the penalties of a descent.
+
+    Parameters
+    ----------
+    end : Descent
+        End of the descent.
+    rule : DescentRule
+        Penalty of negative entries.
+    penalties : dict
+        Penalties of the objective by name.
+    """
+    return {
         "converged": end.converged,
         "objective": end.value,
-        **objective.penalties,
+        **penalties,
         "negative_penalty": rule.negative_penalty,
     }
-    return ExteriorPoint(
-        valid, residual, [residual], end.iterations, factors.negative_mass, diagnostics
-    )

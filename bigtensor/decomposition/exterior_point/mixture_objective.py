@@ -14,9 +14,6 @@ from bigtensor.decomposition.exterior_point.proximal_descent import Expansion
 from bigtensor.decomposition.solution import Diagnostics
 from bigtensor.errors import ParameterError
 
-ROUNDING = 1e-15
-"""Rounding error of a value, relative to the squared norm of the tensor that it is a part of."""
-
 
 class MixtureObjective:
     r"""Residual of a discrete mixture in scaled coordinates, with two smooth penalties.
@@ -71,7 +68,7 @@ class MixtureObjective:
     @property
     def rounding(self) -> float:
         """Size of rounding errors of a value."""
-        return ROUNDING * self.residual.square_norm
+        return self.residual.rounding
 
     @property
     def penalties(self) -> Diagnostics:

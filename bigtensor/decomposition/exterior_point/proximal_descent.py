@@ -6,6 +6,7 @@ from typing import Protocol
 import numpy as np
 
 from bigtensor.array_types import FloatArray
+from bigtensor.errors import ParameterError
 
 LEAST_FACTOR = 0.25
 """Smallest factor of the curvature bounds. They are sums of magnitudes and seldom reached."""
@@ -69,6 +70,11 @@ class DescentRule:
         If True, steps are extrapolated (FISTA), with a restart whenever the objective rises.
     most_iterations : int
         Largest number of iterations of a descent.
+
+    Raises
+    ------
+    ParameterError
+        If no iteration is allowed.
     """
 
     negative_penalty: float
@@ -77,6 +83,10 @@ class DescentRule:
     until_feasible: bool = True
     momentum: bool = True
     most_iterations: int = 150
+
+    def __post_init__(self) -> None:
+        if self.most_iterations < 1:
+            raise ParameterError(f"most_iterations must be at least 1, got {self.most_iterations}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,15 +14,22 @@ from bigtensor.decomposition.solution import Diagnostics, MultiviewMixture, Outc
 from bigtensor.descending_order import descending_order
 from bigtensor.errors import IdentifiabilityError
 
-# A singular value counts as signal when it exceeds this multiple of the largest one of noise; the
-# first value left out stands for the latter.
 CLEAR_GAP = 1.5
+"""Smallest ratio of a singular value of signal to the largest one of noise.
 
-# Polished candidates usually reach one and the same optimum, and differ in where on the last
-# step to it they stopped. Among equals the first is taken, or rounding errors of the sums over
-# rows would decide, and the estimate would change with the chunking of the data.
+The first value left out stands for the latter.
+"""
+
 EQUAL_RESIDUALS = 1e-4
+"""Relative difference of residuals that rounding errors of the sums over rows could reverse.
+
+Improved candidates usually reach one and the same optimum, and differ in where on the last step to
+it they stopped. Among equals the first is taken, so that the chunking of the data does not choose
+the estimate.
+"""
+
 ROUNDING_RESIDUAL = 1e-12
+"""Relative residual below which only rounding errors are compared."""
 
 NEGLIGIBLE_MASS = 1e-3
 """Mass of a component below which its embedding is not divided by it."""

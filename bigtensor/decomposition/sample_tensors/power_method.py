@@ -11,12 +11,8 @@ from bigtensor.decomposition.sample_tensors.terms import (
     Contract,
     Factors,
     Terms,
-    unit_columns,
     values,
 )
-
-_SINGULAR_STEPS = 12
-"""Power steps towards the leading singular vectors of a random slice."""
 
 NEAR = 0.45
 """Cosine of an end that belongs to a cluster."""
@@ -74,32 +70,6 @@ def requested_power_method(
         weights[best] = 0
     columns = tuple(centre[:, chosen] for centre in centres)
     return Terms.of_columns(values(columns, (yield columns)), columns, orders)
-
-
-def singular_initialisations(
-    contract: Contract, sizes: tuple[int, int, int], n_starts: int, random_state: int
-) -> Factors:
-    """Return initialisations from singular vectors of random combinations of slices (procedure 3).
-
-    Parameters
-    ----------
-    contract : callable
-        Of a tensor of three factors.
-    sizes : tuple of int
-        Lengths of the columns.
-    n_starts : int
-        Number of columns L.
-    random_state : int
-        Seed of the random numbers.
-    """
-    random = np.random.default_rng([random_state, 11])
-    first, second, third = (random.standard_normal((size, n_starts)) for size in sizes)
-    slices = third
-    for _ in range(_SINGULAR_STEPS):
-        (first,) = unit_columns(contract((first, second, slices))[:1])
-        (second,) = unit_columns(contract((first, second, slices))[1:2])
-    (third,) = unit_columns(contract((first, second, slices))[2:])
-    return first, second, third
 
 
 def _near(centre: Factors, ends: Factors) -> FloatArray:

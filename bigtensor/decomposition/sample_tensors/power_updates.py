@@ -75,12 +75,7 @@ def distinct_terms(
     return Terms.of_columns(weights[chosen], tuple(c[:, chosen] for c in columns), orders)
 
 
-def weighted_ends(contract: Contract, starts: Factors, updates: int) -> tuple[FloatArray, Factors]:
-    """Return the ends of power updates and the value of the tensor at each."""
-    return answered(requested_ends(starts, updates), contract)
-
-
 def requested_ends(starts: Factors, updates: int) -> Requests[tuple[FloatArray, Factors]]:
-    """Ask for the contractions of `weighted_ends`."""
+    """Ask for power updates; return the value of the tensor at each of their ends, and the ends."""
     ends = yield from requested_updates(starts, updates)
     return values(ends, (yield ends)), ends

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bigtensor.array_types import FloatArray
-from bigtensor.decomposition.sample_tensors.terms import Factors, Terms
+from bigtensor.decomposition.sample_tensors.terms import Factors
 
 
 def explicit_contraction(tensor: FloatArray, columns: Factors) -> Factors:
@@ -53,10 +53,6 @@ class ProjectedTensor:
             return explicit_contraction(self.entries, columns)
         inner = tuple(basis.T @ factor for basis, factor in zip(self.bases, columns, strict=True))
         return self._lifted(explicit_contraction(self.entries, inner))
-
-    def lifted(self, terms: Terms) -> Terms:
-        """Return terms in the coordinates of the bases with whole columns."""
-        return Terms(terms.weights, self._lifted(terms.factors), terms.orders)
 
     def _lifted(self, columns: Factors) -> Factors:
         """Return whole columns."""

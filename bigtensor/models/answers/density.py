@@ -145,12 +145,23 @@ def score_sums(model: ScoresRows, samples: Samples) -> ScoreSumsResult:
     scores: ScoreSumsResult = model.run_passes(
         samples, single_pass(scoring), [PlannedPass(scoring)]
     ).result
-    if not scores.weight > 0:
+    require_scored_rows(scores.weight)
+    return scores
+
+
+def require_scored_rows(weight: float) -> None:
+    """Raise a DataError unless the rows that are scored have a positive weight together.
+
+    Parameters
+    ----------
+    weight : float
+        Sum of the weights of the rows that were not left out.
+    """
+    if not weight > 0:
         raise DataError(
             "no row with a positive weight can be scored, because rows with missing values are "
             "left out; give at least one complete row with a positive weight"
         )
-    return scores
 
 
 class DensityDescription(ModelDescription[Model]):

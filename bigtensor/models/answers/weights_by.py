@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from bigtensor.data.rows.block import Block
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.errors import (
-    DataError,
     NoPopulationsError,
-    ParameterError,
     Setting,
 )
 from bigtensor.models.answers.fitted_mixture import FittedMixture
+from bigtensor.models.answers.group_table import check_table_variable, require_some_group
 from bigtensor.models.answers.group_weights import (
     MOST_PASSES,
     GroupWeights,
@@ -87,17 +86,12 @@ def weights_of_groups(
     samples = open_with_groups(model, X, by)
     assert samples.groups is not None
     variable, names = samples.groups.variable, samples.groups.names
-    if variable in _TAKEN:
-        raise ParameterError(f"{variable!r} is a name within the table itself; rename the variable")
+    check_table_variable(variable, _TAKEN)
     script = group_weight_passes(classes, len(names), variable)
     planned = _planned_passes(classes, len(names), variable)
     fitted: GroupWeights = model.run_passes(samples, script, planned, **options).result
     kept = fitted.sums.mass.sum(axis=1) > 0
-    if not kept.any():
-        raise DataError(
-            f"no row with a group in {variable!r} and a positive weight is left; look at the "
-            "variable, the weights and the missing values"
-        )
+    require_some_group(kept, variable)
     if fitted.unsettled:
         message = (
             f"the weights of {fitted.unsettled} of {kept.sum()} groups of {variable!r} still "

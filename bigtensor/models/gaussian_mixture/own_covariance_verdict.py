@@ -12,7 +12,7 @@ from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.own_covariance_ridge import CANDIDATES
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
-from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS, not_iterated
+from bigtensor.models.gaussian_mixture.verdict import empty_components, not_iterated
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.convergence_warning import ConvergenceWarning
 from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
@@ -28,9 +28,9 @@ def judged_own_covariances(
     components: OwnCovarianceComponents, settings: GaussianSettings, diagnostics: dict[str, Any]
 ) -> Solved:
     """Return a solution without empty components, with the verdict on it, and warn of a fault."""
-    filled = components.weights * settings.shape.all_rows >= FEW_ROWS
-    if settings.max_iter and filled.any() and not filled.all() and not components.names:
-        components = components.taken(np.flatnonzero(filled))
+    empty = empty_components(components, settings)
+    if empty.any():
+        components = components.taken(np.flatnonzero(~empty))
     k = components.n_components
     faults: list[Fault] = as_warnings(*_fewer(k, settings))
     faults += [(ConvergenceWarning, sentence) for sentence in _not_converged(diagnostics, settings)]

@@ -18,6 +18,7 @@ from bigtensor.models.gaussian.mixture_faults import (
     noise_in_words,
     noise_ratio,
 )
+from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
@@ -41,9 +42,9 @@ def judged(
     components: GaussianComponents, settings: GaussianSettings, diagnostics: dict[str, Any]
 ) -> Solved:
     """Return a solution without empty components, with the verdict on it, and warn of a fault."""
-    filled = components.weights * settings.shape.all_rows >= FEW_ROWS
-    if settings.max_iter and filled.any() and not filled.all() and not components.names:
-        components = _without(~filled, components)
+    empty = empty_components(components, settings)
+    if empty.any():
+        components = _without(empty, components)
     diagnostics = {
         **diagnostics,
         "noise_ratio": noise_ratio(components),
@@ -66,6 +67,18 @@ def judged(
     return with_verdict(
         components, confirmation_before_notes(faults, confirmation), confirmation, diagnostics
     )
+
+
+def empty_components(
+    components: GaussianComponents | OwnCovarianceComponents, settings: GaussianSettings
+) -> NDArray[np.bool_]:
+    """Return True for the components that are left out: ``(k,)``.
+
+    None is where all are empty, components have names, or no iteration emptied them.
+    """
+    empty = ~(components.weights * settings.shape.all_rows >= FEW_ROWS)
+    kept = not settings.max_iter or empty.all() or bool(components.names)
+    return np.zeros_like(empty) if kept else empty
 
 
 def not_iterated(settings: GaussianSettings) -> list[str]:

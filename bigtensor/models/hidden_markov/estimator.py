@@ -10,7 +10,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
-from bigtensor.errors import DataError, ParameterError, Setting
+from bigtensor.errors import ParameterError, Setting
+from bigtensor.models.answers.density import require_scored_rows
+from bigtensor.models.answers.group_table import check_table_variable
 from bigtensor.models.answers.sequence_model import SequenceModel, ids_or_names
 from bigtensor.models.contract.containers import RowAnswer, is_labelled
 from bigtensor.models.contract.data_kinds import Data
@@ -30,7 +32,7 @@ from bigtensor.models.hidden_markov.hmmlearn_models import (
     fit_of_categorical_hmm,
 )
 from bigtensor.models.hidden_markov.occupancy_by import (
-    check_variable,
+    TAKEN,
     occupancy_passes,
     occupancy_table,
     planned_occupancy_passes,
@@ -333,11 +335,7 @@ class HiddenMarkovModel(SequenceModel):
         lengths = self._lengths_of(X, y, sequence, lengths)
         ends, _ = self._ends(X, sequence, lengths, sample_weight)
         weight = ends.weight.sum()
-        if not weight > 0:
-            raise DataError(
-                "no row with a positive weight can be scored, because rows with missing values are "
-                "left out; give at least one complete row with a positive weight"
-            )
+        require_scored_rows(weight)
         volume = self._solution().emissions.densities().log_volume
         return float(ends.weighted_log_likelihood.sum() / weight - volume)
 
@@ -443,7 +441,7 @@ class HiddenMarkovModel(SequenceModel):
         samples = open_with_groups(self, X, by)
         assert samples.groups is not None
         variable, names = samples.groups.variable, samples.groups.names
-        check_variable(variable)
+        check_table_variable(variable, TAKEN)
         script = occupancy_passes(chain, samples.rows, len(names), variable)
         planned = planned_occupancy_passes(chain, samples.rows, len(names), variable)
         occupancy = self.run_passes(samples, script, planned, **options).result

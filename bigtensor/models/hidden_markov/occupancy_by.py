@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import xarray as xr
 
-from bigtensor.errors import DataError, ParameterError
+from bigtensor.models.answers.group_table import require_some_group
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.hidden_markov.sequence_iterations import operators_of
 from bigtensor.statistics.base import Pass
@@ -18,12 +18,6 @@ from bigtensor.statistics.sequences.transfer import Boundaries
 
 TAKEN = ("state", "weight", "rows")
 """Names of the dimension and the variables of the table."""
-
-
-def check_variable(variable: str) -> None:
-    """Raise a ParameterError for a variable whose name the table has itself."""
-    if variable in TAKEN:
-        raise ParameterError(f"{variable!r} is a name within the table itself; rename the variable")
 
 
 def occupancy_passes(
@@ -87,11 +81,7 @@ def occupancy_table(
     """
     total = occupancy.mass.sum(axis=1)
     kept = total > 0
-    if not kept.any():
-        raise DataError(
-            f"no row with a group in {variable!r} and a positive weight is left; look at the "
-            "variable, the weights and the missing values"
-        )
+    require_some_group(kept, variable)
     return xr.Dataset(
         {
             "weight": ((variable, "state"), occupancy.mass[kept] / total[kept, None]),

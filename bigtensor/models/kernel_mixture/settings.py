@@ -15,7 +15,7 @@ from bigtensor.errors import (
     ViewError,
 )
 from bigtensor.features.kernels.custom_kernel import CustomKernel
-from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.data_shape import DataShape, NamedViews
 from bigtensor.models.contract.parameters import ParameterValues
 
 DELTA = "delta"
@@ -134,7 +134,7 @@ class Settings:
 
     def with_views(
         self,
-        views: tuple[tuple[str, tuple[str, ...]], ...],
+        views: NamedViews,
         groups: tuple[tuple[str, ...], ...] | None,
     ) -> Settings:
         """Return the settings for fewer views or features."""
@@ -257,10 +257,6 @@ def _view_kernels(
                 f"view {name!r} has {lengths[name]} features and the delta kernel, which is for "
                 "one feature of codes; give every category a view of its own"
             )
-        if isinstance(kernel, CustomKernel) and kernel.width != lengths[name]:
-            raise ViewError(
-                f"view {name!r} has {lengths[name]} features, but its kernel is for {kernel.width}"
-            )
     if shared and len({*by_view.values()}) > 1:
         listed = ", ".join(f"{name}: {kernel}" for name, kernel in by_view.items())
         raise ViewError(
@@ -294,7 +290,8 @@ def settings_of(
     """
     start = initialisation_of(parameters, len(shape.views))
     least_views = least_views or (SPECTRAL_VIEWS if start == "spectral" else 2)
-    _check_views(parameters, start, shape, least_views)
+    kernels = _view_kernels(parameters.kernel, shape, shared=parameters.views_share_components)
+    check_views(shape.views, least_views, kernels, shared=parameters.views_share_components)
     k = n_components_of(parameters, int(shape.effective_rows))
     if shape.most_occurrences < max(2, k):
         raise IdentifiabilityError(
@@ -310,7 +307,7 @@ def settings_of(
         least_views=least_views,
         units=_units(parameters, shape),
         units_by_data=_units_by_data(parameters, shape),
-        kernels=_view_kernels(parameters.kernel, shape, shared=parameters.views_share_components),
+        kernels=kernels,
         groups=_view_groups(parameters, shape),
         bandwidth=parameters.bandwidth,
         spectral=start == "spectral",
@@ -495,23 +492,46 @@ def _view_groups(
     return groups
 
 
-def _check_views(parameters: ParameterValues, start: str, shape: DataShape, needed: int) -> None:
-    """Raise unless the views are enough for the initialisation and fit together."""
-    if len(shape.views) < needed:
-        who = "a kernel mixture" if parameters.init == "auto" else Setting("init", start)
+def check_views(
+    views: NamedViews, needed: int, kernels: Mapping[str, ViewKernel], *, shared: bool
+) -> None:
+    """Raise a ViewError unless views are enough for the initialisation and fit together.
+
+    Parameters
+    ----------
+    views : tuple of (name, features)
+        Views of the data, or those that are left without constant features.
+    needed : int
+        Number of views without which components cannot be told apart.
+    kernels : mapping of str to kernel
+        The kernel of every view.
+    shared : bool
+        True if the views share their components.
+    """
+    lengths = {name: len(members) for name, members in views}
+    if len(views) < needed:
+        spectral = needed == SPECTRAL_VIEWS
+        who = Setting("init", "spectral") if spectral else "a kernel mixture"
         alternative = (
             Setting("init", "kmeans") + ", or views of fewer features"
-            if needed == SPECTRAL_VIEWS
+            if spectral and len(views) > 1
             else "more views, or fit a GaussianMixture"
         )
         raise ViewError(
             who + f" needs at least {needed} views that are independent given the component; got "
-            f"{len(shape.views)} view(s) of {len(shape.features)} feature(s); use " + alternative
+            f"{len(views)} view(s) of {sum(lengths.values())} feature(s); use " + alternative
         )
-    lengths = {name: len(members) for name, members in shape.views}
-    if parameters.views_share_components and len({*lengths.values()}) > 1:
+    if shared and len({*lengths.values()}) > 1:
         raise ViewError(
             Setting("views_share_components", True)
             + " needs views with equally many features, one for one the same quantity; got "
             + ", ".join(f"{name}: {d}" for name, d in lengths.items())
+            + "; leave a feature out of all views or of none"
         )
+    for name, d in lengths.items():
+        kernel = kernels[name]
+        if isinstance(kernel, CustomKernel) and kernel.width != d:
+            raise ViewError(
+                f"view {name!r} has {d} feature(s), but its kernel is for {kernel.width}; give a "
+                f"kernel for {d}"
+            )

@@ -150,7 +150,7 @@ class TriplePosteriorSums(SumStatistic[TriplePosteriorSumsResult]):
         codes = work.take("triples.codes", (block.rows, WINDOW), "int64")
         np.copyto(codes, block.dense_values[: block.rows, :WINDOW])
         weight = work.take("triples.weight", (block.rows,), "float64")
-        np.copyto(weight, 1.0 if block.weight is None else block.weight[: block.rows])
+        block.write_weight(weight)
         return codes, weight
 
 

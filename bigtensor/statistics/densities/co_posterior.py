@@ -158,10 +158,7 @@ def add_co_posterior(
     """
     rows = len(label)
     weight = work.take("co_posterior.weight", *_label_buffers(rows)["co_posterior.weight"])
-    if block.weight is None:
-        weight.fill(1.0)
-    else:
-        np.copyto(weight, block.weight[:rows])
+    block.write_weight(weight)
     _add_by_label(label, weight, posterior, state["co_posterior/by_label"])
     if "co_posterior/products" in state:
         _add_products(state["co_posterior/products"], posterior, block, work)

@@ -11,7 +11,6 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.densities.class_densities import ClassDensities
@@ -70,12 +69,11 @@ class GroupLikelihood(SumStatistic[GroupLikelihoodResult]):
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
-        if block.group is None:
-            raise ParameterError("the rows have no groups; open them with " + Setting("groups"))
+        group_of_row = block.row_groups()
         ratios = self.weights / self.classes.weights
         is_weighted = np.append(ratios.any(axis=1), False)
         for window, tile in self.classes.mixture.tiles(block, work):
-            groups = block.group[window]
+            groups = group_of_row[window]
             if not is_weighted[groups].any():
                 continue
             posterior = self.classes.posterior(tile, work)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
@@ -79,19 +78,15 @@ class GroupSums(SumStatistic[GroupSumsResult]):
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
-        if block.group is None:
-            raise ParameterError("the rows have no groups; open them with " + Setting("groups"))
+        group = block.row_groups()
         for window, tile in self.classes.mixture.tiles(block, work):
             posterior = self.classes.posterior(tile, work)
             label, groups, weight = (
                 work.take(name, shape, dtype)
                 for name, (shape, dtype) in self._buffers(tile.rows).items()
             )
-            if tile.block.weight is None:
-                weight.fill(1.0)
-            else:
-                np.copyto(weight, tile.block.weight[: tile.rows])
-            np.copyto(groups, block.group[window], casting="same_kind")
+            tile.block.write_weight(weight)
+            np.copyto(groups, group[window], casting="same_kind")
             write_labels(posterior, label)
             add_to_groups(
                 groups,

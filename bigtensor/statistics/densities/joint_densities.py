@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.sub_blocks import sub_blocks
 
 
 class JointTile(Protocol):
@@ -83,3 +84,42 @@ class JointDensities(Protocol):
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace of tiles of blocks of ``rows`` rows."""
+
+
+class ReusedTile(Protocol):
+    """Tile whose buffers serve any block of its number of rows."""
+
+    rows: int
+    block: Block
+
+
+Tile = TypeVar("Tile", bound=ReusedTile)
+
+
+def reused_tiles(
+    block: Block, tile_rows: int, make_tile: Callable[[int], Tile]
+) -> Iterator[tuple[slice, Tile]]:
+    """Yield a block in tiles, which use the same memory one by one.
+
+    Parameters
+    ----------
+    block : Block
+        Block to cut.
+    tile_rows : int
+        Rows of every tile but the last, which may be shorter.
+    make_tile : callable
+        Makes a tile with buffers for a number of rows.
+
+    Yields
+    ------
+    slice
+        The rows of the tile, counted from the first row of ``block``.
+    Tile
+        Valid until the next one.
+    """
+    tile: Tile | None = None
+    for window, rows in sub_blocks(block, tile_rows):
+        if tile is None or tile.rows != rows.rows:
+            tile = make_tile(rows.rows)
+        tile.block = rows
+        yield window, tile

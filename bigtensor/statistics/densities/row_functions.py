@@ -14,7 +14,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
-from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
+from bigtensor.statistics.base import RowFunction, RowOutput, Workspace, check_answers
 from bigtensor.statistics.densities.class_densities import shares_buffer, sum_of_populations
 from bigtensor.statistics.densities.joint_densities import JointDensities, JointTile
 from bigtensor.statistics.densities.tile_posterior import (
@@ -66,11 +66,7 @@ class Responsibilities(RowFunction):
 
     def __post_init__(self) -> None:
         choices = _ROW_NAMES if self.populations is None else _ROW_NAMES + _COMPONENT_NAMES
-        if not self.names or len({*self.names} & {*choices}) < len(self.names):
-            raise ParameterError(
-                f"answers for a row are some of {', '.join(choices)}, each once, and not "
-                f"{', '.join(self.names) or 'none'}"
-            )
+        check_answers(self.names, choices)
         if not self.temperature > 0:
             raise ParameterError(f"temperature must be positive, not {self.temperature!r}")
 

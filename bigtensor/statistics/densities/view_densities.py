@@ -22,8 +22,8 @@ from bigtensor.features.buffers import (
 from bigtensor.features.maps import FeatureMap
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.codes.code_tables import CodeLookup, CodeTables
+from bigtensor.statistics.densities.joint_densities import reused_tiles
 from bigtensor.statistics.densities.tabulated_densities import Lookup, TabulatedDensities
-from bigtensor.statistics.sub_blocks import sub_blocks
 
 _TILE_BYTES = 3 * 1024**2
 """Buffers of one tile: few enough to stay near the processor, many enough to hide the calls."""
@@ -197,21 +197,8 @@ class MixtureDensities:
             np.copyto(out[window], joint[:, : self.n_components])
 
     def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, Tile]]:
-        """Yield a block in tiles of `tile_rows` rows, which use the same memory one by one.
-
-        Yields
-        ------
-        slice
-            The rows of the tile, counted from the first row of ``block``.
-        Tile
-            Valid until the next one.
-        """
-        tile: Tile | None = None
-        for window, rows in sub_blocks(block, self.tile_rows):
-            if tile is None or tile.rows != rows.rows:
-                tile = Tile(self, rows.rows, work)
-            tile.block = rows
-            yield window, tile
+        """Yield a block in tiles of `tile_rows` rows. Every tile is valid until the next one."""
+        return reused_tiles(block, self.tile_rows, lambda rows: Tile(self, rows, work))
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes that blocks of ``rows`` rows need."""

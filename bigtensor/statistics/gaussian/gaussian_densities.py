@@ -16,7 +16,7 @@ from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import reducing_row_loop, row_loop
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.sub_blocks import sub_blocks
+from bigtensor.statistics.densities.joint_densities import reused_tiles
 
 _TILE_BYTES = 2 * 1024**2
 """Buffers of one tile, and the products made of them: few enough to stay near the processor."""
@@ -146,21 +146,8 @@ class GaussianDensities:
             np.add(joint, tile.log_common[:, None], out=out[window], casting="same_kind")
 
     def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, GaussianTile]]:
-        """Yield a block in tiles of `tile_rows` rows, which use the same memory one by one.
-
-        Yields
-        ------
-        slice
-            The rows of the tile, counted from the first row of ``block``.
-        GaussianTile
-            Valid until the next one.
-        """
-        tile: GaussianTile | None = None
-        for window, rows in sub_blocks(block, self.tile_rows):
-            if tile is None or tile.rows != rows.rows:
-                tile = GaussianTile(self, rows.rows, work)
-            tile.block = rows
-            yield window, tile
+        """Yield a block in tiles of `tile_rows` rows. Every tile is valid until the next one."""
+        return reused_tiles(block, self.tile_rows, lambda rows: GaussianTile(self, rows, work))
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes that blocks of ``rows`` rows need."""

@@ -15,13 +15,13 @@ from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.densities.joint_densities import reused_tiles
 from bigtensor.statistics.gaussian.incomplete_rows import (
     IncompleteRows,
     completed_sums,
     log_densities,
 )
 from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
-from bigtensor.statistics.sub_blocks import sub_blocks
 
 _TILE_BYTES = 2 * 1024**2
 """Buffers of one tile: longer tiles have fewer calls, and leave the caches of the processor."""
@@ -258,21 +258,8 @@ class OwnCovarianceDensities:
             np.copyto(out[window], joint, casting="same_kind")
 
     def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, OwnCovarianceTile]]:
-        """Yield a block in tiles of `tile_rows` rows, which use the same memory one by one.
-
-        Yields
-        ------
-        slice
-            The rows of the tile, counted from the first row of ``block``.
-        OwnCovarianceTile
-            Valid until the next one.
-        """
-        tile: OwnCovarianceTile | None = None
-        for window, rows in sub_blocks(block, self.tile_rows):
-            if tile is None or tile.rows != rows.rows:
-                tile = OwnCovarianceTile(self, rows.rows, work)
-            tile.block = rows
-            yield window, tile
+        """Yield a block in tiles of `tile_rows` rows. Every tile is valid until the next one."""
+        return reused_tiles(block, self.tile_rows, lambda rows: OwnCovarianceTile(self, rows, work))
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes that blocks of ``rows`` rows need."""

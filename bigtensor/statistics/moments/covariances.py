@@ -10,9 +10,8 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import DataError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
-from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace, positive_weight
 
 Columns = tuple[tuple[int, int], ...]
 """First column, and column after the last, of every group."""
@@ -75,10 +74,7 @@ class Covariances(SumStatistic[CovariancesResult]):
         rows_of, weighted, weight, products = (
             work.take(name, shape, dtype) for name, (shape, dtype) in arrays
         )
-        if block.weight is None:
-            weight[:] = 1
-        else:
-            np.copyto(weight, block.weight[:rows], casting="same_kind")
+        block.write_weight(weight)
         for group, (start, stop) in enumerate(self.columns):
             size = stop - start
             centred = rows_of[: rows * size].reshape(rows, size)
@@ -106,9 +102,7 @@ class Covariances(SumStatistic[CovariancesResult]):
         DataError
             When the weight is not positive.
         """
-        weight = float(state["weight"])
-        if not weight > 0:
-            raise DataError("the rows have no positive weight, so that they have no covariance")
+        weight = positive_weight(state["weight"], "covariances")
         scales = np.ones(len(self.point)) if self.scales is None else self.scales
         shift = state["sums"] / weight * scales
         covariance = np.zeros((len(shift), len(shift)))

@@ -11,9 +11,9 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import DataError, ParameterError
+from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes, padded_width
-from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace, positive_weight
 from bigtensor.statistics.moments.covariances import Columns
 from bigtensor.statistics.moments.tensor_contractions import subtract_reference
 from bigtensor.statistics.moments.triple_products import add_triple_products, products_shape
@@ -133,12 +133,7 @@ class ProjectedMoment(SumStatistic[ProjectedMomentResult]):
         DataError
             If the total weight is not positive.
         """
-        weight = float(state["weight"])
-        if not weight > 0:
-            raise DataError(
-                f"the {int(state['rows'])} rows have a total weight of {weight:g}; moments need "
-                "at least one row with a positive weight"
-            )
+        weight = positive_weight(state["weight"], "moments")
         return ProjectedMomentResult(state["moment"] / weight, weight)
 
     def work_nbytes(self, rows: int) -> int:

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray, FloatingArray, IntArray
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import DataError, ParameterError
+from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
-from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace, positive_weight
 from bigtensor.statistics.moments.covariances import Columns
 
 
@@ -133,10 +133,7 @@ class TensorContractions(SumStatistic[Contractions]):
             name: work.take(f"contractions.{name}.{self.dtype}", shape, dtype)
             for name, (shape, dtype) in self._buffers(rows).items()
         }
-        if block.weight is None:
-            buffers["weight"].fill(1)
-        else:
-            np.copyto(buffers["weight"], block.weight[:rows], casting="same_kind")
+        block.write_weight(buffers["weight"])
         if isinstance(block.values, sp.csr_array):
             self._add_sparse(state, block.values, rows, buffers)
         else:
@@ -152,12 +149,7 @@ class TensorContractions(SumStatistic[Contractions]):
         DataError
             If the total weight is not positive.
         """
-        weight = float(state["weight"])
-        if not weight > 0:
-            raise DataError(
-                f"the {int(state['rows'])} rows have a total weight of {weight:g}; moments need "
-                "at least one row with a positive weight"
-            )
+        weight = positive_weight(state["weight"], "moments")
         return Contractions(
             moments=tuple(
                 (state[f"moment_{v}"] - np.outer(reference, state["uncentred"][v])) / weight

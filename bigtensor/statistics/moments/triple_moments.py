@@ -10,10 +10,10 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import DataError, ParameterError
+from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers, padded_width
 from bigtensor.features.group_map import GroupMap
-from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace, positive_weight
 from bigtensor.statistics.moments.triple_products import (
     add_in_float64,
     add_triple_products,
@@ -138,12 +138,7 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
         DataError
             When the total weight is not positive.
         """
-        weight = float(state["weight"])
-        if not weight > 0:
-            raise DataError(
-                f"the {int(state['rows'])} rows have a total weight of {weight:g}; moments need "
-                "at least one row with a positive weight"
-            )
+        weight = positive_weight(state["weight"], "moments")
         return TripleMomentsResult(
             triple=state["triple"] / weight,
             seconds=(

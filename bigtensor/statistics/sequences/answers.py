@@ -10,8 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import ParameterError
-from bigtensor.statistics.base import RowOutput, SequenceFunction, Statistic, Workspace
+from bigtensor.statistics.base import (
+    RowOutput,
+    SequenceFunction,
+    Statistic,
+    Workspace,
+    check_answers,
+)
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.sequences.best_path import PathBoundaries, PathOperators
 from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
@@ -56,11 +61,7 @@ class SequenceAnswers(SequenceFunction):
     block_rows: ClassVar[int] = BLOCK_ROWS
 
     def __post_init__(self) -> None:
-        if not self.names or len({*self.names} & {*NAMES}) < len(self.names):
-            raise ParameterError(
-                f"answers for a row are some of {', '.join(NAMES)}, each once, and not "
-                f"{', '.join(self.names) or 'none'}"
-            )
+        check_answers(self.names, NAMES)
 
     @property
     def outputs(self) -> tuple[RowOutput, ...]:

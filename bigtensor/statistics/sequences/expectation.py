@@ -98,7 +98,7 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
         block, chain = block.without_halo(), self.chain
         forward = filtered_block(chain, self.boundaries, block, work)
         weight = work.take("expectation.weight", (block.rows,), "float64")
-        np.copyto(weight, 1.0 if block.weight is None else block.weight)
+        block.write_weight(weight)
         posterior = work.take("expectation.posterior", forward.filtered.shape, "float64")
         add_transitions(
             forward.emission,

@@ -10,7 +10,6 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import ParameterError, Setting
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
@@ -69,8 +68,7 @@ class GroupOccupancy(SumStatistic[GroupOccupancyResult]):
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
-        if block.group is None:
-            raise ParameterError("the rows have no groups; open them with " + Setting("groups"))
+        group = block.row_groups()
         if not block.rows:
             return
         block, chain = block.without_halo(), self.chain
@@ -84,10 +82,9 @@ class GroupOccupancy(SumStatistic[GroupOccupancyResult]):
             np.empty((2, chain.n_states)),
         )
         groups = work.take("occupancy.group", (block.rows,), "int64")
-        assert block.group is not None
-        np.copyto(groups, block.group, casting="same_kind")
+        np.copyto(groups, group, casting="same_kind")
         weight = work.take("occupancy.weight", (block.rows,), "float64")
-        np.copyto(weight, 1.0 if block.weight is None else block.weight)
+        block.write_weight(weight)
         add_occupancy(groups, weight, forward.filtered, state["mass"], state["rows"])
 
     def finalize(self, state: State) -> GroupOccupancyResult:

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import DataError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
-from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace, positive_weight
 
 
 @dataclass(frozen=True)
@@ -95,10 +94,7 @@ class ContrastSums(SumStatistic[ContrastSumsResult]):
             work.take(name, shape, dtype) for name, (shape, dtype) in arrays
         )
         unmixing[:] = self.unmixing
-        if block.weight is None:
-            weight[:] = 1
-        else:
-            weight[:] = block.weight[: block.rows]
+        block.write_weight(weight)
         values = block.dense_values[: block.rows]
         np.subtract(values, self.point, out=centred, casting="same_kind")
         np.matmul(centred, unmixing, out=sources)
@@ -124,9 +120,7 @@ class ContrastSums(SumStatistic[ContrastSumsResult]):
         DataError
             When the weight is not positive.
         """
-        weight = float(state["weight"])
-        if not weight > 0:
-            raise DataError("the rows have no positive weight, so that they have no sources")
+        weight = positive_weight(state["weight"], "sources")
         means = {name: array / weight for name, array in state.items() if name != "weight"}
         return ContrastSumsResult(**means, weight=weight)
 

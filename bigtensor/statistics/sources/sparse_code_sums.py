@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import DataError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
-from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace, positive_weight
 from bigtensor.statistics.sources.sparse_codes import BLOCK_ROWS, SparseCoder
 
 
@@ -114,7 +113,7 @@ class SparseCodeSums(SumStatistic[SparseCodeSumsResult]):
         left, weighted, weight, by_codes, products = (
             work.take(name, shape, dtype) for name, (shape, dtype) in arrays
         )
-        weight[:] = 1 if block.weight is None else block.weight[: block.rows]
+        block.write_weight(weight)
         np.matmul(codes, self.coder.columns.T, out=left)
         np.subtract(rows, left, out=left)
         _add_moments(
@@ -138,9 +137,7 @@ class SparseCodeSums(SumStatistic[SparseCodeSumsResult]):
         DataError
             When the weight is not positive.
         """
-        weight = float(state["weight"])
-        if not weight > 0:
-            raise DataError("the rows have no positive weight, so that they have no sources")
+        weight = positive_weight(state["weight"], "sources")
         arrays = {
             name: array / weight
             for name, array in state.items()

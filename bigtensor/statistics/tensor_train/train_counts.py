@@ -10,9 +10,8 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import DataError
 from bigtensor.features.buffers import Buffers, buffers_nbytes
-from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace, positive_weight
 from bigtensor.statistics.folds import fold_of_block
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
@@ -83,7 +82,7 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
         located = self.rows.located(block, work)
         arrays = {name: work.take(name, *spec) for name, spec in self._own(n).items()}
         weight, counted = arrays["counts.weight"], arrays["counts.counted"]
-        weight[:] = 1 if block.weight is None else block.weight[:n]
+        block.write_weight(weight)
         # rotated coordinates have no place for rows with missing entries
         weight[np.isnan(located.log_slope)] = 0
         counted[:] = weight
@@ -110,9 +109,7 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
         DataError
             When no row has a positive weight.
         """
-        weight = float(state["weight"][0])
-        if not weight > 0:
-            raise DataError("all weights are zero, so that the rows have no density")
+        weight = positive_weight(state["weight"][0], "densities")
         with np.errstate(invalid="ignore"):
             means = state["log_density"] / state["weight"]
         sums = tuple(

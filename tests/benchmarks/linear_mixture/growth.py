@@ -10,8 +10,8 @@ from bigtensor import LinearMixture
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.sample_tensors.joint_least_squares import joint_sweeps
 from bigtensor.decomposition.sample_tensors.power_method import power_method
-from bigtensor.decomposition.sample_tensors.power_updates import distinct_terms, weighted_ends
-from bigtensor.decomposition.sample_tensors.terms import Contract, Factors
+from bigtensor.decomposition.sample_tensors.power_updates import distinct_terms, power_updates
+from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, values
 from bigtensor.models.moment_tensors.sample_tensor import SampleTensor
 from bigtensor.statistics.within_reach import Reach
 from tests.benchmarks.linear_mixture.accuracy import SEED
@@ -85,8 +85,8 @@ def _after_passes(drawn: Drawn, k: int, seed: int) -> Iterator[tuple[str, int, C
     for updates in _UPDATES:
         found = power_method(contract, starts, (1, 1, 1), k, updates)
         yield POWER, 2 * updates + 2, list(found.factors)
-    weights, ends = weighted_ends(contract, starts, _BEFORE_SWEEPS)
-    terms = distinct_terms(weights, ends, (1, 1, 1), _SAME)
+    ends = power_updates(contract, starts, _BEFORE_SWEEPS)
+    terms = distinct_terms(values(ends, contract(ends)), ends, (1, 1, 1), _SAME)
     terms = terms.take(np.arange(min(k, terms.n_terms)))
     for before, sweeps in zip((0, *_SWEEPS), _SWEEPS, strict=False):
         terms = joint_sweeps(contract, terms, sweeps - before)

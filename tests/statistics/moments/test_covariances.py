@@ -50,7 +50,7 @@ def test_covariances__float32_is_near_float64_far_from_zero():
 
 
 def test_covariances__weights_of_zero_are_an_error():
-    with pytest.raises(DataError, match="no positive weight"):
+    with pytest.raises(DataError, match="covariances need"):
         summed(Covariances(((0, 2),), np.zeros(2)), np.ones((3, 2)), np.zeros(3))
 
 

@@ -50,5 +50,5 @@ def test_contrast_sums__can_be_moved_to_another_point(drawn):
 def test_contrast_sums__need_weight(drawn):
     values, unmixing, _, point = drawn
     block = Block(values, {"all": slice(0, 4)}, 0, 5_000, np.zeros(5_000))
-    with pytest.raises(DataError, match="no positive weight"):
+    with pytest.raises(DataError, match="sources need"):
         sum_in_memory(ContrastSums(unmixing, point, "float64"), block)

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import ConstantFeatureWarning, Setting, ViewError
-from bigtensor.features.kernels.custom_kernel import CustomKernel
-from bigtensor.models.kernel_mixture.settings import SPECTRAL_VIEWS, Settings
+from bigtensor.models.kernel_mixture.settings import SPECTRAL_VIEWS, Settings, check_views
 from bigtensor.statistics.row_sample import Sample
 
 LeftOut = dict[str, list[str]]
@@ -68,7 +67,12 @@ def without_constant_features(
     said = described(left_out, len(sample.values))
     if len(views) < SPECTRAL_VIEWS and settings.if_two_views is not None:
         settings = replace(settings.if_two_views, if_dependent=settings.if_dependent)
-    _check_views(settings, views, said)
+    if not views:
+        raise ViewError(f"{said}, so that no feature is left to fit; give features that vary")
+    try:
+        check_views(tuple(views), settings.least_views, settings.kernels, shared=settings.shared)
+    except ViewError as error:
+        raise ViewError(f"{said}. Without constant features, " + error.message) from None
     narrowed = settings.with_views(tuple(views), _groups(settings.groups, dict(views), said))
     message = (
         f"{said}; the fit leaves {'them' if _several(left_out) else 'it'} out. Name the other "
@@ -93,38 +97,6 @@ def described(left_out: LeftOut, rows: int) -> str:
 def _several(left_out: LeftOut) -> bool:
     """Return whether there is more than one feature."""
     return sum(map(len, left_out.values())) > 1
-
-
-def _check_views(
-    settings: Settings, views: Sequence[tuple[str, tuple[str, ...]]], said: str
-) -> None:
-    """Raise unless the views that are left can be fitted as was asked for."""
-    needed = settings.least_views
-    if not views:
-        raise ViewError(f"{said}, so that no feature is left to fit; give features that vary")
-    if len(views) < needed:
-        alternative = "; use " + Setting("init", "kmeans") + ", or views of fewer features"
-        raise ViewError(
-            f"{said}. Without constant features {len(views)} view(s) are left, and "
-            + Setting("init", "spectral" if settings.spectral else "kmeans")
-            + f" needs at least {needed}"
-            + (alternative if len(views) > 1 else "")
-        )
-    lengths = {name: len(members) for name, members in views}
-    if settings.shared and len({*lengths.values()}) > 1:
-        raise ViewError(
-            f"{said}. Without constant features the views have different lengths "
-            f"({', '.join(f'{name}: {d}' for name, d in lengths.items())}), and "
-            + Setting("views_share_components", True)
-            + " needs equally many; leave the feature out of every view"
-        )
-    for name, members in views:
-        kernel = settings.kernels[name]
-        if isinstance(kernel, CustomKernel) and kernel.width != len(members):
-            raise ViewError(
-                f"{said}. Without constant features view {name!r} has {len(members)} feature(s), "
-                f"but its kernel is for {kernel.width}; give a kernel for {len(members)}"
-            )
 
 
 def _groups(
