@@ -145,6 +145,7 @@ def refine(preparation: MarkovPreparation) -> Script:
     return judged(
         fit,
         counts,
+        settings.shape.all_rows,
         {
             **preparation.diagnostics,
             "n_components": of_triples.n_states,

@@ -27,12 +27,26 @@ ALIKE = 0.02
 """Total variation between emissions, and between transitions, of states that are the same."""
 
 
-def judged(fit: MarkovFit, counts: TripleCountsResult, diagnostics: dict[str, Any]) -> Solved:
-    """Return the solution with its verdict, and warn of a fault."""
+def judged(
+    fit: MarkovFit, counts: TripleCountsResult, rows: float, diagnostics: dict[str, Any]
+) -> Solved:
+    """Return the solution with its verdict, and warn of a fault.
+
+    Parameters
+    ----------
+    fit : MarkovFit
+        Solution.
+    counts : TripleCountsResult
+        Windows that the solution was initialised by.
+    rows : float
+        Number of rows that the weighted rows stand for.
+    diagnostics : dict
+        Decisions and numbers of the fit.
+    """
     if counts.single_rows:
         warn_of_single_rows(counts)
     faults = _bounded(diagnostics) + as_warnings(
-        *(_few(fit, counts) or [*_rare(fit, counts), *_alike(fit)])
+        *(_few(fit, counts) or [*_rare(fit, rows), *_alike(fit)])
     )
     if "outlying_rows" in diagnostics:
         faults += sample_outliers(diagnostics)
@@ -78,9 +92,9 @@ def _few(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:
     ]
 
 
-def _rare(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:
+def _rare(fit: MarkovFit, rows: float) -> list[str | Message]:
     """Return a sentence on states of hardly any step."""
-    rare = int(np.count_nonzero(fit.occupancy() * counts.rows < FEW_STEPS))
+    rare = int(np.count_nonzero(fit.occupancy() * rows < FEW_STEPS))
     if not rare or fit.n_states == 1:
         return []
     return [

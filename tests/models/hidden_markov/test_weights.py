@@ -1,6 +1,7 @@
 """Occupancy of the states by subject, and weights of sequences."""
 
 import csv
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.exceptions import NotFittedError
 from bigtensor import HiddenMarkovModel, simulate
 from bigtensor.cli import main
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import DataError, ParameterError
+from bigtensor.errors import ConditioningWarning, DataError, ParameterError
 from bigtensor.statistics.codes.triple_counts import TripleCounts
 from bigtensor.statistics.in_memory import sum_in_memory
 from tests.parameters import first_quick
@@ -187,3 +188,17 @@ def test_fit__of_sequences_without_weight_ends_with_the_same_iteration() -> None
     n_iter = model.fit(again).n_iter_
     # the rule counts nats of all rows together, which are not those of the rows in the data
     assert model.fit(data, sample_weight=np.repeat(weight, 50)).n_iter_ == n_iter < 60
+
+
+def test_steps_of_a_rare_state__are_those_that_weights_stand_for() -> None:
+    random = np.random.default_rng(0)
+    state = np.zeros(3_000, int)
+    for start in (500, 1_500, 2_500):
+        state[start : start + 25] = 1
+    codes = np.where(state == 1, 2, random.integers(0, 2, 3_000))[:, None]
+    model = HiddenMarkovModel(2, random_state=0)
+    with pytest.warns(ConditioningWarning, match="fewer than 100 steps"):
+        model.fit(codes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConditioningWarning)
+        model.fit(codes, sample_weight=np.full(3_000, 2.0))
