@@ -275,3 +275,12 @@ def test_class_without_weight__is_named(class_prior):
     classifier = TripleHistogramClassifier(class_prior=class_prior)
     with pytest.raises(DataError, match="class b has no sequence"):
         classifier.fit(["xyxyy"] * 4, ["a", "a", "b", "b"], sample_weight=[1, 1, 0, 0])
+
+
+def test_labels_of_several_types_and_data_sets__are_refused() -> None:
+    steps = np.random.default_rng(0).integers(0, 3, (6, 10))
+    with pytest.raises(DataError, match=r"of the types int, str.*one type"):
+        TripleHistogramClassifier().fit(steps, np.array([0, "a", 0, "a", 0, "a"], object))
+    data = xr.Dataset({"steps": (("trial", "step"), steps)})
+    with pytest.raises(DataError, match=r"Dataset of the variables \['steps'\].*data\['X'\]"):
+        TripleHistogramClassifier().fit(data, [0, 1] * 3)
