@@ -191,14 +191,8 @@ class ImportJob:
                 done += len(block.values)
                 if progress is not None:
                     progress(done, total)
-            if not done:
-                raise DataError(
-                    f"no rows are in {', '.join(str(source.path) for source in self.sources)}; "
-                    "give files with rows"
-                )
             self._set_names(store, coded.names(), feature_categories)
-            if chosen is not None:
-                chosen.require_some()
+            self._require_rows(done, chosen)
         return ImportSummary(
             path=out,
             rows=done if chosen is None else chosen.shares.kept,
@@ -282,6 +276,14 @@ class ImportJob:
             "compensation": self._compensations(),
             **({FCS_DATASET: dataset} if dataset else {}),
         }
+
+    def _require_rows(self, done: int, chosen: ImportedRows | None) -> None:
+        """Raise an error if the files have no rows, or none that meets the condition."""
+        if not done:
+            files = ", ".join(str(source.path) for source in self.sources)
+            raise DataError(f"no rows are in {files}; give files with rows")
+        if chosen is not None:
+            chosen.require_some()
 
     def _total_rows(self) -> int | None:
         """Return the number of all rows, None if a file does not know its own."""

@@ -291,7 +291,7 @@ def test_unclosed_quote__is_an_error_whose_causes_end(tmp_path: Path) -> None:
 def test_exported_answers__are_no_features(tmp_path: Path) -> None:
     path = tmp_path / "answers.csv"
     path.write_text("row,CD3,label,probability_0,probability_1\n0,1.5,0,1,0\n1,2.5,1,0,1\n")
-    with pytest.warns(FileFormatWarning, match="left out.*'row', 'label', 'probability_0'"):
+    with pytest.warns(FileFormatWarning, match="'row', 'label', 'probability_0'"):
         assert open_csv(path).features == ("CD3",)
     with pytest.warns(FileFormatWarning, match="left out"):
         assert open_csv(path, label="label").features == ("CD3",)

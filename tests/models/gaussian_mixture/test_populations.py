@@ -91,5 +91,5 @@ def test_populations__need_a_whole_fit_without_labels(rings) -> None:
 
 def test_populations_of_three_rows__are_refused_in_words_of_the_parameter() -> None:
     rows = np.random.default_rng(0).normal(size=(3, 2))
-    with pytest.raises(DataError, match=r"n_populations compares.*3 usable rows; give at least 4"):
+    with pytest.raises(DataError, match=r"n_populations.*3 usable.*at least 4"):
         GaussianMixture(3, n_populations=2).fit(rows)

@@ -387,6 +387,7 @@ def test_ids_with_an_integer_marker__stay_integers(
     """xarray decodes integers with a marker of missing values to floats."""
     store = tmp_path / "steps.zarr"
     unnamed = sequences[["X", "sequence"]].drop_vars("feature")
+    unnamed["X"].attrs["categories"] = {"x0": [*"abcd"]}
     unnamed.to_zarr(store, encoding={"sequence": {"_FillValue": -1}}, consolidated=False)
     opened = xr.open_zarr(store, chunks=chunks, consolidated=False)
     assert opened["sequence"].dtype == np.float64
@@ -401,6 +402,7 @@ def test_ids_with_an_integer_marker__stay_integers(
 def test_ids_at_their_marker__are_missing(sequences: xr.Dataset, tmp_path: Path) -> None:
     store = tmp_path / "steps.zarr"
     unnamed = sequences[["X", "sequence"]].drop_vars("feature")
+    unnamed["X"].attrs["categories"] = {"x0": [*"abcd"]}
     unnamed.to_zarr(store, encoding={"sequence": {"_FillValue": 9}}, consolidated=False)
     with pytest.raises(DataError, match="100 rows have no id"):
         HiddenMarkovModel(2).fit(store)

@@ -282,5 +282,5 @@ def test_labels_of_several_types_and_data_sets__are_refused() -> None:
     with pytest.raises(DataError, match=r"of the types int, str.*one type"):
         TripleHistogramClassifier().fit(steps, np.array([0, "a", 0, "a", 0, "a"], object))
     data = xr.Dataset({"steps": (("trial", "step"), steps)})
-    with pytest.raises(DataError, match=r"Dataset of the variables \['steps'\].*data\['X'\]"):
+    with pytest.raises(DataError, match=r"\['steps'\].*data\['X'\]"):
         TripleHistogramClassifier().fit(data, [0, 1] * 3)
