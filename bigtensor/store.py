@@ -230,8 +230,15 @@ def write_group(
     return as_address(path)
 
 
-def read_group(path: str | os.PathLike[str]) -> Contents:
+def read_group(path: str | os.PathLike[str], *, statistics: bool = False) -> Contents:
     """Read a group, by its path or URL, and check every array against its digest.
+
+    Parameters
+    ----------
+    path : path or URL
+        Of the group.
+    statistics : bool, default False
+        Messages say that statistics are expected, in place of a model.
 
     Raises
     ------
@@ -242,14 +249,19 @@ def read_group(path: str | os.PathLike[str]) -> Contents:
     try:
         group = open_group(path, formats=(3,))
     except StoreReadError as error:
-        raise ModelFileError(f"{path} holds no saved model: {error}") from error
+        expected = "statistics" if statistics else "saved model"
+        raise ModelFileError(f"{path} holds no {expected}: {error}") from error
     attrs = dict(group.attrs)
     version = attrs.get(_MARK)
     if not isinstance(version, int) or isinstance(version, bool):
-        raise ModelFileError(
-            f"{path} holds {stored_kind(attrs)}, and a model is expected in its place; give the "
-            "store that 'bigtensor fit --out' or the method save of a model wrote"
+        expected = (
+            "statistics are expected in its place; give a store that 'bigtensor accumulate --out' "
+            "or the method save of statistics wrote"
+            if statistics
+            else "a model is expected in its place; give the store that 'bigtensor fit --out' or "
+            "the method save of a model wrote"
         )
+        raise ModelFileError(f"{path} holds {stored_kind(attrs)}, and {expected}")
     check_format(path, version, attrs.get("version"))
     description: Any = {name: attrs.get(name) for name in ("kind", "contents", "digests")}
     if _json_digest(description) != attrs.get("digest"):

@@ -14,7 +14,11 @@ from typing import NoReturn, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from bigtensor.data.values.spreadsheet_text import separator_of, with_decimal_points
+from bigtensor.data.values.spreadsheet_text import (
+    separator_of,
+    with_decimal_points,
+    without_apostrophe,
+)
 from bigtensor.errors import DataError
 
 MOST_LISTED = 8
@@ -209,7 +213,10 @@ def _read(path: Path) -> SampleTable:
         ) from error
     separator = separator_of(text.split("\n", 1)[0])
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-    lines = [[_LINE_END.sub(" ", cell) for cell in row] for row in rows if any(row)]
+    # the tables of this package keep spreadsheets from running a name by an apostrophe
+    lines = [
+        [_LINE_END.sub(" ", without_apostrophe(cell)) for cell in row] for row in rows if any(row)
+    ]
     if len(lines) < 2:
         raise DataError(f"{path} has no row below the names of its columns; add one for a sample")
     header = [name.strip() for name in lines[0]]

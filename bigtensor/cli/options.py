@@ -44,17 +44,33 @@ class AddressType(ParameterType):
         param: click.Parameter | None,  # noqa: ARG002  (the signature of click)
         ctx: click.Context | None,  # noqa: ARG002
     ) -> Address:
-        """Return the address."""
+        """Return the address. ``~`` in quotes, which a shell leaves, is the folder of the user."""
         from bigtensor.data.addresses.store_address import as_address
 
-        return as_address(value)
+        return as_address(_with_home(value))
+
+
+class DataType(ParameterType):
+    """Data by their path or URL, which would lose a slash as a path."""
+
+    name = "text"
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,  # noqa: ARG002  (the signature of click)
+        ctx: click.Context | None,  # noqa: ARG002
+    ) -> str:
+        """Return the path or URL. ``~`` in quotes is the folder of the user."""
+        return _with_home(value)
 
 
 class LocalPath(click.Path):
     """A path, and no URL: a `Path` would drop one of its slashes."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the path."""
+        """Return the path. ``~`` in quotes is the folder of the user."""
+        value = _with_home(value)
         if "://" in str(value):
             self.fail(
                 f"{str(value)!r} is a URL; a path on a local or mounted disk is expected here",
@@ -62,6 +78,16 @@ class LocalPath(click.Path):
                 ctx,
             )
         return super().convert(value, param, ctx)
+
+
+def _with_home(value: str | os.PathLike[str]) -> str:
+    """Return a path whose ``~`` is the folder of the user: a shell leaves one in quotes."""
+    text = os.fspath(value)
+    try:
+        return str(Path(text).expanduser()) if text.startswith("~") else text
+    except RuntimeError:
+        # a name that begins with ~, and is no user
+        return text
 
 
 class WordChoice(click.Choice[str]):
@@ -89,8 +115,7 @@ PATH = LocalPath(path_type=Path)
 
 ADDRESS = AddressType()
 
-DATA = click.STRING
-"""Of arguments that name data: a path, or a URL, which would lose a slash as a path."""
+DATA = DataType()
 
 SAMPLES_HELP = (
     "Table of the samples, one row a sample. The first column has their names, as in the data and "
@@ -196,7 +221,7 @@ def runtime_options(function: Function) -> Function:
     return cast("Function", with_runtime)
 
 
-_FILE = click.Path(path_type=str)
+_FILE = LocalPath(path_type=str)
 RUNTIME_OPTIONS: dict[str, tuple[Any, str, str]] = {
     "workers": (
         count(),

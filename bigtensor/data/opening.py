@@ -21,7 +21,7 @@ from bigtensor.data.rows.code_maps import code_check
 from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
 from bigtensor.data.rows.inspection import inspect_store
 from bigtensor.data.rows.row_groups import with_groups
-from bigtensor.data.rows.row_sequences import Lengths, in_sequences, with_sequences
+from bigtensor.data.rows.row_sequences import Lengths, in_sequences, with_sequences, with_whole_ids
 from bigtensor.data.rows.rows_where import RowsWhere, all_rows, with_all_rows
 from bigtensor.data.rows.sample_weights import check_weight_dtype, with_sample_weight
 from bigtensor.data.rows.samples import Samples
@@ -459,6 +459,7 @@ def _dataset_source(dataset: xr.Dataset, sample_dim: str) -> Source:
 
     values = _values_of(dataset, sample_dim)
     weight, sequence = along_samples("weight"), along_samples(SEQUENCE)
+    sequence = None if sequence is None else with_whole_ids(sequence)
     store = dataset.encoding.get("source")
     return _data_array_source(values, sample_dim, weight, sequence, store)
 

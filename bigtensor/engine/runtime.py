@@ -187,12 +187,6 @@ def open_runtime(
             + f" is a {type(scheduler).__name__}; expected an address such as tcp://10.0.0.1:8786. "
             "Of a cluster, give " + Setting("client") + ": cluster.get_client()"
         )
-    elif isinstance(scheduler, str) and scheduler.isalpha():
-        raise ParameterError(
-            Setting("scheduler")
-            + f" is {scheduler!r}; expected 'threads', 'processes' or the address of a running "
-            "Dask scheduler, such as tcp://10.0.0.1:8786"
-        )
     else:
         connection = scheduler if isinstance(scheduler, Connection) else Connection(scheduler)
         with connected(connection) as own, _seceded():

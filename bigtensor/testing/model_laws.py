@@ -11,6 +11,7 @@ import xarray as xr
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.answer_laws import ANSWER_LAWS
 from bigtensor.testing.cases import ModelCase
+from bigtensor.testing.category_laws import CATEGORY_LAWS
 from bigtensor.testing.column_laws import COLUMN_LAWS
 from bigtensor.testing.degenerate_laws import DEGENERATE_LAWS
 from bigtensor.testing.estimator_laws import ESTIMATOR_LAWS
@@ -28,6 +29,7 @@ MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     *ANSWER_LAWS,
     *POPULATION_LAWS,
     *COLUMN_LAWS,
+    *CATEGORY_LAWS,
     *OUTLIER_LAWS,
     *DEGENERATE_LAWS,
 )

@@ -137,3 +137,11 @@ def test_sample_table__takes_any_frame_with_columns():
         "1",
         "2",
     )
+
+
+def test_sample_table__reads_names_behind_an_apostrophe_as_tables_write_them(tmp_path):
+    path = tmp_path / "samples.csv"
+    path.write_text("file,'+dose\n'=s3,'-low\n'own,-0.5\n")
+    table = sample_table(path)
+    assert table.names == ("=s3", "'own")
+    assert table.columns == {"+dose": ("-low", "-0.5")}

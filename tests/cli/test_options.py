@@ -2,7 +2,7 @@ import click
 import pytest
 
 from bigtensor.cli.commands.simulate import simulate
-from bigtensor.cli.options import count, read_views, runtime, size
+from bigtensor.cli.options import ADDRESS, DATA, PATH, count, read_views, runtime, size
 from bigtensor.cli.simulators import SIMULATORS
 from bigtensor.errors import ViewError
 
@@ -110,3 +110,11 @@ def test_simulate__own_options_stand_before_those_of_every_command(kind):
     number = [] if SIMULATORS[kind].names_components else ["components"]
     general = ["seed", "overwrite", "json", "quiet", "debug"]
     assert names == ["out", "rows", *number, *own, *general]
+
+
+def test_paths__begin_with_the_folder_of_the_user(monkeypatch, tmp_path):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for kind in (ADDRESS, PATH, DATA):
+        assert str(kind.convert("~/a.zarr", None, None)) == str(tmp_path / "a.zarr")
+        assert str(kind.convert("a~/~b", None, None)) == "a~/~b"
+    assert DATA.convert("s3://bucket/a.zarr", None, None) == "s3://bucket/a.zarr"

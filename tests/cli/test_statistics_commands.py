@@ -76,6 +76,8 @@ def test_merge__adds_what_was_accumulated(merged, run):
     assert "moments of 20,000 rows for a KernelM" in info.stdout
     assert "8,000 rows, bigtensor" in info.stdout
     assert "12,000 rows, bigtensor" in info.stdout
+    one, again = out.with_name("a sums.zarr"), out.with_name("again.zarr")
+    assert run("merge", one, "--out", again).stdout.endswith("in 1 part\n")
 
 
 def test_solve__and_a_round_further_make_a_model_that_predicts(
@@ -121,7 +123,7 @@ def test_merge__what_does_not_belong_together_is_refused_in_one_line(
         (("merge", merged[0], sums), "different preparations"),
         (("merge", merged[0], merged[0]), "are given twice"),
         (("merge", merged[0], prepared[0]), "holds a 'KernelMixture' and no statistics"),
-        (("merge", merged[0], tmp_path / "none.zarr"), "holds no saved model"),
+        (("merge", merged[0], tmp_path / "none.zarr"), "holds no statistics"),
         (("solve", prepared[0], sums), "solve them with the prepared model"),
         (("solve", merged[0], sums), "holds statistics and no model"),
         (("accumulate", merged[0], cells), "holds statistics and no model"),

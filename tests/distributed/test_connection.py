@@ -289,3 +289,13 @@ def command(*arguments: str) -> Any:
 )
 def test_command__refuses_options_that_contradict_each_other(arguments: tuple[str, ...]) -> None:
     assert command(*arguments).exit_code == 2
+
+
+@pytest.mark.parametrize("address", ["", "127.0.0.1:8786", "localhost"])
+def test_refused__address_without_a_protocol(address: str) -> None:
+    with (
+        pytest.raises(ParameterError, match="with its protocol") as raised,
+        open_runtime(scheduler=address),
+    ):
+        pass
+    assert repr(address) in str(raised.value)

@@ -41,6 +41,7 @@ from tests.laws.small_model import (
 
 KINDS = ("measured", "codes", "counts")
 DATA = small_data("measured", 90)
+CODES = small_data("codes", 90)
 WEIGHTED = open_samples(DATA, weight=np.linspace(0, 2, 90))
 
 
@@ -543,6 +544,11 @@ class CountsOutliers(Standardiser):
         return self.transform(X).sum(axis=1)
 
 
+class ScoresCodes(Standardiser):
+    def score_samples(self, X):
+        return self.transform(X).sum(axis=1)
+
+
 class ForgetsNames(GaussianMixture):
     """Loads no populations."""
 
@@ -624,6 +630,7 @@ BROKEN_MODELS = [
     ("names_and_merges_survive_files", ForgetsNames, "has the names"),
     ("names_and_merges_survive_rounds", ForgetsRounds, "the next round has the names"),
     ("the_order_of_columns_does_not_matter", WeighsByColumn, "transform of permuted columns"),
+    ("the_order_of_categories_does_not_matter", ScoresCodes, "reversed categories, no weights"),
     ("draws_have_the_columns_of_the_data", DrawsByView, "columns of draws are those"),
     ("a_single_outlier_is_left_out_and_reported", CountsOutliers, "log densities differ by"),
     ("row_functions_obey_their_laws", LeavesRowsOut, "every entry is written: SkipsRow on 90 rows"),
@@ -641,7 +648,7 @@ BROKEN_MODELS = [
 def test_model_law__is_broken(name, broken, words):
     law = law_named(MODEL_LAWS, name)
     with pytest.raises(AssertionError) as raised:
-        law(ModelCase(small(broken), DATA))
+        law(ModelCase(small(broken), CODES if "categories" in name else DATA))
     assert str(raised.value).startswith(f"law broken, {name.replace('_', ' ')}: {broken.__name__}")
     assert re.search(words, str(raised.value)), raised.value
 

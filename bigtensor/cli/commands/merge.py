@@ -31,6 +31,6 @@ def merge(sources: tuple[Address, ...], out: Address, overwrite: bool) -> None:
     merged.save(out, overwrite=overwrite)
     name, rows, parts = merged.pass_name, merged.rows, len(merged.parts)
     say(
-        f"statistics {out}: {name} of {rows:,} rows in {parts} parts",
+        f"statistics {out}: {name} of {rows:,} rows in {parts} part{'s' * (parts != 1)}",
         {"statistics": out, "pass": name, "rows": rows, "parts": parts},
     )

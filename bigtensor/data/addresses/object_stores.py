@@ -96,6 +96,12 @@ def file_system(address: str, *, probe: bool = False, small_reads: bool = False)
             f"{address} needs a package that could not be imported ({error}): {remedy}"
         ) from error
     except Exception as error:
+        protocol, separator, rest = address.partition("://")
+        if separator and protocol != protocol.lower():
+            raise StoreReadError(
+                f"{address} cannot be opened, because protocols are written in small letters; give "
+                f"{protocol.lower()}://{rest}"
+            ) from hide_passwords(error)
         raise StoreReadError(
             f"{address} cannot be opened ({error}); expected a path, or a URL that begins with "
             "s3://, gs://, https:// or another protocol of fsspec"

@@ -37,7 +37,9 @@ from bigtensor.data.importers.fcs.segments import HEADER_BYTES
 from bigtensor.data.importers.fcs.text import join_text, listed
 from bigtensor.data.importers.job import bare_name
 from bigtensor.data.importers.source import warn_of_notes
+from bigtensor.data.stores.layout import FCS_DATASET
 from bigtensor.data.stores.leftovers import discard, unfinished_path
+from bigtensor.data.stores.zarr_groups import open_whole_group
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatError, OutputError, ParameterError, Setting
 
@@ -126,9 +128,10 @@ def write_answers_to_fcs(
     store, out = open_labels(labels), Path(folder)
     paths = [Path(source) for source in sources]
     _check_targets(paths, out, overwrite=overwrite)
+    dataset = _dataset_of(cells)
     jobs = []
     for path, (start, rows) in zip(paths, _rows_of_files(store, cells, paths), strict=True):
-        header = read_fcs_header(path, offsets=offsets)
+        header = read_fcs_header(path, dataset=dataset, offsets=offsets)
         _check_source(header, rows)
         target = out / path.name
         jobs.append(_Job(header, start, target, unfinished_path(target)))
@@ -191,6 +194,13 @@ def _rows_of_files(
                 "that were imported, under the same names"
             )
         yield samples[names[0]]
+
+
+def _dataset_of(cells: str | os.PathLike[str]) -> int:
+    """Return the number of the data set of every file that a store was imported from."""
+    number = open_whole_group(os.fspath(cells)).attrs.get(FCS_DATASET, 0)
+    # stores of earlier versions do not record it
+    return number if isinstance(number, int) else 0
 
 
 def _check_source(header: FcsHeader, rows: int) -> None:

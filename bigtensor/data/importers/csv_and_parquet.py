@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -21,6 +22,9 @@ from bigtensor.errors import DataError, FileFormatError, Setting
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+_ANSWER = re.compile(r"label|population|log_density|(probability|topic_share)_\d+")
+"""Names of the columns of answers in tables that `bigtensor export` writes."""
 
 
 def open_csv(
@@ -71,6 +75,10 @@ def open_csv(
     beside = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     kept = _kept_columns(path, names, beside)
     numeric = {name for name in names if codes or guess[name].dtype.kind in "iuf"}
+    answers = exported_answers(names, {*kept.values()})
+    if answers:
+        left_out |= {*answers}
+        notes.append(f"the answers that 'bigtensor export' wrote were left out: {answers}")
     others = [name for name in names if name not in left_out and name not in kept.values()]
     features = _feature_columns(path, others, numeric, guess)
     types = {} if codes else dict.fromkeys(features, "float64")
@@ -159,6 +167,28 @@ def open_parquet(
                 yield ImportBlock(values, values, variables)
 
     return ImportSource(path, features, blocks, rows=rows, notes=notes)
+
+
+def exported_answers(names: Sequence[str], kept: Collection[str]) -> list[str]:
+    """Return the columns of a table that are answers of an earlier fit, and no measurements.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of the columns.
+    kept : collection of str
+        Columns that the caller keeps beside the features.
+
+    Returns
+    -------
+    list of str
+        The row number and the answers as `write_answers_to_csv` names them. Empty if the table does
+        not begin with a row number, or has no answer.
+    """
+    answers = [name for name in names if _ANSWER.fullmatch(name)]
+    if not answers or names[0] != "row":
+        return []
+    return [name for name in ("row", *answers) if name not in kept]
 
 
 def _is_numeric_arrow(arrow: ModuleType, kind: pa.DataType) -> bool:

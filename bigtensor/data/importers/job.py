@@ -19,7 +19,7 @@ from bigtensor.data.importers.rounded_integers import RoundedIntegers
 from bigtensor.data.importers.sequence_ids import SequenceIds
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource, row_weights
 from bigtensor.data.rows.row_shares import RowShares
-from bigtensor.data.stores.layout import SOURCE_ROW, SampleStoreWriter, chunk_rows
+from bigtensor.data.stores.layout import FCS_DATASET, SOURCE_ROW, SampleStoreWriter, chunk_rows
 from bigtensor.data.values.feature_roles import COORDINATE
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatWarning, Setting, TransformWarning
@@ -192,8 +192,7 @@ class ImportJob:
                 if progress is not None:
                     progress(done, total)
             self._set_names(store, coded.names(), feature_categories)
-            if chosen is not None:
-                chosen.require_some()
+            self._require_rows(done, chosen)
         return ImportSummary(
             path=out,
             rows=done if chosen is None else chosen.shares.kept,
@@ -269,12 +268,22 @@ class ImportJob:
 
     def _attrs(self) -> dict[str, Any]:
         """Return the attributes of the store."""
+        dataset = self.sources[0].attrs.get(FCS_DATASET, 0)
         return {
             "software": "bigtensor",
             "source_files": [source.path.name for source in self.sources],
             "transform": self._transform_record(),
             "compensation": self._compensations(),
+            **({FCS_DATASET: dataset} if dataset else {}),
         }
+
+    def _require_rows(self, done: int, chosen: ImportedRows | None) -> None:
+        """Raise an error if the files have no rows, or none that meets the condition."""
+        if not done:
+            files = ", ".join(str(source.path) for source in self.sources)
+            raise DataError(f"no rows are in {files}; give files with rows")
+        if chosen is not None:
+            chosen.require_some()
 
     def _total_rows(self) -> int | None:
         """Return the number of all rows, None if a file does not know its own."""

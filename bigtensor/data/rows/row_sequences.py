@@ -195,7 +195,7 @@ def with_sequences(
     """
     if isinstance(sequence, str):
         variables = [
-            named_variable(source, part, sequence, sample_dim, _REMEDY)
+            with_whole_ids(named_variable(source, part, sequence, sample_dim, _REMEDY))
             for source, part in zip(samples.sources, parts, strict=True)
         ]
     else:
@@ -206,6 +206,30 @@ def with_sequences(
     ]
     names = identified[0][1] if len(identified) == 1 else None
     return replace(samples, sources=tuple(source for source, _ in identified), sequence_names=names)
+
+
+def with_whole_ids(variable: xr.DataArray) -> xr.DataArray:
+    """Return integer ids as integers, also if they have a marker of missing ones.
+
+    xarray decodes integers beside such a marker (``_FillValue``) to floats.
+
+    Parameters
+    ----------
+    variable : (rows,) DataArray
+        Ids of the sequences of the rows.
+
+    Raises
+    ------
+    DataError
+        When a row has no id. Of lazy ids, the task that reads the row raises it.
+    """
+    stored = np.dtype(variable.encoding.get("dtype", variable.dtype))
+    scaled = {"scale_factor", "add_offset"} & variable.encoding.keys()
+    if variable.dtype.kind != "f" or stored.kind not in _INTEGERS or scaled:
+        return variable
+    if variable.chunks is not None:
+        return variable.copy(data=variable.data.map_blocks(_whole_ids, dtype=np.int64))
+    return variable.copy(data=_whole_ids(read_variable(variable, f"{variable.name!r}")))
 
 
 def names_of_sequences(samples: Samples) -> tuple[str, ...] | None:
@@ -376,6 +400,17 @@ def _integers(ids: NDArray[Any], owner: str) -> tuple[NDArray[Any], tuple[str, .
     _check_dtype(ids.dtype, owner)
     codes, names = pd.factorize(ids)
     return codes.astype(np.int64), tuple(map(str, names))
+
+
+def _whole_ids(ids: NDArray[Any]) -> NDArray[np.int64]:
+    """Return integers that are stored as floats."""
+    missing = int(np.count_nonzero(np.isnan(ids)))
+    if missing:
+        raise DataError(
+            f"{missing:,} rows have no id of a sequence, because theirs is the marker of missing "
+            "values (_FillValue); give every row the id of its sequence, or leave these rows out"
+        )
+    return ids.astype(np.int64)
 
 
 def _listed_names(categories: object) -> tuple[str, ...] | None:

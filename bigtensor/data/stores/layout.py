@@ -61,6 +61,9 @@ LAYOUT_VERSION = 1
 SOURCE_ROW = "source_row"
 """Variable of the row that a row had in the first store, before any rows were left out."""
 
+FCS_DATASET = "fcs_dataset"
+"""Attribute of a store that was imported from another data set of FCS files than the first."""
+
 SAMPLE_DIM = "sample"
 FEATURE_DIM = "feature"
 

@@ -183,8 +183,9 @@ def within_covariance(
     """
     if not total.variances.max() > 0:
         raise DataError(
-            "every feature is constant, so that a Gaussian mixture has no variance to estimate; "
-            "give features whose values differ"
+            "no feature has a variance to estimate: all are constant, or so far from zero that "
+            "rounding hides how their values differ; give features whose values differ, or "
+            "subtract the mean of every feature"
         )
     if views is None:
         return _tied(total, shares, deviations, independent, least_variance)

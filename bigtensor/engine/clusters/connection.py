@@ -60,7 +60,8 @@ class Connection:
     Raises
     ------
     ParameterError
-        When there are both or neither of an address and a scheduler file.
+        When there are both or neither of an address and a scheduler file, or the address has no
+        protocol.
     """
 
     address: str | None = None
@@ -75,6 +76,12 @@ class Connection:
                 "a Connection got both or neither of address and "
                 + Setting("scheduler_file")
                 + "; give one of them"
+            )
+        if self.address is not None and "://" not in self.address:
+            raise ParameterError(
+                Setting("scheduler")
+                + f" is {self.address!r}; expected 'threads', 'processes' or the address of a "
+                "running Dask scheduler with its protocol, such as tcp://10.0.0.1:8786"
             )
 
     def find_address(self) -> str:

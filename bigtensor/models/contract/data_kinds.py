@@ -113,8 +113,8 @@ class Data:
         if self.in_order:
             _check_whole_sequences(samples, model)
         if self.dense_counts and not has_named_codes(samples):
-            counted = samples.dtype.kind in "iu" or samples.kind == "counts"
-            return replace(samples, code_map=None) if counted else samples.as_measured()
+            # as measured values, because dense integers would be codes, and -1 a missing one
+            return samples if samples.kind == "counts" else samples.as_measured()
         if samples.kind == "counts" and "counts" not in self.kinds and _may_be_dense(samples):
             samples = samples.as_dense()
         samples = _converted(samples, {prefer} if prefer else self.kinds, fit_categories)

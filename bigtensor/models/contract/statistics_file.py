@@ -182,7 +182,7 @@ def read_statistics(source: Statistics | str | os.PathLike[str]) -> Statistics:
     """
     if isinstance(source, Statistics):
         return source
-    contents = read_group(source)
+    contents = read_group(source, statistics=True)
     if contents.kind != KIND:
         raise ModelFileError(
             f"{source} holds a {contents.kind!r} and no statistics; 'accumulate' makes statistics "

@@ -23,6 +23,9 @@ RIDGES = {"ex": (0.0, 0.5, 2.0), "em": (0.0, 0.5)}
 HELD_OUT = 0.2
 """Part of the rows that candidates are judged by."""
 
+ROUNDING = 1e-9
+"""Relative error of sums of weights, which depends on the order of the rows."""
+
 FEWEST_ROWS = 20.0
 """Of fewer rows none is held out."""
 
@@ -172,9 +175,10 @@ def _thinned(rows: Block, rng: np.random.Generator) -> NDArray[np.float64]:
     """
     if rows.weight is None:
         return rng.binomial(1, HELD_OUT, rows.rows).astype(np.float64)
-    whole = np.floor(rows.weight)
+    # a sum of weights that is a whole number but for rounding stands for as many rows
+    whole = np.floor(rows.weight * (1 + ROUNDING))
     held: NDArray[np.float64] = rng.binomial(whole.astype(np.int64), HELD_OUT).astype(np.float64)
-    return held + HELD_OUT * (rows.weight - whole)
+    return np.minimum(held + HELD_OUT * np.maximum(rows.weight - whole, 0), rows.weight)
 
 
 def _weighted(rows: Block, weight: NDArray[np.float64]) -> Block:

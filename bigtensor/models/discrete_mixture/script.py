@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.array_types import IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.errors import DataError, IdentifiabilityError, ParameterError
+from bigtensor.features.category_order import category_places, recoded
 from bigtensor.features.column_order import content_order
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.script import Script, Solved, Step, in_memory
@@ -177,21 +179,27 @@ def _prepared_from(
 
 @dataclass(frozen=True, eq=False)
 class _OrderedRows:
-    """Rows with views in the order of their content, for initialisations and view groups.
+    """Rows, views and categories in the order of their content.
+
+    Held-out rows, initialisations and view groups follow these orders, so that they are the same
+    for any order of the rows, any order of the views, and any codes of the categories.
 
     Attributes
     ----------
     rows : Block
-        Rows with views in the order of their content.
+        Rows with views and codes in the order of their content.
     settings : Settings
         Settings with the views in this order.
     order : list of int
         Position of every view in the data.
+    places : list of (categories,) int64 arrays
+        Code in `rows` of every category of the data, by the position of the view in the data.
     """
 
     rows: Block
     settings: Settings
     order: list[int]
+    places: list[IntArray]
 
     def problem(self) -> Problem:
         """Return the problem of these rows."""
@@ -209,12 +217,12 @@ class _OrderedRows:
         return first, second, third
 
     def in_data(self, solution: DiscreteSolution) -> DiscreteSolution:
-        """Return a mixture of views in the order of the data."""
-        return solution.of_views(np.argsort(self.order))
+        """Return a mixture of views and categories in the order of the data."""
+        return solution.of_views(np.argsort(self.order)).of_categories(self.places)
 
 
 def _ordered(counts: CodeCountsResult, settings: Settings) -> _OrderedRows:
-    """Return the rows of a positive weight with views in the order of their content.
+    """Return the rows of a positive weight, all in the order of their content.
 
     Raises
     ------
@@ -223,15 +231,17 @@ def _ordered(counts: CodeCountsResult, settings: Settings) -> _OrderedRows:
     """
     rows, _ = _block(counts, settings)
     weights = np.asarray(rows.weight)
-    order = content_order(rows.dense_values, list(rows.slices.values()), weights)
-    rows = replace(rows, values=np.ascontiguousarray(rows.dense_values[:, order]))
-    if settings.counted:
-        # distinct rows come in the order of their joint codes, first view first
-        assert rows.weight is not None
-        places = np.lexsort(rows.dense_values.T[::-1])
-        rows = replace(rows, values=rows.dense_values[places], weight=weights[places])
+    # any negative code is a missing one
+    codes = np.maximum(rows.dense_values, -1)
+    places = category_places(codes, settings.sizes, weights)
+    codes = recoded(codes, places)
+    order = content_order(codes, list(rows.slices.values()), weights)
+    codes = codes[:, order]
+    # first view first; of equal rows, the weights decide
+    lines = np.lexsort((weights, *codes.T[::-1]))
     own = settings.in_order(order)
-    return _OrderedRows(replace(rows, slices=own.shape.slices), own, order)
+    rows = replace(rows, values=codes[lines], weight=weights[lines], slices=own.shape.slices)
+    return _OrderedRows(rows, own, order, places)
 
 
 def _initialised(

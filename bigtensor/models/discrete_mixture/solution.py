@@ -82,6 +82,17 @@ class DiscreteSolution:
         tables = tuple(self.probabilities[view] for view in positions)
         return DiscreteSolution(self.weights, tables)
 
+    def of_categories(self, positions: Sequence[NDArray[np.int64]]) -> DiscreteSolution:
+        """Return the mixture of categories in another order.
+
+        Parameters
+        ----------
+        positions : sequence of (categories,) int64 arrays
+            Of every view: position of every category in the present order.
+        """
+        tables = tuple(table[own] for table, own in zip(self.probabilities, positions, strict=True))
+        return DiscreteSolution(self.weights, tables)
+
     def floored(self, floor: float) -> DiscreteSolution:
         """Return a mixture without zeros: entries reach a floor, and sum to one."""
         return DiscreteSolution(

@@ -15,6 +15,7 @@ from bigtensor.decomposition.merging.replicated_trees import (
     levels_tree,
     separation_tree,
 )
+from bigtensor.errors import DataError, Setting
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.script import Solved, Step
 from bigtensor.models.gaussian_mixture.component_choice import (
@@ -32,6 +33,9 @@ from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
 SPLITS = 4
 """Random splits of the sample into two halves, as many as a kernel mixture makes."""
+
+FEWEST_ROWS = 4
+"""Rows of which both halves have the two that two components need."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,8 +69,19 @@ def grow_replicates(
         Resolved parameters of the fit.
     fit : callable (sample, settings)
         Returns the components of rows.
+
+    Raises
+    ------
+    DataError
+        When a half of the rows would be a single row.
     """
     rows = sample.block.rows
+    if rows < FEWEST_ROWS:
+        raise DataError(
+            Setting("n_populations")
+            + f" compares components of two halves of the rows, and the data have {rows} usable "
+            f"rows; give at least {FEWEST_ROWS} rows, or leave it out"
+        )
     halves: list[Replicate] = []
     for split in range(SPLITS):
         yield Step("merging components of halves of the sample", split + 1, SPLITS)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
+from bigtensor.features.category_order import sequence_places
 from bigtensor.features.clustering import kmeans
 from bigtensor.models.hidden_markov.emissions.categorical_emissions import Categories
 from bigtensor.models.hidden_markov.emissions.law_preparation import LawPreparation
@@ -59,6 +60,8 @@ def other_initialisations(
     """
     k, n = settings.n_states, settings.n_codes
     seeds = np.random.SeedSequence([settings.random_state, 2]).spawn(OTHER_INITIALISATIONS)
+    # the same draws for any names and codes of the categories
+    places = sequence_places(counts.codes, n, counts.weight)
     others = list[MarkovParameters]()
     for number, seed in enumerate(seeds if 1 < k <= n else ()):
         rng = np.random.default_rng(seed)
@@ -66,7 +69,8 @@ def other_initialisations(
             emission = _groups_of_cells(family, k, rng, clustered=number % 2 == 0)
             most = ITERATIONS_OF_PARTITION
         elif isinstance(family, Categories):
-            emission, most = rng.random((k, n)) + 0.1, ITERATIONS_OF_RANDOM
+            drawn = rng.random((k, n)) + 0.1
+            emission, most = drawn[:, places], ITERATIONS_OF_RANDOM
         else:
             break
         emission = emission / emission.sum(axis=1, keepdims=True)

@@ -12,6 +12,7 @@ from bigtensor.decomposition.discrete.discrete_core import core_of_table
 from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
 from bigtensor.decomposition.exterior_point import MarkovExteriorPoint, markov_exterior_point
 from bigtensor.errors import IdentifiabilityError
+from bigtensor.features.category_order import sequence_places
 from bigtensor.models.hidden_markov.expectation_maximisation import (
     TripleEstimate,
     triple_expectation_maximisation,
@@ -123,10 +124,13 @@ def _best_of_random_initialisations(
     """Return the estimate of the largest likelihood, of several random initialisations."""
     rng = np.random.default_rng([settings.random_state, 1])
     k, n = settings.n_states, settings.n_codes
+    # the same draws for any names and codes of the categories
+    places = sequence_places(counts.codes, n, counts.weight)
     ends = []
     for _ in range(RANDOM_INITIALISATIONS if k > 1 else 1):
         drawn = [rng.random(shape) + 0.1 for shape in ((k,), (k, k), (k, n))]
-        start = MarkovParameters(*(part / part.sum(axis=-1, keepdims=True) for part in drawn))
+        initial, transition, emission = (part / part.sum(axis=-1, keepdims=True) for part in drawn)
+        start = MarkovParameters(initial, transition, emission[:, places])
         ends.append(_iterations(start, counts, settings, RANDOM_ITERATIONS))
     return max(ends, key=lambda end: end.likelihoods[-1])
 

@@ -24,6 +24,7 @@ from bigtensor.decomposition.tensor_train.initialisation import (
 from bigtensor.decomposition.tensor_train.structure import balanced, chain
 from bigtensor.decomposition.tensor_train.variable_order import chain_order, dependence
 from bigtensor.features.bumps import bumps_on, nodes_of
+from bigtensor.features.category_order import category_places, recoded
 from bigtensor.features.clustering import kmeans
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import Mode, Modes
@@ -72,6 +73,8 @@ class SampleProblem:
         Sample weights of the rows.
     structure : {"chain", "balanced"}
         Arrangement of the latent states.
+    categorical : bool, default False
+        True if all values are codes of categories, whose order says nothing.
     """
 
     coordinates: Coordinates
@@ -81,6 +84,7 @@ class SampleProblem:
     values: FloatArray
     weight: FloatArray
     structure: str
+    categorical: bool = False
 
     @classmethod
     def of_rows(
@@ -117,7 +121,10 @@ class SampleProblem:
                 bumps.append(bumps_on(symbols, ()))
         all_modes = Modes(tuple(modes))
         located = located_at(all_modes, continuous, rows.values, log_slope)
-        return cls(coordinates, all_modes, tuple(bumps), located, values, rows.weight, structure)
+        return cls(
+            *(coordinates, all_modes, tuple(bumps), located),
+            *(values, rows.weight, structure, rows.categorical),
+        )
 
     @cached_property
     def first(self) -> NDArray[np.int64]:
@@ -171,9 +178,19 @@ class SampleProblem:
         rank = min(rank, int(np.count_nonzero(weight > 0)))
         labels[clustered] = 0
         if rank > 1:
-            rows = _standardised(self.values[clustered])
+            rows = _standardised(self._comparable[clustered])
             labels[clustered] = kmeans(rows, rank, random_state, weight=weight).labels
         return labels
+
+    @cached_property
+    def _comparable(self) -> FloatArray:
+        """Coordinates of the rows; places of categories, which no names and codes change."""
+        if not self.categorical:
+            return self.values
+        codes = np.nan_to_num(self.values, nan=-1).astype(np.int64)
+        sizes = [bumps.shape[0] for bumps in self.bumps]
+        places = recoded(codes, category_places(codes, sizes, self.weight)).astype(np.float64)
+        return np.where(codes < 0, np.nan, places)
 
     def start(self, labels: NDArray[np.intp]) -> NonnegativeTrain:
         """Return a train whose states are clusters of the rows."""

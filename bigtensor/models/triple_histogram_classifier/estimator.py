@@ -144,7 +144,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         sequences = sequences_of(X)
         labels = _checked_labels(y, len(sequences))
         weight = _checked_weight(sample_weight, len(sequences))
-        self.classes_, position = np.unique(labels, return_inverse=True)
+        self.classes_, position = _classes_of(labels)
         if len(self.classes_) < 2:
             raise DataError("the labels name one class; give sequences of at least two classes")
         self.class_prior_ = self._prior(position, weight)
@@ -362,6 +362,24 @@ def _checked_labels(y: npt.ArrayLike | None, count: int) -> NDArray[Any]:
             "Unknown label type: the labels are continuous numbers; give one class a sequence"
         )
     return labels
+
+
+def _classes_of(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.intp]]:
+    """Return the classes, ascending, and the position of the class of every label.
+
+    Raises
+    ------
+    DataError
+        When labels of several types have no order.
+    """
+    try:
+        return np.unique(labels, return_inverse=True)
+    except TypeError as error:
+        types = sorted({type(label).__name__ for label in labels.tolist()})
+        raise DataError(
+            f"the labels are of the types {', '.join(types)}, which cannot be sorted together; "
+            "give labels of one type, for example all as strings"
+        ) from error
 
 
 def _checked_weight(

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike
@@ -134,6 +135,11 @@ def sequences_of(X: DataLike) -> Sequences:
     DataError
         When there is no sequence, or the values are neither whole numbers nor strings.
     """
+    if isinstance(X, xr.Dataset):
+        raise DataError(
+            f"an xarray Dataset of the variables {[*map(str, X.data_vars)]} was given; give the "
+            "variable with one row a sequence, such as data['X']"
+        )
     if hasattr(X, "tocsr"):
         raise DataError("sparse rows are no sequences; give dense ones, for example .toarray()")
     X = np.asarray(X) if hasattr(X, "__array__") else X

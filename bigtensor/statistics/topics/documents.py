@@ -20,6 +20,12 @@ BLOCK_ROWS = 512
 LEAST_LENGTH = 3
 """Words of a document below which it has no triple; all moments are of the same documents."""
 
+LARGEST_COUNT = 2.0**53
+"""Largest count. Between larger numbers of 64 bits, whole numbers are missing."""
+
+LARGEST_LENGTH = 1e100
+"""Largest number of words of a document, of whose triples the number is finite."""
+
 
 @dataclass(frozen=True, eq=False)
 class Documents:
@@ -35,14 +41,14 @@ class Documents:
         Stored counts.
     of_word, of_pair, of_triple : (n,) float64 arrays
         Weight of a document over its number of words, ordered pairs and ordered triples of words;
-        zero of documents that are too short.
+        zero of documents that are too short or too long.
     weight : float
         Of the documents that are long enough.
     length : float
         Number of their words, with the weights of the documents.
-    faults : (3,) float64 array
-        Number of negative counts, of counts that are not whole, and of documents that are too
-        short.
+    faults : (4,) float64 array
+        Number of negative counts, of counts that are not whole, of counts above `LARGEST_COUNT`,
+        and of documents that are too short or too long.
     """
 
     starts: NDArray[np.integer[Any]]
@@ -68,7 +74,8 @@ class Documents:
         rows = values if isinstance(values, sp.csr_array) else sp.csr_array(np.asarray(values))
         lengths = np.asarray(rows.sum(axis=1), np.float64).ravel()
         own = np.ones(block.rows) if block.weight is None else block.weight[: block.rows]
-        used = lengths >= LEAST_LENGTH
+        # a pass reports larger counts, whose products would overflow here
+        used = (lengths >= LEAST_LENGTH) & (lengths <= LARGEST_LENGTH)
         weight = np.where(used, own, 0.0)
         length = np.where(used, lengths, LEAST_LENGTH)
         pairs = length * (length - 1)
@@ -80,11 +87,11 @@ class Documents:
         )
 
 
-def _improper(counts: NDArray[Any]) -> tuple[int, int]:
-    """Return the number of negative counts and of counts that are not whole."""
+def _improper(counts: NDArray[Any]) -> tuple[int, int, int]:
+    """Return the number of negative counts, of counts that are not whole, and of too large ones."""
     negative = np.count_nonzero(counts < 0)
     broken = np.count_nonzero(counts % 1) if counts.dtype.kind == "f" else 0
-    return int(negative), int(broken)
+    return int(negative), int(broken), int(np.count_nonzero(counts > LARGEST_COUNT))
 
 
 def _matrix(documents: Documents, n_words: int) -> sp.csr_array:

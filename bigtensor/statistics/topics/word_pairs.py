@@ -30,8 +30,8 @@ class WordPairsResult:
         Moment of two words of a document, E2, times the columns.
     documents : float
         Weight of the documents that have three words at least.
-    negative, broken : int
-        Number of counts that are negative, or not whole.
+    negative, broken, large : int
+        Number of counts that are negative, not whole, or above `LARGEST_COUNT`.
     short : int
         Number of documents of fewer than three words.
     """
@@ -41,6 +41,7 @@ class WordPairsResult:
     documents: float
     negative: int
     broken: int
+    large: int
     short: int
 
 
@@ -69,7 +70,7 @@ class WordPairs(SumStatistic[WordPairsResult]):
             "squares": ((words,), "float64"),
             "mean": ((words,), "float64"),
             "documents": ((), "float64"),
-            "faults": ((3,), "float64"),
+            "faults": ((4,), "float64"),
         }
 
     def update(self, state: State, block: Block, work: Workspace) -> None:

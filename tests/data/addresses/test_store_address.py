@@ -70,6 +70,7 @@ def test_address__names_the_package_of_a_protocol(address: str, package: str) ->
     ("address", "message"),
     [
         ("tape://cells.zarr", "Protocol not known: tape.*, or a URL"),
+        ("S3://bucket/cells.zarr", "give s3://bucket/cells.zarr"),
         ("memory://cells.zarr", "no store at memory://cells.zarr"),
         ("", "'' is no address of a store"),
         ("cells\0.zarr", "there is no store"),

@@ -354,3 +354,13 @@ def test_rows_of_samples__need_samples_whose_rows_follow_each_other(tmp_path):
     codes[:] = [0, 1, 0, 1, 1]
     with pytest.raises(DataError, match=r"sample 'a' .* do not follow"):
         rows_of_samples(tmp_path / "cells.zarr", 5)
+
+
+def test_second_data_set__is_the_one_that_is_copied(tmp_path: Path, shared_data: Path) -> None:
+    source = shared_data / "fcs_zoo" / "coulter.lmd"
+    events = np.concatenate(list(iterate_fcs(read_fcs_header(source, dataset=1))))
+    cells, copies = tmp_path / "cells.zarr", tmp_path / "copies"
+    rows = import_files([source], cells, dataset=1, transform="none").rows
+    labels = write_labels(tmp_path / "labels.zarr", rows=rows)
+    (copy,) = write_answers_to_fcs(labels, [source], copies, cells=cells)
+    np.testing.assert_array_equal(whole(copy)[:, : events.shape[1]], events)

@@ -286,3 +286,24 @@ def test_unclosed_quote__is_an_error_whose_causes_end(tmp_path: Path) -> None:
         assert cause not in causes
         causes.append(cause)
     assert "EOF inside string" in str(causes[-1])
+
+
+def test_exported_answers__are_no_features(tmp_path: Path) -> None:
+    path = tmp_path / "answers.csv"
+    path.write_text("row,CD3,label,probability_0,probability_1\n0,1.5,0,1,0\n1,2.5,1,0,1\n")
+    with pytest.warns(FileFormatWarning, match="'row', 'label', 'probability_0'"):
+        assert open_csv(path).features == ("CD3",)
+    with pytest.warns(FileFormatWarning, match="left out"):
+        assert open_csv(path, label="label").features == ("CD3",)
+    path.write_text("CD3,label\n1.5,0\n2.5,1\n")
+    assert open_csv(path).features == ("CD3", "label")
+    path.write_text("row,column,CD3\n1,1,1.5\n1,2,2.5\n")
+    assert open_csv(path).features == ("row", "column", "CD3")
+
+
+def test_files_without_rows__are_named(tmp_path: Path) -> None:
+    path = tmp_path / "empty.parquet"
+    table(3)[["CD3", "CD4"]][:0].to_parquet(path)
+    with pytest.raises(DataError, match=r"no rows are in .*empty\.parquet"):
+        import_files([path], tmp_path / "out.zarr")
+    assert not (tmp_path / "out.zarr").exists()

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import zarr
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
@@ -138,8 +139,11 @@ def test_merge__refuses_other_files(model, tmp_path):
     path = model.save(tmp_path / "model.zarr")
     with pytest.raises(ModelFileError, match="'KernelMixture' and no statistics"):
         bigtensor.merge([path])
-    with pytest.raises(ModelFileError, match="holds no saved model"):
+    with pytest.raises(ModelFileError, match="holds no statistics"):
         bigtensor.merge([tmp_path / "nothing.zarr"])
+    zarr.create_group(tmp_path / "other.zarr")
+    with pytest.raises(ModelFileError, match=r"statistics are expected.*accumulate"):
+        bigtensor.merge([tmp_path / "other.zarr"])
 
 
 def test_joined__keeps_one_description_of_all_batches():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,13 @@ import xarray as xr
 
 import bigtensor
 from bigtensor import DiscreteMixture, simulate
+from bigtensor.data.rows.block import Block
 from bigtensor.data.simulate import write_discrete_mixture
+from bigtensor.models.discrete_mixture.choice import _thinned
 
 K, ROWS = 3, 3000
 PLAIN = {"ridge": None}
-"""Rows are held out by their place among the distinct rows, and weights change which."""
+"""Without held-out rows, which random numbers and the weights of distinct rows choose."""
 
 NAMES = ("view1", "view2", "view3")
 
@@ -78,6 +80,37 @@ def test_order_of_symbols__does_not_matter(rows: xr.DataArray, fitted: DiscreteM
     assert_same(found, fitted, 1e-8)
     # codes are found by the names of their symbols
     np.testing.assert_array_equal(fitted.predict_proba(turned), fitted.predict_proba(rows))
+
+
+@pytest.mark.parametrize("views", [NAMES, [f"view{number}" for number in range(12)]])
+@pytest.mark.parametrize("weights", ["counts", "relative"])
+def test_order_of_rows_and_symbols__does_not_matter_with_weights(
+    views: Sequence[str], weights: str
+) -> None:
+    """Weights are no whole numbers, and held-out rows choose the ridge."""
+    rng = np.random.default_rng(4)
+    component = rng.integers(0, 2, 1000)[:, None]
+    drawn = rng.integers(0, 6, (1000, len(views)))
+    codes = np.where(rng.random(drawn.shape) < 0.4, 5 * component, drawn)
+    turned = np.array([4, 0, 5, 1, 3, 2])
+    weight, order = rng.choice([0.1, 0.7, 2.2], 1000), rng.permutation(1000)
+    model = DiscreteMixture(2, weights=weights, n_starts=2, random_state=0)
+    expected = model.fit(codes, sample_weight=weight).predict_proba(codes)
+    others = turned[codes][order]
+    actual = model.fit(others, sample_weight=weight[order]).predict_proba(others)
+    np.testing.assert_allclose(actual, expected[order], atol=1e-6)
+
+
+def test_held_out_weight__does_not_see_rounding_of_sums() -> None:
+    exact, below = (np.asarray([total] * 500) for total in (3.0, np.nextafter(3.0, 0)))
+    held = [
+        _thinned(
+            Block(np.zeros((500, 1), np.int32), {"a": slice(0, 1)}, 0, 500, weight),
+            np.random.default_rng(0),
+        )
+        for weight in (exact, below)
+    ]
+    np.testing.assert_allclose(*held, atol=1e-12)
 
 
 def test_order_of_views__does_not_matter(rows: xr.DataArray, fitted: DiscreteMixture) -> None:

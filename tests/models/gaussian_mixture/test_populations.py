@@ -8,7 +8,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from bigtensor import GaussianMixture, load
 from bigtensor.decomposition.merging.component_merging import LEVELS
-from bigtensor.errors import ParameterError
+from bigtensor.errors import DataError, ParameterError
 
 
 @pytest.fixture(scope="module")
@@ -87,3 +87,9 @@ def test_populations__need_a_whole_fit_without_labels(rings) -> None:
         model.fit(X, np.where(np.arange(len(X)) < 50, arc, -1))
     with pytest.raises(ParameterError, match="rounds"):
         model.prepare(X)
+
+
+def test_populations_of_three_rows__are_refused_in_words_of_the_parameter() -> None:
+    rows = np.random.default_rng(0).normal(size=(3, 2))
+    with pytest.raises(DataError, match=r"n_populations.*3 usable.*at least 4"):
+        GaussianMixture(3, n_populations=2).fit(rows)

@@ -378,3 +378,31 @@ def test_loading__keeps_what_was_said_of_sequences(
     loaded = bigtensor.load(model.save(tmp_path / "model.zarr"))
     assert loaded.diagnostics_["sequence_ids_that_come_back"] == 0
     assert loaded.diagnostics_["sequences_of_one_row"] == 1
+
+
+@pytest.mark.parametrize("chunks", [None, {}])
+def test_ids_with_an_integer_marker__stay_integers(
+    sequences: xr.Dataset, chunks: dict[str, int] | None, tmp_path: Path
+) -> None:
+    """xarray decodes integers with a marker of missing values to floats."""
+    store = tmp_path / "steps.zarr"
+    unnamed = sequences[["X", "sequence"]].drop_vars("feature")
+    unnamed["X"].attrs["categories"] = {"x0": [*"abcd"]}
+    unnamed.to_zarr(store, encoding={"sequence": {"_FillValue": -1}}, consolidated=False)
+    opened = xr.open_zarr(store, chunks=chunks, consolidated=False)
+    assert opened["sequence"].dtype == np.float64
+    model = HiddenMarkovModel(2, max_iter=1, random_state=0).fit(unnamed)
+    for data in (store, opened):
+        scores = model.score_samples(data)
+        assert scores["sequence"].to_numpy().tolist() == [4, 9, 2, 7, 1, 30]
+        again = HiddenMarkovModel(2, max_iter=1, random_state=0).fit(data, sequence="sequence")
+        np.testing.assert_allclose(again.transition_, model.transition_, atol=1e-10)
+
+
+def test_ids_at_their_marker__are_missing(sequences: xr.Dataset, tmp_path: Path) -> None:
+    store = tmp_path / "steps.zarr"
+    unnamed = sequences[["X", "sequence"]].drop_vars("feature")
+    unnamed["X"].attrs["categories"] = {"x0": [*"abcd"]}
+    unnamed.to_zarr(store, encoding={"sequence": {"_FillValue": 9}}, consolidated=False)
+    with pytest.raises(DataError, match="100 rows have no id"):
+        HiddenMarkovModel(2).fit(store)

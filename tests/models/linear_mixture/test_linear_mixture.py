@@ -311,3 +311,12 @@ def test_lazy_answers__are_those_in_memory(fitted):
     lazy = model.predict_proba(chunked)
     assert lazy.chunks is not None
     np.testing.assert_array_equal(lazy.to_numpy(), model.predict_proba(rows))
+
+
+def test_rows_far_from_zero__are_refused_without_the_name_of_another_model() -> None:
+    data = simulate.linear_mixture(500, 2, random_state=0)
+    far = data.assign(X=data["X"].astype(np.float64) + 1e15)
+    views = {view: [f"{view}{number}" for number in range(10)] for view in "abc"}
+    with pytest.raises(DataError, match="rounding hides") as raised:
+        LinearMixture(2, views=views).fit(far)
+    assert "Gaussian" not in str(raised.value)

@@ -14,7 +14,6 @@ from bigtensor.errors import (
     ConditioningWarning,
     DataError,
     IdentifiabilityError,
-    MissingValueError,
     ParameterError,
 )
 
@@ -41,11 +40,22 @@ def test_negative_counts__are_refused(counts, kind):
         TopicModel(3).fit(kind(bad))
 
 
-def test_negative_integers_of_a_dense_matrix__are_missing(counts):
+@pytest.mark.parametrize("kind", [csr_array, np.asarray])
+def test_negative_integers__are_negative_counts(counts, kind):
     bad = counts.copy()
     bad[3, 4] = -1
-    with pytest.raises(MissingValueError, match=r"a negative integer.*row 3, feature 'x4'"):
-        TopicModel(3).fit(bad)
+    with pytest.raises(DataError, match="1 counts are negative"):
+        TopicModel(3, missing="omit").fit(kind(bad))
+
+
+@pytest.mark.parametrize("kind", [csr_array, np.asarray])
+def test_counts_that_are_too_large__are_refused_without_an_overflow(counts, kind):
+    bad = counts.astype(float)
+    bad[3, 4] = 1e140
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        with pytest.raises(DataError, match="1 counts are above"):
+            TopicModel(3).fit(kind(bad))
 
 
 def test_fractional_counts__are_told_and_not_polished(counts):

@@ -74,6 +74,23 @@ def test_labelled_sequences__give_labelled_answers(chains: Split) -> None:
     assert model.score(trials, chains[3]) == model.score(chains[2], chains[3])
 
 
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("model", [HiddenMarkovModel, DiscreteMixture])
+def test_names_of_categories__in_another_order_change_nothing(
+    model: type[HiddenMarkovModel | DiscreteMixture], *, weighted: bool
+) -> None:
+    made = [simulate.hidden_markov(1200, 2, 4, 40, stay=0.5, random_state=seed) for seed in (5, 6)]
+    codes = np.concatenate([data["X"].to_numpy().reshape(40, 30) for data in made])
+    weight = np.random.default_rng(0).uniform(0.2, 3.0, 80) if weighted else None
+    classifier = TripleHistogramClassifier(model(2, random_state=0))
+    scores = []
+    for names in ("abcd", "dcba", "bdac"):
+        named = np.array([*names])[codes]
+        fit = classifier.fit(named, np.repeat([0, 1], 40), weight)
+        scores.append(np.asarray(fit.decision_function(named)))
+    np.testing.assert_allclose(scores[1:], [scores[0]] * 2, atol=1e-8)
+
+
 def test_histogram_rule__is_the_distance_over_the_whole_table(chains: Split) -> None:
     model = fitted(chains)
     tables = [table_of(one) for one in model.estimators_]
@@ -258,3 +275,12 @@ def test_class_without_weight__is_named(class_prior):
     classifier = TripleHistogramClassifier(class_prior=class_prior)
     with pytest.raises(DataError, match="class b has no sequence"):
         classifier.fit(["xyxyy"] * 4, ["a", "a", "b", "b"], sample_weight=[1, 1, 0, 0])
+
+
+def test_labels_of_several_types_and_data_sets__are_refused() -> None:
+    steps = np.random.default_rng(0).integers(0, 3, (6, 10))
+    with pytest.raises(DataError, match=r"of the types int, str.*one type"):
+        TripleHistogramClassifier().fit(steps, np.array([0, "a", 0, "a", 0, "a"], object))
+    data = xr.Dataset({"steps": (("trial", "step"), steps)})
+    with pytest.raises(DataError, match=r"\['steps'\].*data\['X'\]"):
+        TripleHistogramClassifier().fit(data, [0, 1] * 3)

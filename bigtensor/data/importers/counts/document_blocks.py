@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from bigtensor.errors import FileFormatError, Setting
+from bigtensor.errors import FileFormatError
 
 Triplets = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
@@ -45,6 +45,8 @@ class DocumentBlocks:
     ----------
     path : Path
         The file, for messages.
+    remedy : str, default ""
+        Another remedy for entries that are not consecutive, with the words before it.
 
     Attributes
     ----------
@@ -52,8 +54,8 @@ class DocumentBlocks:
         Number of documents in the blocks so far.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path, self.done = path, 0
+    def __init__(self, path: Path, remedy: str = "") -> None:
+        self._path, self._remedy, self.done = path, remedy, 0
         none = np.empty(0, np.int64)
         self._remaining: Triplets = none, none, np.empty(0)
 
@@ -78,8 +80,7 @@ class DocumentBlocks:
         if np.any(np.diff(rows) < 0) or rows[0] < self.done:
             raise FileFormatError(
                 f"{self._path}: the entries of a document are not consecutive; sort the file by "
-                "document, or, if documents are the columns of the matrix, use "
-                + Setting("documents", "columns")
+                "document" + self._remedy
             )
         last = int(rows[-1])
         cut = int(np.searchsorted(rows, last))

@@ -39,6 +39,7 @@ class TripletFile(CountFile):
                     f"{path} is a Matrix Market file {' '.join(kind[1:])!r}, but only "
                     "'matrix coordinate ... general' can be read; convert it to this format"
                 )
+            self._is_market = market
             self._pattern = market and kind[3] == "pattern"
             self._skip = 1
             sizes: list[str] = [] if market else first.split()
@@ -63,7 +64,7 @@ class TripletFile(CountFile):
 
     def blocks(self) -> Iterator[CountBlock]:
         """Read the documents."""
-        blocks, entries = DocumentBlocks(self._path), 0
+        blocks, entries = DocumentBlocks(self._path, self._remedy), 0
         for rows, words, counts in self._batches():
             self._check(rows, self.rows or 0, "document", entries)
             self._check(words, self.width, "word", entries)
@@ -74,6 +75,15 @@ class TripletFile(CountFile):
                 self._path, f"the {self._entries:,} entries that it declares, but {entries:,}"
             )
         yield from blocks.finish(self.rows or 0, self.width)
+
+    @property
+    def _remedy(self) -> str:
+        """Remedy for documents that are not where they are looked for; empty without one."""
+        if not self._is_market or self._documents == "columns":
+            return ""
+        return ", or, if documents are the columns of the matrix, use " + Setting(
+            "documents", "columns"
+        )
 
     def words(self) -> list[str] | None:
         """Return the names of the words."""
@@ -125,12 +135,7 @@ class TripletFile(CountFile):
             raise FileFormatError(
                 f"{self._path}: entry {place:,} has the {name} number {int(numbers[bad[0]]):,}, "
                 f"but the file declares the numbers 1 to {most:,}; restore it from a copy"
-                + (
-                    ", or, if documents are the columns of the matrix, use "
-                    + Setting("documents", "columns")
-                    if name == "document"
-                    else ""
-                )
+                + (self._remedy if name == "document" else "")
             )
 
 

@@ -11,6 +11,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.data.importers.fcs.compensation import read_compensation
 from bigtensor.data.importers.fcs.header import FcsHeader, Offsets, read_fcs_header
 from bigtensor.data.importers.source import ImportBlock, ImportSource
+from bigtensor.data.stores.layout import FCS_DATASET
 from bigtensor.errors import DataError, FileFormatError, ParameterError
 
 __all__ = [
@@ -84,7 +85,10 @@ def open_fcs(
                 values = raw if compensation is None else compensation(raw, header.channels)
                 yield ImportBlock(values, raw)
 
-    attrs: dict[str, Any] = {"is_mass_cytometry": header.is_mass_cytometry}
+    attrs: dict[str, Any] = {
+        "is_mass_cytometry": header.is_mass_cytometry,
+        FCS_DATASET: header.dataset,
+    }
     if compensation is not None:
         attrs["compensation"] = {
             "channels": list(compensation.channels),

@@ -49,6 +49,8 @@ class PilotRows:
         Values of every variable that have a probability of their own.
     whole : PilotRows, optional
         Sample that these rows are taken from, in which the widths of margins are chosen.
+    categorical : bool, default False
+        True if all values are codes of categories, whose order says nothing.
     """
 
     values: FloatArray
@@ -57,6 +59,7 @@ class PilotRows:
     least_width: float | None
     atoms: tuple[FloatArray, ...]
     whole: PilotRows | None = None
+    categorical: bool = False
 
     @classmethod
     def of_sample(cls, sample: Sample, settings: TrainSettings) -> PilotRows:
@@ -83,7 +86,10 @@ class PilotRows:
             atoms_of(column, weight) if own is None and takes_atoms(settings) else np.empty(0)
             for column, own in zip(values.T, symbols, strict=True)
         ]
-        return cls(values, weight, tuple(symbols), settings.least_width, tuple(atoms))
+        return cls(
+            *(values, weight, tuple(symbols), settings.least_width, tuple(atoms)),
+            categorical=bool(settings.symbols),
+        )
 
     @cached_property
     def continuous(self) -> FloatArray:

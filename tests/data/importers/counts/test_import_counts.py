@@ -226,3 +226,14 @@ def test_vocabulary__with_an_empty_line_is_refused(tmp_path):
     (tmp_path / "words.txt").write_text("a\n\nc\n")
     with pytest.raises(FileFormatError, match="word 1 "):
         import_counts(tmp_path / "c.npz", tmp_path / "out.zarr", vocabulary=tmp_path / "words.txt")
+
+
+@pytest.mark.parametrize("documents", ["rows", "columns"])
+def test_unsorted_matrix__is_told_to_read_columns_only_if_it_does_not(tmp_path, documents):
+    path = tmp_path / "counts.mtx"
+    path.write_text(
+        "%%MatrixMarket matrix coordinate integer general\n3 3 3\n2 2 1\n1 1 1\n3 3 1\n"
+    )
+    with pytest.raises(FileFormatError, match="not consecutive") as raised:
+        import_counts(path, tmp_path / "out.zarr", documents=documents)
+    assert ("documents='columns'" in str(raised.value)) == (documents == "rows")
