@@ -124,6 +124,6 @@ def _write_names(
         distance,
         strict=True,
     ):
-        axes.text(*place, name, fontsize=_FONT, color=INK, ha="center", va="center")
+        axes.text(place[0], place[1], name, fontsize=_FONT, color=INK, ha="center", va="center")
         if apart > _NEAR:
             axes.plot(*np.transpose([point, end]), color=MUTED, linewidth=0.5, zorder=0.5)
