@@ -7,7 +7,7 @@ import os
 import xarray as xr
 
 from bigtensor.data.sources.anndata_datasets import has_obs, obs_columns, obs_variable
-from bigtensor.data.sources.row_sources import Source, ZarrSource
+from bigtensor.data.sources.row_sources import LazySource, Source, ZarrSource
 from bigtensor.data.sources.xarray_source import XarraySource
 from bigtensor.data.stores.zarr_datasets import open_dataset
 from bigtensor.errors import DataError
@@ -82,6 +82,9 @@ def _dataset(source: Source, part: object) -> xr.Dataset:
         return open_dataset(source.url)[1]
     if isinstance(part, str | os.PathLike):
         return open_dataset(os.fspath(part))[1]
+    if isinstance(source, XarraySource | LazySource) and source.variables is not None:
+        variables: xr.Dataset = source.variables
+        return variables
     if isinstance(source, XarraySource):
         return source.array.coords.to_dataset()
     return part.coords.to_dataset() if isinstance(part, xr.DataArray) else xr.Dataset()
