@@ -51,8 +51,8 @@ def warn_of_raw_counts(values: NDArray[np.floating], model: str) -> str | None:
         f"The {values.shape[1]:,} features look like raw counts, such as molecules of genes: whole "
         f"numbers, of which {percent(zeros)} are zero. {model} describes measurements, so a fit of "
         "raw counts is slow and its components mean little. Use TopicModel for the counts, or give "
-        "normalised values in a few features, such as principal components of AnnData "
-        "(open_samples(path, obsm='X_pca')). Transform counts of mass cytometry with arcsinh"
+        "normalised values in a few features, such as the principal components that AnnData holds "
+        "in obsm, which open_samples can read. Transform counts of mass cytometry with arcsinh"
     )
     warnings.warn(sentence, ConditioningWarning, stacklevel=7)
     return sentence
