@@ -20,6 +20,7 @@ _HOMES = {
     "TripleHistogramClassifier": "bigtensor.models.triple_histogram_classifier.estimator",
     "Views": "bigtensor.data.rows.views",
     "annotate": "bigtensor.annotation",
+    "check_target": "bigtensor.data.stores.outputs",
     "differential_abundance": "bigtensor.abundance.differential",
     "from_anndata": "bigtensor.annotation",
     "load": "bigtensor.models.contract.model_files",
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from bigtensor.data.opening import open_samples as open_samples
     from bigtensor.data.rows.samples import Samples as Samples
     from bigtensor.data.rows.views import Views as Views
+    from bigtensor.data.stores.outputs import check_target as check_target
     from bigtensor.engine.progress.automatic import set_progress as set_progress
     from bigtensor.features.kernels.custom_kernel import CustomKernel as CustomKernel
     from bigtensor.models.contract.model_files import load as load

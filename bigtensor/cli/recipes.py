@@ -108,13 +108,13 @@ class Job:
         }
 
     def _names(self) -> list[str]:
-        """Return the names of bigtensor that a script needs for the model and its rows."""
+        """Return the names of bigtensor that a script needs."""
         from bigtensor import __all__ as public
 
         # options such as SpectralOptions are written as calls of their class
         values = self.model.get_params(deep=False).values()
         classes = {type(value).__name__ for value in (self.model, *values)}
-        return [*sorted(classes & set(public)), "open_samples"]
+        return [*sorted(classes & set(public)), "check_target", "open_samples"]
 
     def _selection(self) -> list[str]:
         """Return the arguments of ``open_samples`` that follow the data."""

@@ -461,7 +461,12 @@ def _dataset_source(dataset: xr.Dataset, sample_dim: str) -> Source:
     weight, sequence = along_samples("weight"), along_samples(SEQUENCE)
     sequence = None if sequence is None else with_whole_ids(sequence)
     store = dataset.encoding.get("source")
-    return _data_array_source(values, sample_dim, weight, sequence, store)
+    source = _data_array_source(values, sample_dim, weight, sequence, store)
+    # groups are looked up by name later, when the Dataset is not at hand
+    beside = [
+        name for name, variable in dataset.variables.items() if variable.dims == (sample_dim,)
+    ]
+    return replace(source, variables=dataset[beside])
 
 
 def _data_array_source(
@@ -470,7 +475,7 @@ def _data_array_source(
     weight: xr.DataArray | None,
     sequence: xr.DataArray | None,
     store: str | None,
-) -> Source:
+) -> XarraySource | LazySource:
     """Describe a DataArray with or without a graph behind it."""
     if array.ndim != 2 or sample_dim not in array.dims:
         raise LayoutError(

@@ -35,11 +35,18 @@ def spread_on_line(positions: FloatArray, gap: float) -> FloatArray:
     return placed
 
 
-def spread_in_box(positions: FloatArray, sizes: FloatArray, box: FloatArray) -> FloatArray:
-    """Move rectangles apart until none covers another one, and into a box.
+def spread_in_box(
+    positions: FloatArray,
+    sizes: FloatArray,
+    box: FloatArray,
+    obstacles: FloatArray | None = None,
+    obstacle_size: float = 0.0,
+) -> FloatArray:
+    """Move rectangles apart until none covers another one or an obstacle, and into a box.
 
-    Every pair that overlaps is moved along the axis on which the overlap is smaller. Where the box
-    is too small for all rectangles, some still overlap.
+    Every pair that overlaps is moved along the axis on which the overlap is smaller. If a stack of
+    wide labels does not fit between two sides of the box that way, pairs are moved along both axes.
+    Where the box is too small for all rectangles, some still overlap.
 
     Parameters
     ----------
@@ -49,6 +56,10 @@ def spread_in_box(positions: FloatArray, sizes: FloatArray, box: FloatArray) -> 
         Widths and heights.
     box : (2,) array
         Width and height. Its lower left corner is at zero.
+    obstacles : (m, 2) array, optional
+        Centres of squares that stay where they are, such as points of a map.
+    obstacle_size : float, default 0
+        Width of an obstacle.
 
     Returns
     -------
@@ -56,21 +67,31 @@ def spread_in_box(positions: FloatArray, sizes: FloatArray, box: FloatArray) -> 
         Centres.
     """
     half = sizes / 2
+    count = len(half)
     centre = np.clip(positions, half, box - half)
-    first, second = np.triu_indices(len(centre), 1)
-    needed = half[first] + half[second]
-    for _ in range(MOST_STEPS):
-        apart = centre[second] - centre[first]
+    fixed = np.empty((0, 2)) if obstacles is None else obstacles
+    first, second = np.triu_indices(count + len(fixed), 1)
+    first, second = first[first < count], second[first < count]
+    halves = np.vstack([half, np.full((len(fixed), 2), obstacle_size / 2)])
+    needed = halves[first] + halves[second]
+    # an obstacle stays, and its label moves all the way
+    share = np.where(second < count, 0.5, 1.0)
+    for step in range(MOST_STEPS):
+        everything = np.vstack([centre, fixed])
+        apart = everything[second] - everything[first]
         overlap = needed - np.abs(apart)
         covered = (overlap > 1e-6 * needed).all(axis=1)
         if not covered.any():
             break
+        along_both = step >= MOST_STEPS // 2 and step % 4 == 0
         for pair in np.flatnonzero(covered):
-            axis = int(np.argmin(overlap[pair]))
-            # of two labels in one place the first goes down or to the left
-            way = 1.0 if apart[pair, axis] >= 0 else -1.0
-            move = way * overlap[pair, axis] / 2
-            centre[first[pair], axis] -= move
-            centre[second[pair], axis] += move
+            axes = [0, 1] if along_both else [int(np.argmin(overlap[pair]))]
+            for axis in axes:
+                # of two labels in one place the first goes down or to the left
+                way = 1.0 if apart[pair, axis] >= 0 else -1.0
+                move = way * overlap[pair, axis] * share[pair]
+                centre[first[pair], axis] -= move
+                if second[pair] < count:
+                    centre[second[pair], axis] += move
         centre = np.clip(centre, half, box - half)
     return centre

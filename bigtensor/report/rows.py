@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bigtensor.array_types import FloatArray
 from bigtensor.data.anndata.files import is_h5ad
 from bigtensor.data.rows.data_like import DataLike
+from bigtensor.data.rows.row_variables import variables_beside
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.anndata_datasets import anndata_dataset
 from bigtensor.data.sources.anndata_source import (
@@ -246,6 +247,8 @@ def _beside(data: object, sample_dim: str) -> xr.Dataset:
         return _stored(os.fspath(data), sample_dim)
     if is_anndata(data):
         return anndata_dataset(anndata_source(data), data, sample_dim)
+    if isinstance(data, Samples):
+        return variables_beside(data, sample_dim)
     return xr.Dataset()
 
 

@@ -7,7 +7,6 @@ from dask_cloudprovider.aws import EC2Cluster
 from distributed import Client
 
 from bigtensor import {{names}}
-from bigtensor.data.stores.outputs import check_target
 from bigtensor.errors import BigtensorError
 
 OUT = {{out}}

@@ -19,7 +19,6 @@ from distributed.core import Status
 from distributed.security import Security
 
 from bigtensor import {{names}}
-from bigtensor.data.stores.outputs import check_target
 from bigtensor.errors import BigtensorError
 
 OUT = {{out}}

@@ -1,6 +1,7 @@
 """The Python scripts of recipes, run with a cluster in the process of the script."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 
 from bigtensor import KernelMixture, SpectralOptions, open_samples
 from bigtensor.cli import main
+from bigtensor.cli.recipes import templates
 from tests.deploy.conftest import COMPONENTS, weights_of
 
 CONDITION = "view1 > 0.5 and view2 < 3"
@@ -90,3 +92,11 @@ def test_script__refuses_a_model_that_exists_before_the_cluster_starts(
     assert line.startswith("error: model.zarr")
     assert STARTED not in done.stdout
     assert not (study / "parts").exists()
+
+
+def test_scripts__import_public_names_of_the_package_alone() -> None:
+    scripts = [path for path in templates().rglob("*.py") if "bigtensor" in path.read_text()]
+    assert len(scripts) >= 2
+    for path in scripts:
+        modules = re.findall(r"^(?:from|import) (bigtensor[\w.]*)", path.read_text(), re.M)
+        assert set(modules) <= {"bigtensor", "bigtensor.errors"}, path

@@ -37,3 +37,20 @@ def test_spread_in_box__parts_a_crowd_inside_the_box():
     distance = np.abs(placed[:, None] - placed)
     covered = (distance < 0.99 * sizes[0]).all(axis=2)
     assert not covered[~np.eye(30, dtype=bool)].any()
+
+
+def test_spread_in_box__parts_a_stack_that_is_higher_than_the_box():
+    wanted = np.random.default_rng(0).normal([1.0, 1.2], 0.05, (24, 2))
+    sizes = np.array([[0.45, 0.12]] * 24)  # 2.9 in one stack, and the box is 2.4 high
+    placed = spread_in_box(wanted, sizes, np.array([4.4, 2.4]))
+    distance = np.abs(placed[:, None] - placed)
+    covered = (distance < 0.98 * sizes[0]).all(axis=2)
+    assert not covered[~np.eye(24, dtype=bool)].any()
+
+
+def test_spread_in_box__covers_no_obstacle():
+    points = np.random.default_rng(1).uniform(1, 2, (12, 2))
+    sizes = np.array([[0.4, 0.12]] * 12)
+    placed = spread_in_box(points, sizes, np.array([3.0, 3.0]), points, 0.09)
+    distance = np.abs(placed[:, None] - points)
+    assert not (distance < 0.98 * (sizes[0] + 0.09) / 2).all(axis=2).any()

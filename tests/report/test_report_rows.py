@@ -270,3 +270,28 @@ def test_labels__samples_without_a_name_are_in_no_stretch(fitted_mixture, mixtur
     label[300:350] = 0
     label[2100:2150] = 1
     assert read_rows(fitted_mixture, data, label).stretches == ()
+
+
+@pytest.mark.filterwarnings("ignore::zarr.errors.UnstableSpecificationWarning")
+@pytest.mark.filterwarnings("ignore::zarr.errors.ZarrUserWarning")
+@pytest.mark.parametrize("stored", [False, True])
+@pytest.mark.parametrize("where", [None, "sample_id != 'ann' and view1 > 0"])
+def test_read_rows__of_opened_samples_have_their_groups_and_classes(
+    fitted_mixture, mixture_data, tmp_path, stored, where
+):
+    rows = mixture_data.sizes["sample"]
+    donor = xr.DataArray(np.arange(rows, dtype="int32") % 3, dims="sample")
+    data = mixture_data.assign(sample_id=donor.assign_attrs(categories=["ann", "bob", "cyd"]))
+    if stored:
+        data.to_zarr(tmp_path / "cells.zarr")
+    opened = open_samples(tmp_path / "cells.zarr" if stored else data, where=where)
+    kept = data
+    if where is not None:
+        first = data["X"].sel(feature="view1")
+        kept = data.isel(sample=np.flatnonzero((donor != 0) & (first > 0)))
+    one, other = read_rows(fitted_mixture, opened), read_rows(fitted_mixture, kept)
+    for name in ("sample_id", "truth"):
+        mine, expected = getattr(one, name), getattr(other, name)
+        assert mine.names == expected.names
+        np.testing.assert_array_equal(mine.codes, expected.codes)
+    np.testing.assert_array_equal(one.label, other.label)

@@ -41,3 +41,14 @@ def test_passes__of_one_name_are_one_entry():
     ]
     assert passes_in_words([{"name": "turns", "rows": 9}] * 3) == "turns 1 to 3 (9 rows each)"
     assert passes_in_words([]) == ""
+
+
+def test_passes__whose_numbers_start_again_are_counted():
+    names = ["messages 1", "expectation 1", "expectation 2", "messages 1", "expectation 1"]
+    passes = [{"name": name, "rows": 9} for name in names]
+    assert passes_in_words(passes).split(", ") == [
+        "messages 2 times (9 rows each)",
+        "expectation 3 times (9 rows each)",
+    ]
+    unnumbered = [{"name": name, "rows": 9} for name in ("topics", "topics 2", "topics 3")]
+    assert passes_in_words(unnumbered) == "topics 1 to 3 (9 rows each)"

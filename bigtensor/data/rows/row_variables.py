@@ -6,8 +6,15 @@ import os
 
 import xarray as xr
 
-from bigtensor.data.sources.anndata_datasets import has_obs, obs_columns, obs_variable
-from bigtensor.data.sources.row_sources import Source, ZarrSource
+from bigtensor.data.rows.rows_where import all_rows
+from bigtensor.data.rows.samples import Samples
+from bigtensor.data.sources.anndata_datasets import (
+    anndata_dataset,
+    has_obs,
+    obs_columns,
+    obs_variable,
+)
+from bigtensor.data.sources.row_sources import LazySource, Source, ZarrSource
 from bigtensor.data.sources.xarray_source import XarraySource
 from bigtensor.data.stores.zarr_datasets import open_dataset
 from bigtensor.errors import DataError
@@ -65,6 +72,38 @@ def row_variable_names(source: Source, part: object, sample_dim: str) -> list[st
     return _names_along(_dataset(source, part), sample_dim)
 
 
+def variables_beside(samples: Samples, sample_dim: str) -> xr.Dataset:
+    """Return the variables along the rows of samples, unread where they lie in a store.
+
+    Parameters
+    ----------
+    samples : Samples
+        Opened rows.
+    sample_dim : str
+        Name of the sample dimension.
+
+    Returns
+    -------
+    Dataset
+        Variables of the rows that meet the condition of the samples. Empty for several sources, and
+        for rows without variables.
+    """
+    if len(samples.sources) != 1:
+        return xr.Dataset()
+    source = all_rows(samples.sources[0])
+    if has_obs(source, None):
+        dataset = anndata_dataset(source, None, sample_dim)
+    else:
+        dataset = _dataset(source, None)
+    names = _names_along(dataset, sample_dim)
+    # the names of the rows are a coordinate
+    dataset = dataset[names] if names else dataset.drop_vars([*dataset.data_vars])
+    if source is samples.sources[0] or sample_dim not in dataset.dims:
+        return dataset
+    # eight bytes for every row that meets the condition
+    return dataset.isel({sample_dim: samples.rows_of_sources(0, samples.rows)})
+
+
 def _names_along(dataset: xr.Dataset, sample_dim: str) -> list[str]:
     """Return the names of the variables along the samples, but of the dimension itself."""
     return sorted(
@@ -82,6 +121,9 @@ def _dataset(source: Source, part: object) -> xr.Dataset:
         return open_dataset(source.url)[1]
     if isinstance(part, str | os.PathLike):
         return open_dataset(os.fspath(part))[1]
+    if isinstance(source, XarraySource | LazySource) and source.variables is not None:
+        variables: xr.Dataset = source.variables
+        return variables
     if isinstance(source, XarraySource):
         return source.array.coords.to_dataset()
     return part.coords.to_dataset() if isinstance(part, xr.DataArray) else xr.Dataset()

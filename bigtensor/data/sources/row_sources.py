@@ -313,6 +313,8 @@ class LazySource:
     sequence: Any = None
     group: Any = None
     categories: FeatureCategories | None = None
+    variables: Any = None
+    """Variables along the samples of the Dataset that holds the values, as a Dataset."""
 
     @property
     def rows(self) -> int:

@@ -32,6 +32,13 @@ class XarraySource:
     store: str | None = None
     """Address of the file or store that xarray reads the rows from."""
 
+    variables: xr.Dataset | None = None
+    """Variables along the samples of the Dataset that holds the array."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return what a task is sent: it looks up no variable by name."""
+        return {**self.__dict__, "variables": None}
+
     @property
     def rows(self) -> int:
         """Number of rows."""

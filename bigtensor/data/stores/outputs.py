@@ -131,14 +131,14 @@ def discard_if_abandoned(address: str) -> None:
         discard_objects(target)
 
 
-def check_target(address: str | os.PathLike[str], *, overwrite: bool) -> None:
-    """Refuse a target that cannot be made.
+def check_target(address: str | os.PathLike[str], *, overwrite: bool = False) -> None:
+    """Refuse a target that cannot be made, such as the place of a model before a long fit.
 
     Parameters
     ----------
     address : path or URL
         The store to make.
-    overwrite : bool
+    overwrite : bool, default False
         If True, an existing Zarr store may be replaced.
 
     Raises
@@ -146,6 +146,13 @@ def check_target(address: str | os.PathLike[str], *, overwrite: bool) -> None:
     OutputError
         If the target exists (with `overwrite`: and is anything but a Zarr store), or its folder or
         bucket does not, or nothing can be made in it.
+
+    Examples
+    --------
+    >>> import bigtensor
+    >>> bigtensor.check_target("missing_folder/model.zarr")
+    Traceback (most recent call last):
+    bigtensor.errors.OutputError: the folder missing_folder does not exist; make it first
     """
     path = as_address(address)
     if isinstance(path, str):

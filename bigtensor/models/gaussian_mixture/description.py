@@ -47,7 +47,7 @@ def method_in_words(model: DescribedGaussianMixture) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     diagnostics = model.diagnostics_
     pilot = diagnostics["pilot"]
-    compared = ", ".join(f"{name} {value:.4f}" for name, value in pilot["log_likelihood"].items())
+    compared = ", ".join(f"{name} ({value:.4f})" for name, value in pilot["log_likelihood"].items())
     yield (
         f"The initialisation is the best one in {pilot['rows']:,} rows, by mean log-likelihood "
         f"after EM iterations in nats: {compared}. {len(diagnostics['mean_log_likelihood'])} EM "

@@ -52,6 +52,7 @@ from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
 from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor, typical_distance
 from bigtensor.models.pilot.outliers import ordinary_rows
+from bigtensor.models.pilot.raw_counts import warn_of_raw_counts
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
@@ -117,6 +118,7 @@ def prepare(settings: GaussianSettings) -> Script:
     until initialisations end elsewhere.
     """
     sample: Sample = yield pilot_pass(settings)
+    warn_of_raw_counts(sample.values, "GaussianMixture")
     ordinary = ordinary_rows(sample, settings.columns)
     # initialisations, scales and shapes count rows, which weights repeat
     repeated = ordinary.sample.by_occurrence(settings.pilot_rows)

@@ -66,6 +66,7 @@ from bigtensor.models.kernel_mixture.verdict import (
     judged_moments,
 )
 from bigtensor.models.pilot.outliers import ordinary_rows, sample_outliers
+from bigtensor.models.pilot.raw_counts import warn_of_raw_counts
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Narrowing, Pass
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
@@ -98,6 +99,8 @@ def prepare_from_sample(settings: Settings) -> Script:
     pilot: Sample = yield pilot_pass(settings.largest_sample, least_candidates=LEAST_CANDIDATES)
     all_columns = settings
     sample, outliers = ordinary_sample(pilot, settings)
+    measured = np.delete(sample.values, settings.categorical_columns, axis=1)
+    raw_counts = warn_of_raw_counts(measured, "KernelMixture")
     varying = varying_columns(sample)
     left_out: LeftOut = {}
     if not varying.all():
@@ -133,6 +136,8 @@ def prepare_from_sample(settings: Settings) -> Script:
         preparation.diagnostics["notes"].append(
             f"{described(left_out, len(sample.values))}, and left out of the fit"
         )
+    if raw_counts is not None:
+        preparation.diagnostics["notes"].append(raw_counts)
     return replace(preparation, outliers=outliers)
 
 

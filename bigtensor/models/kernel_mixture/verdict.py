@@ -254,7 +254,9 @@ def _population_faults(evidence: Evidence, numbers: dict[str, Any]) -> list[str]
 def _confirmation(evidence: Evidence, numbers: dict[str, Any]) -> str:
     """Say that the mixture holds, and what the initialisation met."""
     doubt = _initialisation(evidence.spectral, len(evidence.weights))
-    result = "no empty component"
+    # components that are merged may be empty
+    part = "component" if evidence.population_weights is None else "population"
+    result = f"no empty {part}"
     if evidence.scores is not None:
         result = f"held-out log-likelihood {numbers['held_out_log_likelihood']:.2f}, {result}"
     if doubt is None:

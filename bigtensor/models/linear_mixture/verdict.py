@@ -131,7 +131,8 @@ def _noise_level(ratio: float, rows_a_component: float) -> float:
 
 def _more(components: GaussianComponents, pilot: dict[str, Any], asked: int) -> list[str]:
     """Return a sentence on components beyond those that were asked for."""
-    if not is_too_few(components, pilot, asked):
+    # if fewer are found than asked for, more cannot be asked for
+    if components.n_components < asked or not is_too_few(components, pilot, asked):
         return []
     if pilot["components_seen"] > asked:
         words = (

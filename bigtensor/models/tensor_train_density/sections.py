@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import islice, pairwise
 from typing import Protocol
 
@@ -57,11 +58,13 @@ def sections_of(model: DescribedDensity, rows: SampledRows | None) -> tuple[Sect
     sections: list[Section] = []
     values = None if rows is None else np.asarray(rows.values, np.float64)
     if rows is not None and values is not None:
-        sections.append(_unusual_section(density, rows, values))
+        categories = getattr(model, "categories_", {})
+        sections.append(_unusual_section(density, rows, values, categories))
     if has_pairs:
         sections.append(dependence_section(density, drawn))
     if isinstance(density, TrainDensity) and density.answers_queries:
-        sections.append(_margins_section(density, values))
+        if len(density.coordinates.measured):
+            sections.append(_margins_section(density, values))
         sections += conditional_sections(density, drawn, values)
     if values is not None and has_pairs:
         sections += _pairs_sections(density, drawn, values)
@@ -90,7 +93,7 @@ def choice_block(model: DescribedDensity) -> Group:
 
 
 def _margins_section(density: TrainDensity, values: FloatArray | None) -> Section:
-    """Return the density of single variables over histograms of the data."""
+    """Return the density of single measured variables over histograms of the data."""
     plots = []
     for j in density.coordinates.measured[:MOST_PLOTS]:
         name = density.features[j]
@@ -155,7 +158,10 @@ def _pairs_sections(
 
 
 def _unusual_section(
-    density: TrainDensity | EmbeddedDensity, rows: SampledRows, values: FloatArray
+    density: TrainDensity | EmbeddedDensity,
+    rows: SampledRows,
+    values: FloatArray,
+    categories: Mapping[str, Sequence[str]],
 ) -> Section:
     """Return the rows of the sample with the smallest density, by their names or numbers."""
     scores = density.log_densities_of(values)
@@ -164,7 +170,7 @@ def _unusual_section(
         (
             Cell(rows.row_name(int(place))),
             Cell(f"{scores[place]:.1f}"),
-            *_unusual_cells(density, values[place]),
+            *_unusual_cells(density, values[place], categories),
         )
         for place in worst
     )
@@ -178,11 +184,17 @@ def _unusual_section(
     return Section("unusual", "Unusual rows", (Words(words), Table(header, cells)))
 
 
-def _unusual_cells(density: TrainDensity | EmbeddedDensity, row: FloatArray) -> tuple[Cell, ...]:
+def _unusual_cells(
+    density: TrainDensity | EmbeddedDensity,
+    row: FloatArray,
+    categories: Mapping[str, Sequence[str]],
+) -> tuple[Cell, ...]:
     """Return the most unusual value of one row, and its probability."""
     if isinstance(density, EmbeddedDensity) or not density.answers_queries:
         return Cell("-", wide=True), Cell("-")
     surprise = density.surprises_of(row[None])[0]
     j = int(np.nanargmax(surprise))
-    value = f"{density.features[j]} = {row[j]:.4g}"
-    return Cell(value, wide=True), Cell(f"{np.exp(-surprise[j]):.2g}")
+    feature = density.features[j]
+    names = categories.get(feature)
+    value = names[int(row[j])] if names else f"{row[j]:.4g}"
+    return Cell(f"{feature} = {value}", wide=True), Cell(f"{np.exp(-surprise[j]):.2g}")

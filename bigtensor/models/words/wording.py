@@ -65,11 +65,18 @@ def passes_in_words(passes: Iterable[Mapping[str, Any]]) -> str:
         name, number = (stem, number) if number.isdecimal() else (entry["name"], "")
         entries.setdefault((name, entry["rows"]), []).append(number)
     return ", ".join(
-        f"{name} {numbers[0] or 1} to {numbers[-1] or len(numbers)} ({counted(rows, 'row')} each)"
+        f"{name} {_numbers_in_words(numbers)} ({counted(rows, 'row')} each)"
         if len(numbers) > 1
         else f"{f'{name} {numbers[0]}'.strip()} ({counted(rows, 'row')})"
         for (name, rows), numbers in entries.items()
     )
+
+
+def _numbers_in_words(numbers: Sequence[str]) -> str:
+    """Say which iterations there were, or how many if their numbers start again."""
+    if any(numbers) and len({*numbers}) < len(numbers):
+        return f"{len(numbers)} times"
+    return f"{numbers[0] or 1} to {numbers[-1] or len(numbers)}"
 
 
 def percent(part: float) -> str:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.words.sample_figures import SampleMap
 from bigtensor.report.label_placement import spread_in_box
 from bigtensor.report.style import INK, MUTED, empty_figure, palette, report_style
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 MOST_NAMES = 40
@@ -19,7 +21,14 @@ MOST_NAMES = 40
 _WIDTH, _LEAST_HEIGHT = 4.4, 2.4
 """Width of the axes and their smallest height, in inches. They are at most as high as wide."""
 
-_FONT = 7.5
+_AXIS_LABELS, _LETTER = 0.6, 0.085
+"""Inches beside the axes for numbers and a label, and width of a letter of the legend."""
+
+_FONT, _POINT = 7.5, 0.09
+"""Size of a name in points, and of a sample in inches."""
+
+_NEAR = 0.12
+"""Distance of a name from its point in inches from which on a line joins them."""
 
 
 def sample_map(shown: SampleMap) -> Figure:
@@ -28,14 +37,20 @@ def sample_map(shown: SampleMap) -> Figure:
     Returns
     -------
     Figure
-        One axes with one collection for every group that has samples.
+        One axes with one collection for every group that has samples. Names that had no room
+        beside their points are joined to them by lines.
     """
     points = shown.coordinates
-    height = _height(shown)
+    box = np.array([_WIDTH, _height(shown)])
+    # margins of the axes, with one scale in both directions
+    scale = float((box / (1.4 * np.maximum(np.ptp(points, axis=0), 1e-9))).min())
+    middle = (points.min(axis=0) + points.max(axis=0)) / 2
     groups = sorted(set(shown.group.tolist()))
     colours = palette(max(len(shown.group_names), 1))
     with report_style():
-        figure = empty_figure(_WIDTH + 1.6, height)
+        legend = _LETTER * max((len(n) for n in (shown.group_label, *shown.group_names)), default=0)
+        width = _WIDTH + _AXIS_LABELS + (legend + 0.5 if shown.group_names else 0)
+        figure = empty_figure(width, box[1] + _AXIS_LABELS)
         axes = figure.add_subplot()
         for number in groups:
             chosen = shown.group == number
@@ -53,40 +68,62 @@ def sample_map(shown: SampleMap) -> Figure:
             f"dimension {number + 1} ({share:.0%})" for number, share in enumerate(shown.explained)
         ]
         axes.set(xlabel=labels[0], ylabel=labels[1])
-        # distances are the same in all directions
+        # names are placed in this box; distances are the same in all directions
+        axes.update_datalim([middle - box / 2 / scale, middle + box / 2 / scale])
         axes.set_aspect("equal", adjustable="datalim")
-        axes.margins(0.16)
+        axes.margins(0.01)
         if len(points) <= MOST_NAMES:
-            places, widths = _name_places(shown, height)
-            for side in (-1, 1):
-                axes.update_datalim(
-                    [(x + side * width, y) for (x, y), width in zip(places, widths, strict=True)]
-                )
-            for place, name in zip(places, shown.sample_names, strict=True):
-                axes.text(*place, name, fontsize=_FONT, color=INK, ha="center", va="center")
+            _write_names(axes, shown, (points - middle) * scale + box / 2, box, middle, scale)
         if shown.group_names:
             figure.legend(title=shown.group_label, loc="outside right upper")
         return figure
 
 
 def _height(shown: SampleMap) -> float:
-    """Return the height of the figure, at which distances are the same in both directions."""
+    """Return the height of the axes, at which distances are the same in both directions."""
     extent = np.ptp(shown.coordinates, axis=0)
     ratio = extent[1] / max(extent[0], np.finfo(float).tiny)
     return float(np.clip(_WIDTH * ratio, _LEAST_HEIGHT, _WIDTH))
 
 
-def _name_places(shown: SampleMap, height: float) -> tuple[list[tuple[float, float]], list[float]]:
-    """Return where names stand, above their points and beside each other, and half their widths."""
-    points = shown.coordinates
-    low, high = points.min(axis=0), points.max(axis=0)
-    box = np.array([_WIDTH, height])
-    # margins of the axes, with one scale in both directions
-    scale = float((box / (1.4 * np.maximum(high - low, 1e-9))).min())
-    middle = (low + high) / 2
+def _write_names(
+    axes: Axes,
+    shown: SampleMap,
+    places: FloatArray,
+    box: FloatArray,
+    middle: FloatArray,
+    scale: float,
+) -> None:
+    """Write names above their points or, where these are crowded, beside the crowd.
+
+    Parameters
+    ----------
+    axes : Axes
+        Axes with the points.
+    shown : SampleMap
+        Samples.
+    places : (samples, 2) array
+        Places of the points in the box, in inches.
+    box : (2,) array
+        Width and height of the axes in inches.
+    middle : (2,) array
+        Middle of the axes in data units.
+    scale : float
+        Inches of a data unit.
+    """
     letters = np.array([len(name) for name in shown.sample_names])
     sizes = _FONT / 72 * np.column_stack([0.6 * letters, np.full(len(letters), 1.15)])
-    above = (points - middle) * scale + box / 2 + np.array([0.0, 0.13])
-    placed = spread_in_box(above, sizes, box)
-    places = [(float(x), float(y)) for x, y in (placed - box / 2) / scale + middle]
-    return places, (sizes[:, 0] / 2 / scale).tolist()
+    placed = spread_in_box(places + np.array([0.0, 0.13]), sizes, box, places, _POINT)
+    nearest = np.clip(places, placed - sizes / 2, placed + sizes / 2)
+    distance = np.linalg.norm(nearest - places, axis=1)
+    for name, place, end, point, apart in zip(
+        shown.sample_names,
+        (placed - box / 2) / scale + middle,
+        (nearest - box / 2) / scale + middle,
+        shown.coordinates,
+        distance,
+        strict=True,
+    ):
+        axes.text(place[0], place[1], name, fontsize=_FONT, color=INK, ha="center", va="center")
+        if apart > _NEAR:
+            axes.plot(*np.transpose([point, end]), color=MUTED, linewidth=0.5, zorder=0.5)

@@ -8,7 +8,7 @@ import xarray as xr
 from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import NotFittedError
 
-from bigtensor import KernelMixture, simulate
+from bigtensor import GaussianMixture, KernelMixture, open_samples, simulate
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import (
     DataError,
@@ -318,3 +318,23 @@ def test_weights_by__where_features_depend_on_each_other_labels_set_the_scale(sm
     assert table.attrs["method"].startswith("maximum likelihood, scaled to")
     shares = np.bincount(model.predict(X), minlength=2) / 20_000
     np.testing.assert_allclose(table["weight"].to_numpy()[0], shares, atol=1e-6)
+
+
+@pytest.mark.parametrize("chunks", [None, 200])
+@pytest.mark.parametrize("where", [None, "live == 1"])
+def test_weights_by__finds_a_variable_of_a_dataset_that_was_opened(chunks, where):
+    if chunks and where:
+        pytest.skip("lazy arrays take no condition")
+    random = np.random.default_rng(0)
+    values = random.normal(size=(600, 3)) + 3 * (np.arange(600)[:, None] < 200)
+    donor = np.where(random.random(600) < 0.3, "ann", "bob")
+    live = (random.random(600) < 0.7).astype(int)
+    data = xr.Dataset(
+        {"X": (("sample", "feature"), values), "donor": ("sample", donor), "live": ("sample", live)}
+    )
+    model = GaussianMixture(2, random_state=0).fit(data)
+    opened = open_samples(data.chunk(sample=chunks) if chunks else data, where=where)
+    kept = data if where is None else data.isel(sample=np.flatnonzero(live))
+    xr.testing.assert_identical(
+        model.weights_by(opened, "donor")["weight"], model.weights_by(kept, "donor")["weight"]
+    )

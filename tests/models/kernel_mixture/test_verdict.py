@@ -10,6 +10,7 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from bigtensor import KernelMixture, SpectralOptions, simulate
 from bigtensor.errors import BigtensorWarning, ConditioningWarning, RefinementWarning
+from bigtensor.models.kernel_mixture.verdict import Evidence, judged
 from tests.parameters import first_quick
 
 DATA = Path(__file__).parents[3] / ".." / "shared" / "data"
@@ -131,6 +132,15 @@ def test_verdict__a_population_of_two_rows_is_a_fault():
     if found:
         assert "Population 1 holds 2 of 602 rows" in str(caught[0].message)
         assert "Use n_populations=3" in str(caught[0].message)
+
+
+def test_verdict__of_populations_says_nothing_of_empty_components():
+    weights = np.array([0.6, 0.4, 0.0])
+    evidence = Evidence(weights, np.arange(3), 1000.0, population_weights=weights[:2])
+    verdict = judged(None, evidence, {}).diagnostics["verdict"]
+    assert verdict["empty_components"] == [2]
+    assert verdict["good"]
+    assert "no empty population" in verdict["sentences"][0]
 
 
 def test_verdict__breast_cancer_is_no_silent_failure():

@@ -184,6 +184,18 @@ def test_components_beyond_the_limit__are_told():
         judged(found, settings, told)
 
 
+def test_fewer_components_than_asked_for__are_no_reason_to_ask_for_more():
+    views = tuple((name, tuple(f"{name}{i}" for i in range(3))) for name in "abc")
+    shape = DataShape(2_000, views, "float32", False, 2_000.0)
+    settings = LinearSettings(shape, 3, "sample", False, 1, 2, 2_000, 0)
+    means = default_rng(1).normal(size=(2, 9))
+    found = GaussianComponents(np.full(2, 1 / 2), means, np.eye(9), views, "float32")
+    pilot = {"components_seen": 2, "left_weight": 5.0, "rows": 2_000, "tails": 0.0}
+    told = {"pilot": pilot, "outlying_rows": 0, "first_outlying_rows": [], "weight_sum": 1.0}
+    with pytest.warns(ConditioningWarning, match="2 of the 3 components asked for"):
+        judged(found, settings, told)
+
+
 def test_fewer_rows_than_pilot__judge_by_all_of_them():
     with pytest.warns(ConditioningWarning, match=r"sample .* beyond those asked for"):
         LinearMixture(11, views=VIEWS, pilot_rows=4000, random_state=0).fit(drawn()[0])

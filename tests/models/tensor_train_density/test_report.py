@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import xarray as xr
 from scipy.stats import norm
 
 from bigtensor import TensorTrainDensity, TensorTrainOptions
@@ -165,11 +166,23 @@ def test_conditionals__ask_for_measured_variables_alone(with_categories):
             assert plot.upper - plot.lower == pytest.approx(np.full(3, 2 * norm.ppf(0.9)), abs=0.4)
 
 
-def test_conditionals__of_categories_alone_have_no_section():
+def test_categories_alone__have_no_sections_of_measured_variables():
     rng = np.random.default_rng(0)
     X = rng.integers(0, 3, (300, 3)).astype(float)
     names = [one.name for one in sections_of(TensorTrainDensity(2).fit(X), None)]
-    assert "conditionals" not in names
+    assert not {"conditionals", "margins"} & {*names}
+
+
+def test_unusual_rows__have_names_of_categories():
+    codes = np.random.default_rng(0).integers(0, 2, (300, 3)).astype("int32")
+    codes[5] = [2, 0, 0]
+    names = [f"base{number}" for number in range(3)]
+    attrs = {"categories": {name: ["A", "C", "G"] for name in names}}
+    data = xr.DataArray(codes, {"feature": names}, ("sample", "feature"), "X", attrs)
+    model = TensorTrainDensity(2, random_state=0).fit(data)
+    rows = SampledRows(codes.astype(float), np.ones(300), None, None, 300, 0)
+    (table,) = figures_of(sections_of(model, rows), "unusual", Table)
+    assert [cell.text for cell in table.rows[0]][::2] == ["5", "base0 = G"]
 
 
 @pytest.mark.slow

@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from bigtensor.abundance.differential import differential_abundance
 from bigtensor.abundance.sample_weights import weights_of_counts
+from bigtensor.models.words.sample_figures import SampleMap
 from bigtensor.report.drawing import draw, picture
 from bigtensor.report.samples.abundance_figures import (
     map_of_samples,
@@ -59,6 +61,36 @@ def test_sample_map__has_points_names_and_groups(weights):
         assert x[0] < text.get_position()[0] < x[1]
         assert y[0] < text.get_position()[1] < y[1]
     assert picture(map_of_samples(weights)).startswith("data:image/svg")
+
+
+@pytest.mark.parametrize(("count", "names"), [(24, "sample{}"), (12, "Activation_{}")])
+def test_sample_map__has_readable_names_if_one_sample_is_far_away(count, names):
+    points = np.random.default_rng(0).normal(size=(count, 2))
+    points[0] = [30, 9]
+    shown = SampleMap(
+        "map",
+        points,
+        np.array([0.9, 0.05]),
+        tuple(names.format(number) for number in range(count)),
+        np.arange(count) % 2,
+        ("control", "treated"),
+        "treatment",
+    )
+    figure = draw(shown)
+    FigureCanvasAgg(figure).draw()
+    (axes,) = figure.axes
+    boxes = [text.get_window_extent() for text in axes.texts]
+    inside = axes.get_window_extent()
+    for number, box in enumerate(boxes):
+        assert inside.x0 < box.x0
+        assert box.x1 < inside.x1
+        for other in boxes[:number]:
+            apart = max(box.x0 - other.x1, other.x0 - box.x1, box.y0 - other.y1, other.y0 - box.y1)
+            assert apart > -1  # pixels
+    # a name beside the crowd is joined to its point
+    assert len(axes.lines) > count / 2
+    starts = np.array([line.get_xydata()[0] for line in axes.lines])
+    assert (np.abs(starts[:, None] - points).sum(axis=2).min(axis=1) < 1e-9).all()
 
 
 def test_grouped_shares__have_a_panel_for_every_population_the_surest_first(weights):
