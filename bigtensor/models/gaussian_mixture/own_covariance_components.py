@@ -11,7 +11,11 @@ from bigtensor.array_types import FloatArray
 from bigtensor.descending_order import descending_order
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
-from bigtensor.statistics.gaussian.own_covariance_densities import Frame, OwnCovarianceDensities
+from bigtensor.statistics.gaussian.own_covariance_densities import (
+    Frame,
+    OwnCovarianceDensities,
+    is_wide,
+)
 
 _FLOAT32_PRECISION = 1e3
 """Largest precision in the frame with which products of float32 are used.
@@ -76,7 +80,9 @@ class OwnCovarianceComponents:
     def mixture(self) -> OwnCovarianceDensities:
         """Return the densities that labels come from."""
         covariances = self.frame.covariances_of(self.covariances)
-        exact = _least_variance(covariances) * _FLOAT32_PRECISION < 1
+        # the eigenvalues would take as long as a pass over a few thousand wide rows
+        wide = covariances.ndim == 3 and is_wide(*self.means.shape)
+        exact = wide or _least_variance(covariances) * _FLOAT32_PRECISION < 1
         return OwnCovarianceDensities(
             self.weights,
             self.frame.of_rows(self.means),
