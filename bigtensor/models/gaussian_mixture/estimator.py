@@ -272,7 +272,11 @@ class GaussianMixture(MixtureAnswers):
         self.lower_bound_ = self.lower_bounds_[-1] if self.lower_bounds_ else -np.inf
         self.converged_ = bool(self.diagnostics_["converged"])
         self._last_fit = LastFit(
-            features=tuple(np.array(self.views_.feature_names)[order].tolist()),
+            constant_features=tuple(
+                name
+                for members in self.diagnostics_.get("constant_features", {}).values()
+                for name in members
+            ),
             n_components=self.n_components,
             reg_covar=self.reg_covar,
             regularisation=self.diagnostics_.get("pilot", {}).get("reg_covar", self.reg_covar),
@@ -282,6 +286,7 @@ class GaussianMixture(MixtureAnswers):
                 self.means_,
                 np.asarray(self.covariances_),
                 log_likelihood=self.lower_bound_,
+                features=tuple(np.array(self.views_.feature_names)[order].tolist()),
             ),
         )
         if solution.names:

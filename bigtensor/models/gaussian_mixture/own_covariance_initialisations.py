@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from bigtensor.statistics.gaussian.own_covariance_densities import Frame, is_wid
 
 _LEAST_WEIGHT = 1e-6
 """Smallest weight of a component before the first EM iteration."""
+
+_ROUNDING = 1e-12
+"""Part of a sum that may be left of it when the same numbers are subtracted."""
 
 _RIDGE = 1e-6
 """Variance that standardised features have at least in the frame, so that it can be inverted."""
@@ -167,14 +170,24 @@ class LabelMoments:
                 second_moments[label] = squares if len(shape) == 2 else squares.sum()
         return cls(counts, sums, second_moments, rows[np.arange(k) % len(rows)])
 
-    def without(self, part: LabelMoments) -> LabelMoments:
-        """Return the sums over the rows that are not in ``part``."""
-        return replace(
-            self,
-            counts=self.counts - part.counts,
-            sums=self.sums - part.sums,
-            second_moments=self.second_moments - part.second_moments,
-        )
+    def without(self, part: LabelMoments, rows: FloatArray) -> LabelMoments:
+        """Return the sums over the rows that are not in ``part``.
+
+        Parameters
+        ----------
+        part : LabelMoments
+            Sums over part of the rows.
+        rows : (m, d) float64 array
+            The other rows.
+        """
+        counts = self.counts - part.counts
+        # differences of sums are rounded
+        empty = counts <= _ROUNDING * self.counts
+        counts[empty] = 0
+        sums = self.sums - part.sums
+        second_moments = self.second_moments - part.second_moments
+        sums[empty], second_moments[empty] = 0, 0
+        return LabelMoments(counts, sums, second_moments, rows[np.arange(len(counts)) % len(rows)])
 
 
 def components_of_moments(

@@ -243,8 +243,7 @@ class _LabelledRows:
         """Return the sums over the rows that are not held out."""
         weight = None if self.weight is None else self.weight[: len(held)][held]
         part = LabelMoments.of_rows(self.rows[held], self.labels[held], weight, settings)
-        moments = self.moments.without(part)
-        return replace(moments, rows=self.rows[~held][: len(moments.rows)])
+        return self.moments.without(part, self.rows[~held])
 
 
 def _labelled(

@@ -51,9 +51,14 @@ from bigtensor.models.gaussian_mixture.sample_rows import SampleRows, completed_
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
 from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor, typical_distance
+from bigtensor.models.pilot.constant_features import (
+    varying_columns,
+    warn_of_constant_features,
+    without_columns,
+)
 from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.models.pilot.sample import pilot_pass
-from bigtensor.statistics.base import Pass
+from bigtensor.statistics.base import Narrowing, Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSums, CoPosteriorSumsResult
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
@@ -118,6 +123,16 @@ def prepare(settings: GaussianSettings) -> Script:
     """
     sample: Sample = yield pilot_pass(settings)
     ordinary = ordinary_rows(sample, settings.columns)
+    varying = varying_columns(ordinary.sample)
+    # without any feature that varies, later steps say what is wrong with the rows
+    varying |= not varying.any()
+    views, left_out = without_columns(settings.shape.views, varying)
+    settings = settings.without_columns(views, varying)
+    if left_out:
+        warn_of_constant_features(left_out, len(ordinary.sample.values))
+        yield Narrowing(tuple(np.flatnonzero(varying).tolist()))
+        sample = replace(sample, values=np.ascontiguousarray(sample.values[:, varying]))
+        ordinary = ordinary_rows(sample, settings.columns)
     # initialisations, scales and shapes count rows, which weights repeat
     repeated = ordinary.sample.by_occurrence(settings.pilot_rows)
     block = repeated.block(settings.shape.slices)
@@ -172,6 +187,7 @@ def prepare(settings: GaussianSettings) -> Script:
         ordinary.reach,
         {**facts, **diagnostics},
         ridge,
+        {"constant_features": left_out} if left_out else {},
         replicates=replicates,
     )
 
@@ -372,6 +388,7 @@ def _diagnostics(
 ) -> dict[str, Any]:
     """Return the diagnostics of a fit."""
     return {
+        **preparation.diagnostics,
         "n_components": n_components,
         "covariance_type": preparation.settings.covariance_type,
         "pilot": preparation.pilot,
