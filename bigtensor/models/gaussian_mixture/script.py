@@ -52,11 +52,12 @@ from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
 from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor, typical_distance
 from bigtensor.models.pilot.constant_features import (
+    LeftOut,
     varying_columns,
     warn_of_constant_features,
     without_columns,
 )
-from bigtensor.models.pilot.outliers import ordinary_rows
+from bigtensor.models.pilot.outliers import OrdinaryRows, ordinary_rows
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Narrowing, Pass
 from bigtensor.statistics.combinators import Together
@@ -122,17 +123,7 @@ def prepare(settings: GaussianSettings) -> Script:
     until initialisations end elsewhere.
     """
     sample: Sample = yield pilot_pass(settings)
-    ordinary = ordinary_rows(sample, settings.columns)
-    varying = varying_columns(ordinary.sample)
-    # without any feature that varies, later steps say what is wrong with the rows
-    varying |= not varying.any()
-    views, left_out = without_columns(settings.shape.views, varying)
-    settings = settings.without_columns(views, varying)
-    if left_out:
-        warn_of_constant_features(left_out, len(ordinary.sample.values))
-        yield Narrowing(tuple(np.flatnonzero(varying).tolist()))
-        sample = replace(sample, values=np.ascontiguousarray(sample.values[:, varying]))
-        ordinary = ordinary_rows(sample, settings.columns)
+    ordinary, settings, left_out = yield from _ordinary_rows(sample, settings)
     # initialisations, scales and shapes count rows, which weights repeat
     repeated = ordinary.sample.by_occurrence(settings.pilot_rows)
     block = repeated.block(settings.shape.slices)
@@ -190,6 +181,24 @@ def prepare(settings: GaussianSettings) -> Script:
         {"constant_features": left_out} if left_out else {},
         replicates=replicates,
     )
+
+
+def _ordinary_rows(
+    sample: Sample, settings: GaussianSettings
+) -> Generator[Narrowing, None, tuple[OrdinaryRows, GaussianSettings, LeftOut]]:
+    """Return the ordinary rows, without features that are constant in them, and warn of these."""
+    ordinary = ordinary_rows(sample, settings.columns)
+    varying = varying_columns(ordinary.sample)
+    # without any feature that varies, later steps say what is wrong with the rows
+    varying |= not varying.any()
+    views, left_out = without_columns(settings.shape.views, varying)
+    settings = settings.without_columns(views, varying)
+    if left_out:
+        warn_of_constant_features(left_out, len(ordinary.sample.values))
+        yield Narrowing(tuple(np.flatnonzero(varying).tolist()))
+        values = np.ascontiguousarray(sample.values[:, varying])
+        ordinary = ordinary_rows(replace(sample, values=values), settings.columns)
+    return ordinary, settings, left_out
 
 
 def _pilot_of(sample: SampleRows, reach: Reach, settings: GaussianSettings) -> PilotRows:

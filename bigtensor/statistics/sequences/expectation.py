@@ -17,8 +17,10 @@ from bigtensor.statistics.densities.joint_densities import JointDensities
 from bigtensor.statistics.densities.poisson_densities import PoissonDensities, PoissonTile
 from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
 from bigtensor.statistics.densities.view_densities import MixtureDensities
-from bigtensor.statistics.gaussian.own_covariance_densities import OwnCovarianceDensities
-from bigtensor.statistics.gaussian.own_covariance_tile import OwnCovarianceTile
+from bigtensor.statistics.gaussian.own_covariance_densities import (
+    OwnCovarianceDensities,
+    OwnCovarianceTile,
+)
 from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
 from bigtensor.statistics.sequences.filtering import filter_nbytes, filtered_block
 from bigtensor.statistics.sequences.sum_loops import add_transitions

@@ -290,7 +290,9 @@ def test_iterations_that_have_not_settled__are_a_warning_of_scikit_learn():
 @pytest.mark.parametrize("reg_covar", [0.01, 0.3, "auto"])
 def test_iterations__raise_the_penalised_likelihood(kind, reg_covar):
     rows = load_iris().data
-    model = GaussianMixture(3, covariance_type=kind, reg_covar=reg_covar, warm_start=True, tol=1e-12)
+    model = GaussianMixture(
+        3, covariance_type=kind, reg_covar=reg_covar, warm_start=True, tol=1e-12
+    )
     bounds = []
     for _ in range(4):
         with warnings.catch_warnings():
