@@ -47,11 +47,11 @@ def test_fit__is_that_of_scikit_learn(kind, fitted):
     peer.fit(rows)
     assert model.score(rows) > peer.score(rows) - 1e-4
     order = np.argsort(-peer.weights_)
-    np.testing.assert_allclose(model.weights_, peer.weights_[order], atol=1e-1205)
+    np.testing.assert_allclose(model.weights_, peer.weights_[order], atol=0.005)
     for name in ("means_", "covariances_", "precisions_", "precisions_cholesky_"):
         expected = getattr(peer, name)[order]
         assert getattr(model, name).shape == expected.shape
-        np.testing.assert_allclose(getattr(model, name), expected, rtol=1e-125, atol=0.08)
+        np.testing.assert_allclose(getattr(model, name), expected, rtol=0.05, atol=0.08)
     assert (model.predict(rows) == np.argsort(order)[peer.predict(rows)]).mean() > 0.995
     for name in ("aic", "bic"):
         assert getattr(model, name)(rows) == pytest.approx(getattr(peer, name)(rows), rel=1e-4)
@@ -135,7 +135,7 @@ def test_sample__has_the_moments_of_the_model(fitted):
     values, label = model.sample(200_000, random_state=1)
     for component in range(3):
         own = values[label == component]
-        np.testing.assert_allclose(own.mean(axis=0), model.means_[component], atol=1e-125)
+        np.testing.assert_allclose(own.mean(axis=0), model.means_[component], atol=0.05)
         found = np.cov(own.T)
         expected = model.covariances_[component]
         whole = expected if np.ndim(expected) == 2 else np.eye(3) * expected
@@ -270,7 +270,7 @@ def test_many_rows__settle_on_some_of_them_first(monkeypatch):
     read = {one["name"].split()[0]: one["rows"] for one in model.diagnostics_["passes"]}
     assert read["settling"] < read["posterior"] == len(rows)
     assert model.score(rows) == pytest.approx(whole.score(rows), abs=1e-6)
-    np.testing.assert_allclose(model.covariances_, whole.covariances_, atol=1e-121)
+    np.testing.assert_allclose(model.covariances_, whole.covariances_, atol=0.01)
 
 
 def test_iterations_that_have_not_settled__are_a_warning_of_scikit_learn():
