@@ -7,11 +7,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 from sklearn.metrics import adjusted_rand_score
 
 from bigtensor.array_types import IndexArray
 from bigtensor.data.rows.data_like import DataLike
+from bigtensor.errors import ViewError
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.cases import ModelCase, fitted
 from bigtensor.testing.comparison import require
@@ -36,6 +38,9 @@ content would take another pass over all documents.
 FAR_APART = 1000.0
 """Distance between the means of features, many of their standard deviations."""
 
+CONSTANT = 3.5
+"""Value of a constant column."""
+
 
 @model_law
 def the_order_of_columns_does_not_matter(case: ModelCase) -> None:
@@ -50,6 +55,36 @@ def the_order_of_columns_does_not_matter(case: ModelCase) -> None:
         moved = np.ascontiguousarray(values[:, order])
         model = fitted(case.make(), values)
         _require_same_fit(case, fitted(case.make(), moved), moved, model, order)
+
+
+@model_law
+def a_constant_column_changes_no_label(case: ModelCase) -> None:
+    """Assert that labels and the number of components are equal with a column of equal values.
+
+    A model that takes a certain number of views refuses the column, and a model without labels is
+    not held to the law.
+    """
+    data, labels = case.data, case.fitted_answers.get("predict")
+    if labels is None or not case.is_labelled or case.samples.kind != "measured":
+        return
+    rows, features = data.dims
+    column = data[:, :1].copy(data=np.full((len(data), 1), CONSTANT, data.dtype))
+    constant = column.assign_coords({features: ["constant"]})
+    wider = xr.concat([data[:, :1], constant, data[:, 1:]], dim=features).transpose(rows, features)
+    try:
+        model = fitted(case.make(), wider)
+    except ViewError:
+        return
+    answers = case.answers_of(model, wider)
+    agreement = adjusted_rand_score(labels, answers["predict"])
+    require(agreement == 1, f"labels with a constant column have a Rand index of {agreement:.4f}")
+    if "predict_proba" in answers:
+        shapes = [each["predict_proba"].shape for each in (answers, case.fitted_answers)]
+        require(
+            shapes[0] == shapes[1],
+            f"probabilities with a constant column have the shape {shapes[0]}, expected "
+            f"{shapes[1]}",
+        )
 
 
 @model_law
@@ -73,6 +108,7 @@ def draws_have_the_columns_of_the_data(case: ModelCase) -> None:
 
 COLUMN_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     the_order_of_columns_does_not_matter,
+    a_constant_column_changes_no_label,
     draws_have_the_columns_of_the_data,
 )
 

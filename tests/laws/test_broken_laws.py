@@ -510,6 +510,11 @@ class WeighsByColumn(Standardiser):
         return found * np.arange(1.0, 1.0 + found.shape[1])
 
 
+class LabelsByWidth(Standardiser):
+    def predict(self, X):
+        return np.arange(len(X)) % X.shape[1]
+
+
 class DrawsByView(Standardiser):
     def sample(self, n_samples, random_state=None):  # noqa: ARG002
         return np.tile(self.solution_.mean, (n_samples, 1))
@@ -631,6 +636,7 @@ BROKEN_MODELS = [
     ("names_and_merges_survive_rounds", ForgetsRounds, "the next round has the names"),
     ("the_order_of_columns_does_not_matter", WeighsByColumn, "transform of permuted columns"),
     ("the_order_of_categories_does_not_matter", ScoresCodes, "reversed categories, no weights"),
+    ("a_constant_column_changes_no_label", LabelsByWidth, "labels with a constant column"),
     ("draws_have_the_columns_of_the_data", DrawsByView, "columns of draws are those"),
     ("a_single_outlier_is_left_out_and_reported", CountsOutliers, "log densities differ by"),
     ("row_functions_obey_their_laws", LeavesRowsOut, "every entry is written: SkipsRow on 90 rows"),

@@ -22,6 +22,8 @@ from bigtensor.models.gaussian_mixture.settings import (
     least_components,
 )
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
+from bigtensor.statistics.gaussian.own_covariance_densities import OwnCovarianceDensities
 
 HELD_OUT = 5
 """The inverse of the part of the rows that is held out at once."""
@@ -191,13 +193,17 @@ def _information_scores(
 
 def log_joint_densities(components: Components, block: Block) -> FloatArray:
     """Return ``log w_h + log p(x | h)`` for rows and components, up to the volume: ``(n, k)``."""
-    mixture = components.mixture()
-    joint = np.empty((block.rows, mixture.width), mixture.dtype)
-    mixture.log_joint(block.without_halo(), joint, Workspace())
-    return joint[:, : mixture.n_components].astype(np.float64)
+    return _log_joint(components.mixture(), block)
 
 
 def log_densities(components: Components, block: Block) -> FloatArray:
     """Return the log density of every row of a block, in nats: ``(n,)``."""
-    joint = log_joint_densities(components, block)
-    return np.asarray(logsumexp(joint, axis=1) - components.mixture().log_volume)
+    mixture = components.mixture()
+    return np.asarray(logsumexp(_log_joint(mixture, block), axis=1) - mixture.log_volume)
+
+
+def _log_joint(mixture: GaussianDensities | OwnCovarianceDensities, block: Block) -> FloatArray:
+    """Return the log joint densities of rows, up to the volume: ``(n, k)``."""
+    joint = np.empty((block.rows, mixture.width), mixture.dtype)
+    mixture.log_joint(block.without_halo(), joint, Workspace())
+    return joint[:, : mixture.n_components].astype(np.float64)

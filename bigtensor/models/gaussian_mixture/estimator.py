@@ -121,7 +121,7 @@ class GaussianMixture(MixtureAnswers):
         Mixing weights, descending; in the order of the labels after a fit with labels, and in that
         of ``means_init`` where it is given.
     means_ : (k, d) float64 array
-        In the order of the features of the data.
+        In the order of the features of the data, without those that are constant.
     covariances_ : float64 array, or float
         ``(k, d, d)`` for ``"full"``, ``(k, d)`` for ``"diag"``, ``(k,)`` for ``"spherical"``,
         ``(d, d)`` for ``"tied"``, and one number for ``"shared_spherical"``.
@@ -134,9 +134,11 @@ class GaussianMixture(MixtureAnswers):
     n_iter_ : int
         EM iterations over all rows.
     lower_bound_ : float
-        Mean log-likelihood of a row before the last EM iteration, in nats.
+        Mean log-likelihood of a row before the last EM iteration, in nats. If every component has
+        its own covariance, less half the trace of the regularisation over the covariance: an EM
+        iteration raises this penalised likelihood.
     lower_bounds_ : list of float
-        Mean log-likelihood of a row before every EM iteration.
+        These numbers before every EM iteration.
     classes_ : (k,) array of str
         Labels of the components, after a fit with labels.
     views_ : Views
@@ -272,7 +274,11 @@ class GaussianMixture(MixtureAnswers):
         self.lower_bound_ = self.lower_bounds_[-1] if self.lower_bounds_ else -np.inf
         self.converged_ = bool(self.diagnostics_["converged"])
         self._last_fit = LastFit(
-            features=tuple(np.array(self.views_.feature_names)[order].tolist()),
+            constant_features=tuple(
+                name
+                for members in self.diagnostics_.get("constant_features", {}).values()
+                for name in members
+            ),
             n_components=self.n_components,
             reg_covar=self.reg_covar,
             regularisation=self.diagnostics_.get("pilot", {}).get("reg_covar", self.reg_covar),
@@ -282,6 +288,7 @@ class GaussianMixture(MixtureAnswers):
                 self.means_,
                 np.asarray(self.covariances_),
                 log_likelihood=self.lower_bound_,
+                features=tuple(np.array(self.views_.feature_names)[order].tolist()),
             ),
         )
         if solution.names:

@@ -41,6 +41,9 @@ class InitialArrays:
         ``(k, d, d)``, ``(d, d)``, ``(k, d)``, ``(k,)`` or ``()``, in the order of the types.
     log_likelihood : float, optional
         Mean of a row before the last EM iteration, if the arrays are those of another fit.
+    features : tuple of str
+        Names of the features, if the arrays are those of another fit. Empty if they are all
+        features of the data, in their order.
     """
 
     covariance_type: str
@@ -48,6 +51,23 @@ class InitialArrays:
     means: FloatArray | None = None
     covariances: FloatArray | None = None
     log_likelihood: float | None = None
+    features: tuple[str, ...] = ()
+
+    def of_data(self, features: Sequence[str], positions: NDArray[np.intp]) -> InitialArrays | None:
+        """Return the arrays of the features of a fit, or None if they are of other features.
+
+        Parameters
+        ----------
+        features : sequence of str
+            Names of the features of the fit, m of those of the data.
+        positions : (m,) integer array
+            Their positions in the features of the data.
+        """
+        if not self.features:
+            return self.of_features(positions)
+        if sorted(features) != sorted(self.features):
+            return None
+        return self.of_features(np.array([self.features.index(name) for name in features], np.intp))
 
     def of_features(self, positions: NDArray[np.intp]) -> InitialArrays:
         """Return the arrays of features in another order.
@@ -95,8 +115,8 @@ class LastFit:
 
     Attributes
     ----------
-    features : tuple of str
-        Names of the features.
+    constant_features : tuple of str
+        Names of the features that the fit left out.
     n_components : int or "auto"
         The parameter. A fit may return fewer components.
     reg_covar : float or "auto"
@@ -104,19 +124,14 @@ class LastFit:
     regularisation : float or "auto"
         Part of the variances that was added to them.
     arrays : InitialArrays
-        Weights, means and covariances, in the order of the features.
+        Weights, means and covariances, with the names of their features.
     """
 
-    features: tuple[str, ...]
+    constant_features: tuple[str, ...]
     n_components: int | str
     reg_covar: float | str
     regularisation: float | str
     arrays: InitialArrays
-
-    def of_features(self, features: Sequence[str]) -> LastFit:
-        """Return the fit with the same features in another order."""
-        positions = np.array([self.features.index(name) for name in features], np.intp)
-        return replace(self, features=tuple(features), arrays=self.arrays.of_features(positions))
 
 
 def with_last_fit(parameters: ParameterValues, shape: DataShape) -> ParameterValues:
@@ -144,7 +159,7 @@ def with_last_fit(parameters: ParameterValues, shape: DataShape) -> ParameterVal
         parameters.n_components == last.n_components
         and parameters.covariance_type == last.arrays.covariance_type
         and parameters.reg_covar == last.reg_covar
-        and sorted(shape.features) == sorted(last.features)
+        and sorted(shape.features) == sorted(last.arrays.features + last.constant_features)
         and len(shape.groups) in (0, count)
     )
     if not same_model:
@@ -152,7 +167,6 @@ def with_last_fit(parameters: ParameterValues, shape: DataShape) -> ParameterVal
     return parameters.changed(
         n_components=count,
         reg_covar=last.regularisation,
-        last_fit=last.of_features(shape.features),
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cholesky, solve_triangular
@@ -15,14 +17,13 @@ from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
-from bigtensor.statistics.gaussian.own_covariance_densities import Frame
-from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
-
-_ROWS_AT_ONCE = 4096
-"""Rows whose features of order two are in memory at once."""
+from bigtensor.statistics.gaussian.own_covariance_densities import Frame, is_wide
 
 _LEAST_WEIGHT = 1e-6
 """Smallest weight of a component before the first EM iteration."""
+
+_ROUNDING = 1e-12
+"""Part of a sum that may be left of it when the same numbers are subtracted."""
 
 _RIDGE = 1e-6
 """Variance that standardised features have at least in the frame, so that it can be inverted."""
@@ -33,7 +34,7 @@ def regularisation_of(variances: FloatArray, reg_covar: float) -> FloatArray:
     return reg_covar * _positive(variances)
 
 
-def frame_of(total: TotalMoments, covariance_type: str) -> Frame:
+def frame_of(total: TotalMoments, covariance_type: str, n_components: int) -> Frame:
     """Return coordinates in which the rows have mean zero and variance one.
 
     Parameters
@@ -42,11 +43,14 @@ def frame_of(total: TotalMoments, covariance_type: str) -> Frame:
         Mean and covariance of the rows.
     covariance_type : {"full", "diag", "spherical"}
         Full covariances stay what they are under any linear map, and others under fewer.
+    n_components : int
+        Number of components.
     """
     variances = _positive(total.variances)
     if covariance_type == "spherical":
         return Frame(total.mean, np.full(len(variances), variances.mean() ** -0.5))
-    if covariance_type == "diag":
+    # triangular solves need no whitened rows, and a matrix would take longer to apply than a pass
+    if covariance_type == "diag" or is_wide(n_components, len(variances)):
         return Frame(total.mean, variances**-0.5)
     scales = np.sqrt(variances)
     correlation = total.covariance / np.outer(scales, scales) + _RIDGE * np.eye(len(scales))
@@ -60,22 +64,42 @@ def _positive(variances: FloatArray) -> FloatArray:
     return np.where(variances > 0, variances, 1.0)
 
 
-def clustered_components(
-    sample: SampleRows, frame: Frame, reg_covar: float, settings: GaussianSettings, number: int
-) -> OwnCovarianceComponents:
-    """Return components of clusters of the rows."""
-    rows, weight = frame.of_rows(sample.complete.astype(np.float64)), sample.block.weight
+def cluster_labels(
+    sample: SampleRows, frame: Frame, settings: GaussianSettings
+) -> dict[str, NDArray[np.integer]]:
+    """Return labels of rows in clusters, by the name of the clustering.
+
+    Clusterings that are equal but for the numbers of their clusters are one initialisation.
+    """
+    weight = sample.block.weight
     # clusters of whitened rows split along features that hardly vary within groups
-    standard = rows if frame.scaling.ndim == 1 else _standardised(sample.complete)
-    clusters = kmeans(
-        standard,
-        settings.n_components,
-        settings.random_state + number,
-        weight=weight,
-        n_starts=1,
+    diagonal = frame.scaling.ndim == 1
+    rows = (
+        frame.of_rows(sample.complete.astype(np.float64))
+        if diagonal
+        else _standardised(sample.complete)
     )
-    start = components_of_labels(rows, clusters.labels, weight, frame, reg_covar, settings)
-    return start if settings.initial is None else settings.initial.in_place_of(start)
+    labels: dict[str, NDArray[np.integer]] = {}
+    partitions: set[bytes] = set()
+    for number in range(settings.n_init if settings.max_iter else min(settings.n_init, 1)):
+        clusters = kmeans(
+            rows,
+            settings.n_components,
+            settings.random_state + number,
+            weight=weight,
+            n_starts=1,
+        )
+        partition = _by_first_row(clusters.labels).tobytes()
+        if partition not in partitions:
+            partitions.add(partition)
+            labels[f"clusters {number + 1}"] = clusters.labels
+    return labels
+
+
+def _by_first_row(labels: NDArray[np.integer]) -> NDArray[np.intp]:
+    """Return labels that are numbered in the order of the first rows that have them."""
+    _, first, places = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[places]
 
 
 def nearest_components(
@@ -90,7 +114,8 @@ def nearest_components(
     spread = values.std(axis=0)
     units = np.where(spread > 0, spread, 1.0)
     labels = pairwise_distances_argmin(values / units, means / units)
-    return components_of_labels(frame.of_rows(values), labels, weight, frame, reg_covar, settings)
+    moments = LabelMoments.of_rows(frame.of_rows(values), labels, weight, settings)
+    return components_of_moments(moments, frame, reg_covar, settings)
 
 
 def _standardised(values: NDArray[np.floating]) -> FloatArray:
@@ -100,33 +125,81 @@ def _standardised(values: NDArray[np.floating]) -> FloatArray:
     return np.asarray((rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1.0))
 
 
-def components_of_labels(
-    rows: FloatArray,
-    labels: NDArray[np.integer],
-    weight: FloatArray | None,
-    frame: Frame,
-    reg_covar: float,
-    settings: GaussianSettings,
+@dataclass(frozen=True, eq=False)
+class LabelMoments:
+    """Sums over rows in the frame, by label.
+
+    Attributes
+    ----------
+    counts : (k,) float64 array
+        Sums of the weights.
+    sums : (k, d) float64 array
+        Weighted sums of the rows.
+    second_moments : (k, d, d), (k, d) or (k,) float64 array
+        Weighted sums of products of two entries, of squares, or of squared lengths.
+    rows : (k, d) float64 array
+        Rows that components without rows begin with.
+    """
+
+    counts: FloatArray
+    sums: FloatArray
+    second_moments: FloatArray
+    rows: FloatArray
+
+    @classmethod
+    def of_rows(
+        cls,
+        rows: FloatArray,
+        labels: NDArray[np.integer],
+        weight: FloatArray | None,
+        settings: GaussianSettings,
+    ) -> LabelMoments:
+        """Return the sums over labelled rows."""
+        k, d = settings.n_components, rows.shape[1]
+        weight = np.ones(len(rows)) if weight is None else weight[: len(rows)]
+        shape = {"full": (k, d, d), "diag": (k, d), "spherical": (k,)}[settings.covariance_type]
+        counts, sums, second_moments = np.zeros(k), np.zeros((k, d)), np.zeros(shape)
+        for label in np.unique(labels):
+            members = labels == label
+            inside, mass = rows[members], weight[members]
+            counts[label], sums[label] = mass.sum(), mass @ inside
+            if settings.covariance_type == "full":
+                second_moments[label] = (inside * mass[:, None]).T @ inside
+            else:
+                squares = mass @ np.square(inside)
+                second_moments[label] = squares if len(shape) == 2 else squares.sum()
+        return cls(counts, sums, second_moments, rows[np.arange(k) % len(rows)])
+
+    def without(self, part: LabelMoments, rows: FloatArray) -> LabelMoments:
+        """Return the sums over the rows that are not in ``part``.
+
+        Parameters
+        ----------
+        part : LabelMoments
+            Sums over part of the rows.
+        rows : (m, d) float64 array
+            The other rows.
+        """
+        counts = self.counts - part.counts
+        # differences of sums are rounded
+        empty = counts <= _ROUNDING * self.counts
+        counts[empty] = 0
+        sums = self.sums - part.sums
+        second_moments = self.second_moments - part.second_moments
+        sums[empty], second_moments[empty] = 0, 0
+        return LabelMoments(counts, sums, second_moments, rows[np.arange(len(counts)) % len(rows)])
+
+
+def components_of_moments(
+    moments: LabelMoments, frame: Frame, reg_covar: float, settings: GaussianSettings
 ) -> OwnCovarianceComponents:
     """Return components of labelled rows. One of few rows has the mean covariance of all."""
-    k, d = settings.n_components, rows.shape[1]
-    weight = np.ones(len(rows)) if weight is None else weight[: len(rows)]
-    features = QuadraticFeatures(settings.covariance_type, d)
-    totals = np.zeros((features.width, k))
-    for start in range(0, len(rows), _ROWS_AT_ONCE):
-        part = slice(start, min(start + _ROWS_AT_ONCE, len(rows)))
-        quadratic = np.empty((features.width, part.stop - start))
-        features.entries_of(quadratic)[:] = rows[part].T
-        features.fill(quadratic)
-        shares = np.zeros((part.stop - start, k))
-        shares[np.arange(len(shares)), labels[part]] = weight[part]
-        totals += quadratic @ shares
-    counts = totals[-1]
+    counts, d = moments.counts, moments.sums.shape[1]
     unit = {"full": np.eye(d), "diag": np.ones(d), "spherical": np.ones(())}
     step = m_step(
         counts,
-        totals[features.n_quadratic : -1].T,
-        features.second_moments(totals),
+        moments.sums,
+        moments.second_moments,
         reg_covar * unit[settings.covariance_type],
     )
     few = counts < d + 1
@@ -136,7 +209,7 @@ def components_of_labels(
     means = step.means.copy()
     # an empty cluster starts from a row
     empty = np.flatnonzero(counts == 0)
-    means[empty] = rows[np.arange(empty.size) % len(rows)]
+    means[empty] = moments.rows[: empty.size]
     weights = np.maximum(counts, _LEAST_WEIGHT * counts.sum())
     return OwnCovarianceComponents(
         weights / weights.sum(),

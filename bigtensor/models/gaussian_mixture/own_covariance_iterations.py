@@ -49,7 +49,9 @@ def own_covariance_iterations(
     before: float | None = None,
     conclude: Callable[[Iterations[OwnCovarianceIterate]], Solved] | None = None,
 ) -> Generator[Any, Any, Iterations[OwnCovarianceIterate]]:
-    """Ask for posterior sums and maximise the likelihood by EM iterations.
+    """Ask for posterior sums and maximise the penalised likelihood by EM iterations.
+
+    Every iteration raises it (`OwnCovarianceComponents.penalised_mixture`).
 
     Parameters
     ----------
@@ -62,22 +64,24 @@ def own_covariance_iterations(
     max_iter : int
         Largest number of iterations.
     tolerance : float
-        Gain of the mean log-likelihood of a row, in nats, below which no iteration follows.
+        Gain of the mean penalised log-likelihood of a row, in nats, below which no iteration
+        follows.
     windows : tuple of (start, stop), optional
         Rows to read; None stands for all.
     before : float, optional
-        Mean log-likelihood before the last iteration of a fit that these iterations continue.
+        Mean penalised log-likelihood before the last iteration of a fit that these iterations
+        continue.
     conclude : callable, optional
         Makes the solution of a fit that ends after an iteration, for fits in rounds.
 
     Returns
     -------
     Iterations
-        The measures are mean log-likelihoods of the rows before every iteration, in nats.
+        The measures are mean penalised log-likelihoods of the rows before every iteration, in nats.
     """
 
     def ask(iterate: OwnCovarianceIterate, _: int) -> Script:
-        return (yield posterior_pass(iterate.components, reach, windows))
+        return (yield posterior_pass(iterate.components, reach, windows, regularisation))
 
     def update(
         before: OwnCovarianceIterate, within: ResultWithin[OwnCovarianceSumsResult]
@@ -137,7 +141,13 @@ def posterior_pass(
     components: OwnCovarianceComponents,
     reach: Reach,
     windows: tuple[tuple[int, int], ...] | None = None,
+    regularisation: FloatArray | None = None,
 ) -> Pass[ResultWithin[OwnCovarianceSumsResult]]:
     """Return the pass of an EM iteration over all rows, or over windows."""
-    statistic = WithinReach(OwnCovarianceSums(components.mixture()), reach)
+    mixture = (
+        components.mixture()
+        if regularisation is None
+        else components.penalised_mixture(regularisation)
+    )
+    statistic = WithinReach(OwnCovarianceSums(mixture), reach)
     return Pass("posterior" if windows is None else "settling", statistic, windows)

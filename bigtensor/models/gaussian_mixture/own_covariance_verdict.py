@@ -12,7 +12,11 @@ from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.own_covariance_ridge import CANDIDATES
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
-from bigtensor.models.gaussian_mixture.verdict import empty_components, not_iterated
+from bigtensor.models.gaussian_mixture.verdict import (
+    constant_notes,
+    empty_components,
+    not_iterated,
+)
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.convergence_warning import ConvergenceWarning
 from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
@@ -37,7 +41,8 @@ def judged_own_covariances(
     faults += outlier_faults(diagnostics)
     flat = np.flatnonzero(_least_variances(components) < _FLAT * CANDIDATES[0])
     faults += [(None, note) for note in _flat(flat)]
-    faults += [(None, note) for note in not_iterated(settings)]
+    notes = [*constant_notes(diagnostics), *not_iterated(settings)]
+    faults += [(None, note) for note in notes]
     confirmation = f"{k} component{'s' * (k > 1)}, none almost empty."
     return with_verdict(
         components, confirmation_before_notes(faults, confirmation), confirmation, diagnostics

@@ -51,10 +51,16 @@ from bigtensor.models.gaussian_mixture.sample_rows import SampleRows, completed_
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
 from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor, typical_distance
-from bigtensor.models.pilot.outliers import ordinary_rows
+from bigtensor.models.pilot.constant_features import (
+    LeftOut,
+    varying_columns,
+    warn_of_constant_features,
+    without_columns,
+)
+from bigtensor.models.pilot.outliers import OrdinaryRows, ordinary_rows
 from bigtensor.models.pilot.raw_counts import warn_of_raw_counts
 from bigtensor.models.pilot.sample import pilot_pass
-from bigtensor.statistics.base import Pass
+from bigtensor.statistics.base import Narrowing, Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSums, CoPosteriorSumsResult
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
@@ -119,7 +125,7 @@ def prepare(settings: GaussianSettings) -> Script:
     """
     sample: Sample = yield pilot_pass(settings)
     warn_of_raw_counts(sample.values, "GaussianMixture")
-    ordinary = ordinary_rows(sample, settings.columns)
+    ordinary, settings, left_out = yield from _ordinary_rows(sample, settings)
     # initialisations, scales and shapes count rows, which weights repeat
     repeated = ordinary.sample.by_occurrence(settings.pilot_rows)
     block = repeated.block(settings.shape.slices)
@@ -174,8 +180,27 @@ def prepare(settings: GaussianSettings) -> Script:
         ordinary.reach,
         {**facts, **diagnostics},
         ridge,
+        {"constant_features": left_out} if left_out else {},
         replicates=replicates,
     )
+
+
+def _ordinary_rows(
+    sample: Sample, settings: GaussianSettings
+) -> Generator[Narrowing, None, tuple[OrdinaryRows, GaussianSettings, LeftOut]]:
+    """Return the ordinary rows, without features that are constant in them, and warn of these."""
+    ordinary = ordinary_rows(sample, settings.columns)
+    varying = varying_columns(ordinary.sample)
+    # without any feature that varies, later steps say what is wrong with the rows
+    varying |= not varying.any()
+    views, left_out = without_columns(settings.shape.views, varying)
+    settings = settings.without_columns(views, varying)
+    if left_out:
+        warn_of_constant_features(left_out, len(ordinary.sample.values))
+        yield Narrowing(tuple(np.flatnonzero(varying).tolist()))
+        values = np.ascontiguousarray(sample.values[:, varying])
+        ordinary = ordinary_rows(replace(sample, values=values), settings.columns)
+    return ordinary, settings, left_out
 
 
 def _pilot_of(sample: SampleRows, reach: Reach, settings: GaussianSettings) -> PilotRows:
@@ -374,6 +399,7 @@ def _diagnostics(
 ) -> dict[str, Any]:
     """Return the diagnostics of a fit."""
     return {
+        **preparation.diagnostics,
         "n_components": n_components,
         "covariance_type": preparation.settings.covariance_type,
         "pilot": preparation.pilot,

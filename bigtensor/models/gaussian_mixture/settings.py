@@ -5,8 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from bigtensor.errors import ParameterError, Setting
-from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.data_shape import DataShape, NamedViews
 from bigtensor.models.contract.parameters import ParameterValues, check_rows_for_components
 from bigtensor.models.gaussian.component_labels import check_labels
 from bigtensor.models.gaussian_mixture.initial_arrays import (
@@ -138,6 +141,25 @@ class GaussianSettings:
         k, d = self.n_components, self.n_features
         return k > 1 and not (self.tied and (k <= FEW_COMPONENTS or k > d))
 
+    def without_columns(self, views: NamedViews, varying: NDArray[np.bool_]) -> GaussianSettings:
+        """Return the settings for the features that vary, of which initial arrays are left.
+
+        Parameters
+        ----------
+        views : tuple of (name, features)
+            Views of the features that vary.
+        varying : (d,) bool array
+            False for constant features.
+        """
+        shape, initial = replace(self.shape, views=views), self.initial
+        if initial is not None:
+            initial = initial.of_data(shape.features, np.flatnonzero(varying))
+        k = self.n_components
+        if self.criterion is not None:
+            # constant features are no parameters that rows would be needed for
+            k = _most_chosen(shape, self.covariance_type, self.n_populations)
+        return replace(self, shape=shape, n_components=k, initial=initial)
+
     @property
     def spherical(self) -> tuple[slice, ...] | None:
         """Columns that have one variance together; None for a full covariance."""
@@ -167,17 +189,13 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
             + Setting("missing", "omit")
         )
     _check_populations(parameters, shape)
-    rows = max(shape.rows, shape.all_rows)
     asked_for = _given_components(parameters, shape)
     chosen = asked_for is None
     if asked_for is None:
-        k = max(
-            most_components(rows, d, covariance_type), least_components(parameters.n_populations)
-        )
-        check_rows_for_components(rows, k)
+        k = _most_chosen(shape, covariance_type, parameters.n_populations)
     else:
         k = asked_for
-        check_rows_for_components(rows, k)
+    check_rows_for_components(max(shape.rows, shape.all_rows), k)
     check_labels(shape.groups, k)
     sampled_for = min(k, SAMPLED_FOR) if chosen else k
     numbers = (
@@ -275,6 +293,12 @@ def _given_components(parameters: ParameterValues, shape: DataShape) -> int | No
         if getattr(parameters, name) is not None:
             return len(getattr(parameters, name))
     return len(shape.groups) or None
+
+
+def _most_chosen(shape: DataShape, covariance_type: str, n_populations: int | str | None) -> int:
+    """Return the largest number of components that may be chosen for the data."""
+    rows, d = max(shape.rows, shape.all_rows), len(shape.features)
+    return max(most_components(rows, d, covariance_type), least_components(n_populations))
 
 
 def most_components(rows: float, d: int, covariance_type: str) -> int:

@@ -20,6 +20,7 @@ from bigtensor.models.gaussian.mixture_faults import (
 )
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.models.pilot.constant_features import described
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
 
@@ -57,7 +58,11 @@ def judged(
         *_alike(components),
     )
     faults += outlier_faults(diagnostics)
-    notes = [*not_iterated(settings), *doubled_weights(components.weights)]
+    notes = [
+        *constant_notes(diagnostics),
+        *not_iterated(settings),
+        *doubled_weights(components.weights),
+    ]
     notes += heavy_tails(shapes["tails"])
     notes += _skewed(shapes["most_skewed"])
     if not settings.tied:
@@ -79,6 +84,15 @@ def empty_components(
     empty = ~(components.weights * settings.shape.all_rows >= FEW_ROWS)
     kept = not settings.max_iter or empty.all() or bool(components.names)
     return np.zeros_like(empty) if kept else empty
+
+
+def constant_notes(diagnostics: dict[str, Any]) -> list[str]:
+    """Return a sentence on constant features, which the fit left out."""
+    left_out = diagnostics.get("constant_features")
+    if not left_out:
+        return []
+    said = described(left_out, diagnostics["pilot"]["rows"])
+    return [f"{said[0].upper()}{said[1:]}, and no part in the fit."]
 
 
 def not_iterated(settings: GaussianSettings) -> list[str]:

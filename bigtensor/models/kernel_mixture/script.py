@@ -27,12 +27,7 @@ from bigtensor.models.kernel_mixture.choices.components import (
     with_counted_components,
     with_populations_if_dependent,
 )
-from bigtensor.models.kernel_mixture.choices.constant_features import (
-    LeftOut,
-    described,
-    varying_columns,
-    without_constant_features,
-)
+from bigtensor.models.kernel_mixture.choices.constant_features import without_constant_features
 from bigtensor.models.kernel_mixture.choices.first_components import began_with_moments
 from bigtensor.models.kernel_mixture.choices.populations import find_populations
 from bigtensor.models.kernel_mixture.choices.units import with_chosen_units
@@ -65,6 +60,7 @@ from bigtensor.models.kernel_mixture.verdict import (
     judged,
     judged_moments,
 )
+from bigtensor.models.pilot.constant_features import LeftOut, described, varying_columns
 from bigtensor.models.pilot.outliers import ordinary_rows, sample_outliers
 from bigtensor.models.pilot.raw_counts import warn_of_raw_counts
 from bigtensor.models.pilot.sample import pilot_pass

@@ -176,15 +176,25 @@ def judged_outcome(diagnostics: Mapping[str, Any], initialisation: str) -> list[
     initialisation : str
         Name of the method that made the initialisation.
     """
-    likelihoods = diagnostics["mean_log_likelihood"]
-    words = f"{likelihoods[-1]:.4f} nats a row" if likelihoods else "not known before an EM iteration"
-    if len(likelihoods) > 1:
-        words += f", {likelihoods[0]:.4f} before the first of {len(likelihoods)} EM iterations"
     return [
         ("initialisation", initialisation),
         ("verdict", verdict_in_words(diagnostics["verdict"])),
-        ("log-likelihood", words),
+        ("log-likelihood", _likelihoods_in_words(diagnostics["mean_log_likelihood"])),
     ]
+
+
+def _likelihoods_in_words(likelihoods: Sequence[float]) -> str:
+    """Say how the mean log-likelihood changed from the first EM iteration to the last one."""
+    if not likelihoods:
+        return "unknown, because no EM iteration was made"
+    first, last = (f"{likelihoods[place]:.4f}" for place in (0, -1))
+    if len(likelihoods) == 1:
+        return f"{last} nats a row before the one EM iteration over all rows"
+    iterations = f"{len(likelihoods)} EM iterations over all rows"
+    if first == last:
+        return f"{last} nats a row, the same to four digits during {iterations}"
+    changed = "rose" if likelihoods[-1] > likelihoods[0] else "fell"
+    return f"{last} nats a row; it {changed} from {first} during {iterations}"
 
 
 def merged_by(model: LabelsRows) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.densities.tile_posterior import (
     count_rows,
@@ -20,6 +20,8 @@ from bigtensor.statistics.densities.tile_posterior import (
     write_posterior,
 )
 from bigtensor.statistics.gaussian.own_covariance_densities import OwnCovarianceDensities
+
+_WEIGHT = "own_covariance.weight"
 
 
 @dataclass(frozen=True)
@@ -77,15 +79,11 @@ class OwnCovarianceSums(SumStatistic[OwnCovarianceSumsResult]):
         """Add one block."""
         for _, tile in self.mixture.tiles(block, work):
             posterior = write_posterior(state, tile, work)
-            weight, products = (
-                work.take(name, shape, dtype)
-                for name, (shape, dtype) in self._buffers(tile.rows).items()
-            )
             if tile.block.weight is not None:
+                weight = work.take(_WEIGHT, (tile.rows,), self.mixture.dtype)
                 np.copyto(weight, tile.block.weight[: tile.rows], casting="same_kind")
                 np.multiply(posterior, weight[:, None], out=posterior)
-            np.matmul(tile.features, posterior, out=products)
-            state["sums"] += products
+            tile.add_sums(posterior, state["sums"], work)
             if tile.incomplete is not None:
                 places = tile.incomplete.places
                 state["sums"] += self.mixture.completed_features(tile.incomplete, posterior[places])
@@ -107,13 +105,9 @@ class OwnCovarianceSums(SumStatistic[OwnCovarianceSumsResult]):
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
         tile = min(rows, self.mixture.tile_rows)
         return self.mixture.work_nbytes(tile) + buffers_nbytes(
-            {**posterior_buffers(self.mixture, tile), **self._buffers(tile)}
+            {
+                **posterior_buffers(self.mixture, tile),
+                **self.mixture.sum_arrays(tile),
+                _WEIGHT: ((tile,), self.mixture.dtype),
+            }
         )
-
-    def _buffers(self, rows: int) -> Buffers:
-        """Return the buffers of a tile."""
-        shape = (self.mixture.features.width, self.mixture.n_components)
-        return {
-            "own_covariance.weight": ((rows,), self.mixture.dtype),
-            "own_covariance.products": (shape, self.mixture.dtype),
-        }

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
-from bigtensor.features.buffers import padded_width
+from bigtensor.features.buffers import buffers_nbytes, padded_width
 from bigtensor.features.maps import FeatureMap
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.densities.joint_densities import JointDensities
@@ -84,7 +83,7 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
             "rows": ((), "int64"),
         }
         if not isinstance(emissions, MixtureDensities):
-            arrays["features"] = (_factor_of(emissions).shape, "float64")
+            arrays["features"] = ((_feature_width(emissions), k), "float64")
         elif emissions.tables is not None:
             arrays["histograms"] = (emissions.tables.log_tables.shape, "float64")
         for view, feature_map in self.out_maps.items():
@@ -148,6 +147,8 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
             for feature_map in self.out_maps.values()
         )
         casts = 8 * tile * k
+        if isinstance(self.chain.emissions, OwnCovarianceDensities):
+            casts += buffers_nbytes(self.chain.emissions.sum_arrays(tile))
         return filter_nbytes(self.chain, rows) + 8 * rows * (k + 1) + features + casts
 
     def _add_emissions(
@@ -179,10 +180,15 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
             assert isinstance(tile, OwnCovarianceTile | PoissonTile)
             joint = work.take("expectation.joint", (tile.rows, self.chain.n_states), "float64")
             tile.write_log_joint(joint)
-            state["features"] += tile.features @ posterior[window]
+            if isinstance(tile, OwnCovarianceTile):
+                tile.add_sums(posterior[window], state["features"], work)
+            else:
+                state["features"] += tile.features @ posterior[window]
 
 
-def _factor_of(emissions: JointDensities) -> NDArray[Any]:
-    """Return the coefficients of the features of densities, ``(D, k)``."""
-    assert isinstance(emissions, OwnCovarianceDensities | PoissonDensities)
-    return emissions.factor
+def _feature_width(emissions: JointDensities) -> int:
+    """Return the number of features of a row whose sums densities are re-estimated from."""
+    if isinstance(emissions, OwnCovarianceDensities):
+        return emissions.features.width
+    assert isinstance(emissions, PoissonDensities)
+    return len(emissions.factor)

@@ -1,5 +1,7 @@
 """Components with a covariance each, against scikit-learn and against true parameters."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -202,12 +204,6 @@ def test_equal_rows__have_a_fit_and_a_note(kind, copies):
     assert any("regularisation" in s for s in model.diagnostics_["verdict"]["sentences"])
 
 
-def test_constant_features__are_no_error(kind):
-    rows = np.column_stack([drawn(1000)[0], np.full(1000, 5.0)])
-    model = GaussianMixture(3, covariance_type=kind, **FAST).fit(rows)
-    assert np.isfinite(model.score_samples(rows)).all()
-
-
 def test_more_components_than_groups_of_rows__is_said(kind):
     rows = np.repeat(np.eye(3) * 8, 50, axis=0) + default_rng(0).normal(size=(150, 3)) * 1e-3
     model = GaussianMixture(3, covariance_type=kind, **FAST).fit(rows)
@@ -230,20 +226,6 @@ def test_few_rows__have_a_larger_regularisation_that_helps_other_rows():
     assert model.diagnostics_["pilot"]["reg_covar"] > 1e-6
     plain = GaussianMixture(2, reg_covar=1e-6, random_state=0).fit(train)
     assert model.score(other) > plain.score(other) + 1
-
-
-def test_constant_features__have_no_say_in_the_regularisation():
-    values, _ = load_wine(return_X_y=True)
-    train, other = np.array_split(default_rng(0).permutation(values), 2)
-    constant = [np.column_stack([rows, np.full(len(rows), 0.1)]) for rows in (train, other)]
-    without = GaussianMixture(1, random_state=0).fit(train)
-    model = GaussianMixture(1, random_state=0).fit(constant[0])
-    chosen = without.diagnostics_["pilot"]["reg_covar"]
-    assert model.diagnostics_["pilot"]["reg_covar"] == chosen > 0.01
-    np.testing.assert_allclose(model.means_[:, :-1], without.means_, rtol=1e-6)
-    # the density of the constant is the same for all rows
-    difference = model.score_samples(constant[1]) - without.score_samples(other)
-    np.testing.assert_allclose(difference, difference[0], rtol=1e-6)
 
 
 def test_few_float32_rows_with_heavy_tails__have_a_fit():
@@ -303,3 +285,28 @@ def test_iterations_that_have_not_settled__are_a_warning_of_scikit_learn():
             precisions_init=np.stack([np.eye(3)] * 3),
         ).fit(rows)
     assert any(issubclass(one.category, RefinementWarning) for one in warned)
+
+
+@pytest.mark.parametrize("reg_covar", [0.01, 0.3, "auto"])
+def test_iterations__raise_the_penalised_likelihood(kind, reg_covar):
+    rows = load_iris().data
+    model = GaussianMixture(
+        3, covariance_type=kind, reg_covar=reg_covar, warm_start=True, tol=1e-12
+    )
+    bounds = []
+    for _ in range(4):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            bounds += model.fit(rows).lower_bounds_
+    assert len(bounds) > 8
+    assert np.diff(bounds).min() > -1e-9
+
+
+def test_penalised_likelihood__is_the_mean_over_noise_in_the_rows():
+    rng = default_rng(0)
+    rows = rng.normal(size=(300, 2)) @ [[1.0, 0.5], [0.0, 0.3]]
+    model = GaussianMixture(1, reg_covar=0.2, max_iter=2, tol=1e-12).fit(rows)
+    noise = rng.normal(size=(4000, *rows.shape)) * np.sqrt(0.2) * rows.std(axis=0)
+    blurred = model.score_samples((rows + noise).reshape(-1, 2)).mean()
+    assert model.lower_bound_ == pytest.approx(blurred, abs=0.01)
+    assert model.lower_bound_ < model.score(rows) - 0.1

@@ -10,6 +10,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.gaussian.own_covariance_m_step import m_step
 from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.gaussian import own_covariance_densities
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame, OwnCovarianceDensities
 from bigtensor.statistics.gaussian.own_covariance_sums import OwnCovarianceSums
 from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
@@ -124,3 +125,41 @@ def test_errors__name_the_remedy():
         OwnCovarianceDensities(np.ones(1), np.zeros((1, 2)), np.ones((2, 2)), frame)
     with pytest.raises(ParameterError, match="weights"):
         OwnCovarianceDensities(np.zeros(1), np.zeros((1, 2)), np.ones(1), frame)
+
+
+@pytest.mark.parametrize("holes", [False, True])
+@pytest.mark.parametrize("whitened", [False, True])
+@pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-9), ("float32", 1e-3)])
+def test_wide_rows__have_the_sums_of_features_of_order_two(
+    monkeypatch, holes, whitened, dtype, tolerance
+):
+    rng = default_rng(3)
+    k, d, n = 3, 50, 1500
+    roots = np.eye(d) + 0.05 * rng.normal(size=(k, d, d))
+    covariances = roots @ roots.transpose(0, 2, 1)
+    scaling = np.linalg.inv(np.linalg.cholesky(covariances[0])).T
+    frame = Frame(np.full(d, 2.0), scaling if whitened else np.linspace(0.5, 2, d))
+    means = 2.0 + 0.3 * rng.normal(size=(k, d))
+    values = 2.0 + rng.normal(size=(n, d))
+    if holes:
+        values[::9, ::7] = np.nan
+    block = Block(values, {"all": slice(0, d)}, 0, n, weight=rng.uniform(0, 2, n))
+    results = []
+    for wide in (True, False):
+        monkeypatch.setattr(own_covariance_densities, "_WIDE_FEATURES", d if wide else d + 1)
+        mixture = OwnCovarianceDensities(
+            np.array([0.5, 0.3, 0.2]),
+            frame.of_rows(means),
+            frame.covariances_of(covariances),
+            frame,
+            dtype,
+        )
+        assert mixture.is_wide == wide
+        statistic, work = OwnCovarianceSums(mixture), Workspace()
+        state = statistic.init()
+        statistic.update(state, block, work)
+        assert holes or work.nbytes <= statistic.work_nbytes(n)
+        results.append(statistic.finalize(state))
+    for name in ("counts", "sums", "second_moments", "log_likelihood"):
+        wide, narrow = (np.asarray(getattr(result, name)) for result in results)
+        np.testing.assert_allclose(wide, narrow, rtol=0, atol=tolerance * np.abs(narrow).max())

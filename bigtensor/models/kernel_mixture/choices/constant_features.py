@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import ConstantFeatureWarning, Setting, ViewError
+from bigtensor.errors import Setting, ViewError
 from bigtensor.models.kernel_mixture.settings import SPECTRAL_VIEWS, Settings, check_views
+from bigtensor.models.pilot.constant_features import (
+    LeftOut,
+    described,
+    warn_of_constant_features,
+    without_columns,
+)
 from bigtensor.statistics.row_sample import Sample
-
-LeftOut = dict[str, list[str]]
-"""Constant features by view."""
-
-
-def varying_columns(sample: Sample) -> NDArray[np.bool_]:
-    """Return which columns of a sample hold more than one value: ``(features,)``."""
-    return np.asarray((sample.values != sample.values[:1]).any(axis=0))
 
 
 def without_constant_features(
@@ -53,50 +50,23 @@ def without_constant_features(
         When too few views are left for the initialisation, a group of views is empty,
         or a user-defined kernel is for more features than its view has left.
     """
-    views: list[tuple[str, tuple[str, ...]]] = []
-    left_out: LeftOut = {}
-    for name, members in settings.shape.views:
-        kept = varying[settings.slices[name]]
-        remaining = tuple(member for member, keep in zip(members, kept, strict=True) if keep)
-        if remaining:
-            views.append((name, remaining))
-        if not kept.all():
-            left_out[name] = [
-                member for member, keep in zip(members, kept, strict=True) if not keep
-            ]
+    views, left_out = without_columns(settings.shape.views, varying)
     said = described(left_out, len(sample.values))
     if len(views) < SPECTRAL_VIEWS and settings.if_two_views is not None:
         settings = replace(settings.if_two_views, if_dependent=settings.if_dependent)
     if not views:
         raise ViewError(f"{said}, so that no feature is left to fit; give features that vary")
     try:
-        check_views(tuple(views), settings.least_views, settings.kernels, shared=settings.shared)
+        check_views(views, settings.least_views, settings.kernels, shared=settings.shared)
     except ViewError as error:
         raise ViewError(f"{said}. Without constant features, " + error.message) from None
-    narrowed = settings.with_views(tuple(views), _groups(settings.groups, dict(views), said))
-    message = (
-        f"{said}; the fit leaves {'them' if _several(left_out) else 'it'} out. Name the other "
-        "features in " + Setting("views") + " to silence this warning"
-    )
-    warnings.warn(message, ConstantFeatureWarning, stacklevel=6)
+    narrowed = settings.with_views(views, _groups(settings.groups, dict(views), said))
+    warn_of_constant_features(left_out, len(sample.values))
     return (
         replace(sample, values=np.ascontiguousarray(sample.values[:, varying])),
         narrowed,
         left_out,
     )
-
-
-def described(left_out: LeftOut, rows: int) -> str:
-    """Say which features are constant."""
-    names = ", ".join(repr(feature) for members in left_out.values() for feature in members)
-    return (
-        f"features {names} have" if _several(left_out) else f"feature {names} has"
-    ) + f" one value in all {rows:,} rows of the pilot sample"
-
-
-def _several(left_out: LeftOut) -> bool:
-    """Return whether there is more than one feature."""
-    return sum(map(len, left_out.values())) > 1
 
 
 def _groups(

@@ -10,7 +10,6 @@ from scipy.special import logsumexp
 
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import Setting
-from bigtensor.models.kernel_mixture.choices.constant_features import varying_columns
 from bigtensor.models.kernel_mixture.choices.replicates import (
     FEWEST_ROWS_OF_A_COMPONENT,
     ITERATIONS,
@@ -19,6 +18,7 @@ from bigtensor.models.kernel_mixture.held_out import log_joint, mean_difference
 from bigtensor.models.kernel_mixture.preparation import prepare_from
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import fitted_in_memory
+from bigtensor.models.pilot.constant_features import varying_columns
 from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.row_sample import Sample
 

@@ -1,0 +1,54 @@
+"""Choice of the regularisation by held-out rows."""
+
+import numpy as np
+from numpy.random import default_rng
+
+from bigtensor.models.gaussian_mixture.own_covariance_ridge import (
+    CANDIDATES,
+    FOLDS,
+    validated_ridge,
+)
+
+
+def comparison(scores):
+    """Return the choice by fixed scores ``(rows, candidates)``, and the folds of every value."""
+    calls = dict.fromkeys(CANDIDATES, 0)
+
+    def hold_out(held):
+        def of_value(value):
+            calls[value] += 1
+            return scores[held, CANDIDATES.index(value)]
+
+        return of_value
+
+    chosen, compared = validated_ridge(len(scores), 0, hold_out)
+    return chosen, compared, calls
+
+
+def drawn(levels, rows=1500):
+    """Return scores about these levels."""
+    rng = default_rng(0)
+    return rng.normal(size=(rows, 1)) + rng.normal(size=(rows, len(levels))) + np.array(levels)
+
+
+def test_values_that_are_clearly_worse__are_compared_in_one_part():
+    chosen, compared, calls = comparison(drawn([-9.0, -8, -7, -6, -0.1, 0, -5]))
+    assert chosen == 0.1
+    assert [calls[value] for value in CANDIDATES] == [1, 1, 1, 1, *[calls[0.03]] * 2, 1]
+    levels = np.array(list(compared.values()))
+    np.testing.assert_allclose(levels - levels[5], [-9, -8, -7, -6, -0.1, 0, -5], atol=0.5)
+
+
+def test_a_larger_value__is_compared_until_no_row_is_left_that_may_refute_the_best():
+    scores = drawn([0.0, -1, -2, -3, -4, -5, -6])
+    # under the least value, one row in the last part lies far outside all components
+    far = np.flatnonzero(default_rng(0).permutation(len(scores)) % FOLDS == FOLDS - 1)[0]
+    scores[far, :3] -= 1e6
+    chosen, _, calls = comparison(scores)
+    assert chosen == 0.01
+    assert calls[0.01] == FOLDS
+
+
+def test_few_rows__are_compared_under_all_values():
+    _, _, calls = comparison(drawn([-9.0, -8, -7, -6, -5, 0, -5], rows=60))
+    assert set(calls.values()) == {FOLDS}
