@@ -124,7 +124,6 @@ def prepare(settings: GaussianSettings) -> Script:
     until initialisations end elsewhere.
     """
     sample: Sample = yield pilot_pass(settings)
-    warn_of_raw_counts(sample.values, "GaussianMixture")
     ordinary, settings, left_out = yield from _ordinary_rows(sample, settings)
     # initialisations, scales and shapes count rows, which weights repeat
     repeated = ordinary.sample.by_occurrence(settings.pilot_rows)
@@ -188,7 +187,11 @@ def prepare(settings: GaussianSettings) -> Script:
 def _ordinary_rows(
     sample: Sample, settings: GaussianSettings
 ) -> Generator[Narrowing, None, tuple[OrdinaryRows, GaussianSettings, LeftOut]]:
-    """Return the ordinary rows, without features that are constant in them, and warn of these."""
+    """Return the ordinary rows, without features that are constant in them.
+
+    These features, and values that look like raw counts, are warned of.
+    """
+    warn_of_raw_counts(sample.values, "GaussianMixture")
     ordinary = ordinary_rows(sample, settings.columns)
     varying = varying_columns(ordinary.sample)
     # without any feature that varies, later steps say what is wrong with the rows
