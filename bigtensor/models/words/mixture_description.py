@@ -177,7 +177,9 @@ def judged_outcome(diagnostics: Mapping[str, Any], initialisation: str) -> list[
         Name of the method that made the initialisation.
     """
     likelihoods = diagnostics["mean_log_likelihood"]
-    words = f"{likelihoods[-1]:.4f} nats a row" if likelihoods else "not known before an EM iteration"
+    words = (
+        f"{likelihoods[-1]:.4f} nats a row" if likelihoods else "not known before an EM iteration"
+    )
     if len(likelihoods) > 1:
         words += f", {likelihoods[0]:.4f} before the first of {len(likelihoods)} EM iterations"
     return [
