@@ -173,7 +173,10 @@ class _Cells:
     @property
     def formats(self) -> str:
         """Format of a row, with a comma after each column: all bits of a value are kept."""
-        number = "%.9g," if self.values.dtype == np.float32 else "%.17g,"
+        dtype = self.values.dtype
+        # Python writes the shortest number with the bits of a float64: 0.1 in place of %.17g
+        real = "%.9g," if dtype.itemsize <= 4 else "%s,"
+        number = real if dtype.kind == "f" else "%d,"
         return "%s," * (self.samples is not None) + number * self.values.shape[1]
 
     def columns(self, rows: slice) -> list[NDArray[Any]]:

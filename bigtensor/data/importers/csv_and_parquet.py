@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-_ANSWER = re.compile(r"label|population|log_density|(probability|topic_share)_\d+")
+_ANSWER = re.compile(r"label|population|log_density|(probability|topic_share)_\d+|surprise_.+")
 """Names of the columns of answers in tables that `bigtensor export` writes."""
 
 
@@ -75,10 +75,13 @@ def open_csv(
     beside = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     kept = _kept_columns(path, names, beside)
     numeric = {name for name in names if codes or guess[name].dtype.kind in "iuf"}
-    answers = exported_answers(names, {*kept.values()})
+    answers = exported_answers(guess[names], {*kept.values()})
     if answers:
         left_out |= {*answers}
-        notes.append(f"the answers that 'bigtensor export' wrote were left out: {answers}")
+        notes.append(
+            f"the columns {answers} were left out, because 'bigtensor export' writes row numbers "
+            "and answers of a fit under these names; rename them if they are features"
+        )
     others = [name for name in names if name not in left_out and name not in kept.values()]
     features = _feature_columns(path, others, numeric, guess)
     types = {} if codes else dict.fromkeys(features, "float64")
@@ -169,13 +172,13 @@ def open_parquet(
     return ImportSource(path, features, blocks, rows=rows, notes=notes)
 
 
-def exported_answers(names: Sequence[str], kept: Collection[str]) -> list[str]:
+def exported_answers(rows: pd.DataFrame, kept: Collection[str]) -> list[str]:
     """Return the columns of a table that are answers of an earlier fit, and no measurements.
 
     Parameters
     ----------
-    names : sequence of str
-        Names of the columns.
+    rows : DataFrame
+        First rows of the table.
     kept : collection of str
         Columns that the caller keeps beside the features.
 
@@ -185,8 +188,13 @@ def exported_answers(names: Sequence[str], kept: Collection[str]) -> list[str]:
         The row number and the answers as `write_answers_to_csv` names them. Empty if the table does
         not begin with a row number, or has no answer.
     """
+    names = [str(name) for name in rows.columns]
+    # rows of a plate repeat, and populations of towns have no label beside them
+    has_row_numbers = names[0] == "row" and rows["row"].dtype.kind in "iu" and rows["row"].is_unique
     answers = [name for name in names if _ANSWER.fullmatch(name)]
-    if not answers or names[0] != "row":
+    if "label" not in answers:
+        answers = [name for name in answers if name != "population"]
+    if not (has_row_numbers and answers):
         return []
     return [name for name in ("row", *answers) if name not in kept]
 

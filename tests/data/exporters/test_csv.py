@@ -183,3 +183,13 @@ def test_csv__features_keep_all_their_bits(labels, tmp_path, dtype):
     with (tmp_path / "l.csv").open() as file:
         written = np.array([row["b"] for row in csv.DictReader(file)], dtype)
     np.testing.assert_array_equal(written, values[:, 1])
+
+
+@pytest.mark.parametrize(("dtype", "text"), [("float64", "0.1"), ("int32", "0")])
+def test_csv__features_have_no_digits_of_rounding(labels, tmp_path, dtype, text):
+    """0.1 of 64 bits was written as 0.10000000000000001."""
+    values = ("sample", "feature"), np.full((1000, 1), 0.1, "f8").astype(dtype)
+    data = xr.Dataset({"X": values}, coords={"feature": [7]})
+    data.to_zarr(tmp_path / "c.zarr", zarr_format=3, consolidated=False)
+    write_answers_to_csv(labels, tmp_path / "l.csv", cells=tmp_path / "c.zarr", features=["7"])
+    assert (tmp_path / "l.csv").read_text().splitlines()[1].split(",")[1] == text

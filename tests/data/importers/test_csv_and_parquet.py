@@ -299,6 +299,31 @@ def test_exported_answers__are_no_features(tmp_path: Path) -> None:
     assert open_csv(path).features == ("CD3", "label")
     path.write_text("row,column,CD3\n1,1,1.5\n1,2,2.5\n")
     assert open_csv(path).features == ("row", "column", "CD3")
+    path.write_text("row,CD3,log_density,surprise_CD3\n7,1.5,-1,0.2\n3,2.5,-2,0.3\n")
+    with pytest.warns(FileFormatWarning, match="'surprise_CD3'"):
+        assert open_csv(path).features == ("CD3",)
+
+
+@pytest.mark.parametrize(
+    ("text", "features"),
+    [
+        ("row,column,CD3,label\n1,1,1.5,0\n1,2,2.5,1\n", ("row", "column", "CD3", "label")),
+        ("row,population,income\n1,900,2\n2,400,3\n", ("row", "population", "income")),
+    ],
+)
+def test_rows_and_populations__of_other_tables_are_features(
+    tmp_path: Path, text: str, features: tuple[str, ...]
+) -> None:
+    """The rows of a plate and the populations of towns were left out as answers of a fit."""
+    path = tmp_path / "plate.csv"
+    path.write_text(text)
+    assert open_csv(path).features == features
+
+
+def test_rows__of_a_plate_stay_if_labels_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "plate.csv"
+    path.write_text("row,column,CD3,label\n1,1,1.5,a\n1,2,2.5,b\n")
+    assert open_csv(path, label="label").features == ("row", "column", "CD3")
 
 
 def test_files_without_rows__are_named(tmp_path: Path) -> None:
