@@ -200,16 +200,6 @@ def test_groups__are_chosen_where_neighbours_confuse_the_same_components(seed, s
     assert accuracy(label, labels_of(chosen, rows)) > best - 0.01
 
 
-@pytest.mark.slow
-def test_groups__of_neighbours_that_confuse_the_same_components_lose_accuracy(small):
-    lost = []
-    for seed in range(4):
-        rows, label = confusing_rows(seed)
-        given = initialisation_of(KernelMixture(3, view_groups=NEIGHBOURS, **small), rows)
-        lost.append(best_accuracy(rows, label) - accuracy(label, labels_of(given, rows)))
-    assert np.mean(lost) > 0.1
-
-
 def test_groups__that_are_chosen_are_told_with_what_else_there_was(small):
     rows, label = confusing_rows(7)
     model = KernelMixture(3, **small).fit(rows)
