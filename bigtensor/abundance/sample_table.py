@@ -133,7 +133,7 @@ class SampleTable:
         return [name for name in self.names if _stem(name) not in stems]
 
     def _refuse_repeated(self, names: Iterable[str]) -> NoReturn:
-        """Raise an error for names of rows that are those of one sample."""
+        """Raise a DataError for several rows of one sample."""
         raise DataError(
             f"{self.source} has several rows for {listed(dict.fromkeys(names))}; keep one row of "
             "every sample"

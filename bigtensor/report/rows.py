@@ -276,7 +276,7 @@ def _stored(path: str, sample_dim: str) -> xr.Dataset:
 
 
 def _label_variable(labels: LabelsLike, total: int, model: Estimator) -> xr.DataArray:
-    """Return the labels of all rows without reading them; those of another fit are an error."""
+    """Return the labels of all rows, unread. Labels of another fit raise a DataError."""
     sample_dim = model.sample_dim
     dataset = _label_dataset(labels, sample_dim)
     variable = _along_rows(dataset, "label", sample_dim)

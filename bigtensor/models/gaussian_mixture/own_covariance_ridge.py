@@ -95,7 +95,7 @@ def validated_ridge(
 
 
 def _clearly_worse(scores: list[FloatArray], best: list[FloatArray]) -> bool:
-    """Return True if the scores of rows are behind those of the best value by more than chance."""
+    """Return True if the mean score is `_STANDARD_ERRORS` standard errors below the best one."""
     behind = np.concatenate(best) - np.concatenate(scores)
     error = behind.std() / np.sqrt(behind.size)
     return behind.size >= _FEWEST_ROWS and bool(behind.mean() > _STANDARD_ERRORS * error)
