@@ -5,7 +5,8 @@
 FOLDER is that of `real_sets`, or with ``--keel choose`` or ``--keel judge`` that of `keel_tables`,
 of which tables of numbers are taken. Features are standardised, because the regularisation of
 scikit-learn is in the units of the data. Three tenths of the rows are held out. Classes give the
-number of components alone.
+number of components alone. The peer is fitted once more with other seeds: where it is behind
+itself, the seeds alone decide.
 """
 
 from __future__ import annotations
@@ -32,13 +33,16 @@ KINDS = ("full", "tied", "diag", "spherical")
 BEHIND = 0.01
 """Nats a row that are no loss."""
 
+OTHER_SEEDS = 1_000
+"""Added to the seeds of the second fit of the peer."""
+
 
 def rows_of(data: LabelledSet, splits: int) -> Iterator[Row]:
     """Yield mean held-out log-likelihoods of every covariance type."""
     values, k = data.standardised().values, data.n_classes
     splits = 1 if len(values) > MANY_ROWS else splits
     for kind in KINDS:
-        ours, peers, seconds, peer_seconds = [], [], 0.0, 0.0
+        ours, peers, again, seconds, peer_seconds = [], [], [], 0.0, 0.0
         for split in range(splits):
             train, test = train_test_split(values, test_size=0.3, random_state=split)
             # constant features have no density, and ours leaves them out
@@ -52,6 +56,8 @@ def rows_of(data: LabelledSet, splits: int) -> Iterator[Row]:
             peer = Peer(k, covariance_type=kind, n_init=10, random_state=split).fit(train)
             peers.append(peer.score(test))
             peer_seconds += time.process_time() - begin
+            other = Peer(k, covariance_type=kind, n_init=10, random_state=split + OTHER_SEEDS)
+            again.append(other.fit(train).score(test))
         yield {
             "set": data.name,
             "rows": len(values),
@@ -60,6 +66,7 @@ def rows_of(data: LabelledSet, splits: int) -> Iterator[Row]:
             "covariance": kind,
             "ours": round(float(np.mean(ours)), 3),
             "scikit-learn": round(float(np.mean(peers)), 3),
+            "scikit-learn again": round(float(np.mean(again)), 3),
             "gain": f"{np.mean(ours) - np.mean(peers):+.4f}",
             "seconds": round(seconds / splits, 2),
             "its seconds": round(peer_seconds / splits, 2),
@@ -67,18 +74,19 @@ def rows_of(data: LabelledSet, splits: int) -> Iterator[Row]:
 
 
 def counted(rows: list[Row]) -> Iterator[Row]:
-    """Yield how many sets hold, by covariance type."""
+    """Yield on how many sets ours and the peer with other seeds hold, by covariance type."""
     for kind in KINDS:
         of_kind = [row for row in rows if row["covariance"] == kind]
-        held = [row for row in of_kind if row["ours"] > row["scikit-learn"] - BEHIND]
-        gains = [row["ours"] - row["scikit-learn"] for row in of_kind]
-        yield {
-            "covariance": kind,
-            "sets": len(of_kind),
-            "hold": len(held),
-            "median gain": round(float(np.median(gains)), 3),
-            "least gain": round(float(np.min(gains)), 3),
-        }
+        for method in ("ours", "scikit-learn again"):
+            gains = np.array([row[method] - row["scikit-learn"] for row in of_kind])
+            yield {
+                "covariance": kind,
+                "method": method,
+                "sets": len(of_kind),
+                "hold": int((gains > -BEHIND).sum()),
+                "median gain": round(float(np.median(gains)), 3),
+                "least gain": round(float(np.min(gains)), 3),
+            }
 
 
 def tables_of_numbers(folder: Path, purpose: Purpose) -> Iterator[LabelledSet]:
@@ -109,7 +117,7 @@ def main() -> None:
         if given.only is None or data.name in given.only:
             report.add(data.name, list(rows_of(data, given.splits)))
             rows += report.tables[data.name]["rows"]
-    report.add("sets where ours is at most .01 nats behind", list(counted(rows)))
+    report.add("sets that are at most .01 nats behind", list(counted(rows)))
 
 
 if __name__ == "__main__":
