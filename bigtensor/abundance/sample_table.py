@@ -95,7 +95,8 @@ class SampleTable:
             Names of samples of the data. The ending of a file, such as ``.fcs``, spaces at either
             end, and the Unicode form of a letter such as ``ü`` make no difference. Only rows such
             as ``a.fcs`` and ``a.lmd``, which differ in the ending, are found by the whole name.
-            Rows of other samples are left out.
+            Rows of other samples are left out. Of the rows ``a`` and ``a.fcs``, both may be of the
+            same sample, so that they need samples of both names.
 
         Raises
         ------
@@ -118,7 +119,9 @@ class SampleTable:
         for name in names:
             candidates = rows[_stem(name)]
             whole = {_composed(self.names[row]): row for row in candidates}
-            if len(candidates) > 1 and not (_composed(name) in whole and whole_names >= {*whole}):
+            without_ending = _stem(name) in whole
+            is_exact = _composed(name) in whole and (not without_ending or whole_names >= {*whole})
+            if len(candidates) > 1 and not is_exact:
                 self._refuse_repeated(self.names[row] for row in candidates)
             chosen.append(whole.get(_composed(name), candidates[0]))
         return SampleTable(
@@ -129,8 +132,11 @@ class SampleTable:
 
     def unused(self, names: Sequence[str]) -> list[str]:
         """Return the names of rows that are no samples of the data."""
-        stems = {_stem(name) for name in names}
-        return [name for name in self.names if _stem(name) not in stems]
+        exact = {_composed(name) for name in names} & {_composed(name) for name in self.names}
+        stems = {_stem(name) for name in names if _composed(name) not in exact}
+        return [
+            name for name in self.names if _composed(name) not in exact and _stem(name) not in stems
+        ]
 
     def _refuse_repeated(self, names: Iterable[str]) -> NoReturn:
         """Raise a DataError for several rows of one sample."""

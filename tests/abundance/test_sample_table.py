@@ -85,6 +85,10 @@ def test_matched__tells_files_of_different_kinds_apart_by_the_whole_name():
     matched = table.matched(["a.fcs", "a.lmd", "b.fcs"])
     assert matched.columns == {"dose": ("2", "1", "3")}
     assert table.unused(["a.fcs", "a.lmd"]) == ["b"]
+    assert table.matched(["a.fcs"]).columns == {"dose": ("2",)}
+    assert table.unused(["a.fcs"]) == ["a.lmd", "b"]
+    with pytest.raises(DataError, match="several rows"):
+        table.matched(["a"])
 
 
 def test_matched__lists_samples_without_a_row_and_rows_without_a_sample():
