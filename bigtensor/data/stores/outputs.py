@@ -180,16 +180,18 @@ def check_target_file(address: str | os.PathLike[str], *, overwrite: bool) -> No
     Raises
     ------
     OutputError
-        If there is a folder of this name, or a file without `overwrite`, or the folder or bucket of
-        the file does not exist, or nothing can be made in it.
+        If there is a folder or a device of this name, or a file without `overwrite`, or the folder
+        or bucket of the file does not exist, or nothing can be made in it.
     """
     path = as_address(address)
     if isinstance(path, str):
         check_object_file(path, overwrite=overwrite)
         return
     check_folder(path.parent)
-    if path.is_dir():
-        raise OutputError(f"{path} is a folder; give the name of a file")
+    if path.exists() and not path.is_file():
+        # a file that is renamed would take the place of /dev/null or of a named pipe
+        kind = "a folder" if path.is_dir() else "a device or a pipe"
+        raise OutputError(f"{path} is {kind}; give the name of a file")
     if path.exists() and not overwrite:
         raise exists_already(path)
 

@@ -1,5 +1,6 @@
 """Outputs are refused before any work where they cannot be made."""
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -32,6 +33,10 @@ def test_check__leaves_nothing_behind(check, tmp_path: Path):
 def test_check_target_file__refuses_folders_and_files_that_exist(tmp_path: Path):
     with pytest.raises(OutputError, match="is a folder; give the name of a file"):
         check_target_file(tmp_path, overwrite=True)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OutputError, match="is a device or a pipe"):
+        check_target_file(pipe, overwrite=True)
     file = tmp_path / "report.html"
     file.write_text("kept")
     with pytest.raises(OutputError, match="exists already"):
