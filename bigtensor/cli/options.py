@@ -81,8 +81,16 @@ class LocalPath(click.Path):
 
 
 def _with_home(value: str | os.PathLike[str]) -> str:
-    """Return a path whose ``~`` is the folder of the user: a shell leaves one in quotes."""
+    """Return a path whose ``~`` is the folder of the user: a shell leaves one in quotes.
+
+    Other programs take ``-`` for standard input or output, so that a file ``-`` is not meant.
+    """
     text = os.fspath(value)
+    if text == "-":
+        raise click.BadParameter(
+            "'-' is not standard input or output here; give the name of a file, or './-' for a "
+            "file of this name"
+        )
     try:
         return str(Path(text).expanduser()) if text.startswith("~") else text
     except RuntimeError:

@@ -112,6 +112,13 @@ def test_simulate__own_options_stand_before_those_of_every_command(kind):
     assert names == ["out", "rows", *number, *own, *general]
 
 
+@pytest.mark.parametrize("kind", [ADDRESS, DATA, PATH])
+def test_paths__do_not_take_a_dash_for_a_file(kind):
+    with pytest.raises(click.BadParameter, match="not standard input or output"):
+        kind.convert("-", None, None)
+    assert str(kind.convert("./-", None, None)) in ("-", "./-")
+
+
 def test_paths__begin_with_the_folder_of_the_user(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     for kind in (ADDRESS, PATH, DATA):
