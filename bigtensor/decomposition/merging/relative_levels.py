@@ -36,7 +36,8 @@ def with_relative_levels(
     Parameters
     ----------
     names : sequence of str
-        Names of the populations, some of which repeat. `UNCLEAR` stands for no sign.
+        Names of the populations, some of which repeat. `UNCLEAR` stands for no sign. Empty names
+        stay empty.
     means : (markers, populations) float64 array
         Means of the markers in overall standard deviations.
     markers : sequence of str
@@ -48,7 +49,7 @@ def with_relative_levels(
         Names that still repeat belong to populations that are alike in all markers.
     """
     words: list[list[str]] = [[] for _ in names]
-    for name in dict.fromkeys(names):
+    for name in filter(None, dict.fromkeys(names)):
         members = [place for place, other in enumerate(names) if other == name]
         if name == UNCLEAR:
             for member in members:

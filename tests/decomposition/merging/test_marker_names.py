@@ -104,3 +104,4 @@ def test_relative_levels__of_a_population_without_signs():
     means = np.array([[0.1, 0.0], [-1.5, 0.0], [0.8, 0.0]])
     markers = ["CD3", "CD4", "CD8"]
     assert with_relative_levels(("unclear", "CD3-"), means, markers) == ("CD4lo CD8hi", "CD3-")
+    assert with_relative_levels(("", ""), means, markers) == ("", "")
