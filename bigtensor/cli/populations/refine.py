@@ -86,8 +86,9 @@ def refine(
     number of cells differs most between samples. With one sample, it is the clearest one.
 
     Both parts get the name of the population with the sign of the feature, such as 'CD4 T CD69+'.
-    Cells count as found if they are more probably rare than not. Weights of populations count every
-    cell by its probability, and are larger where the rare cells overlap with the others.
+    If the population is 'CD69+' already, they get 'CD69lo' and 'CD69hi'. Cells count as found if
+    they are more probably rare than not. Weights of populations count every cell by its
+    probability, and are larger where the rare cells overlap with the others.
 
     Populations are then numbered by weight again, so that labels have to be predicted again. To
     undo it, merge the two parts and name them again.

@@ -367,8 +367,10 @@ class KernelMixture(MixtureAnswers):
         The model has one more population afterwards, and populations are numbered by weight again.
         Probabilities multiply: the two parts have the probability of the population, divided by the
         value of the feature. The density of the rows does not change. Both parts get the name of
-        the population, or its suggested name, with the sign of the feature. `diagnostics_` lists
-        the division and all candidates under ``"refinements"``.
+        the population, or its suggested name, with the sign of the feature. If the name says
+        already that the population is positive, and the tail is the upper one, ``lo`` and ``hi``
+        take the place of the sign. `diagnostics_` lists the division and all candidates under
+        ``"refinements"``.
 
         A model that was prepared takes no further rounds afterwards.
 

@@ -88,6 +88,11 @@ def test_refine_population__of_a_feature(fitted):
     data, *_ = cells()
     model = deepcopy(fitted).rename_populations({1: "T"}).refine_population("T", data, feature="c")
     assert model.population_names_.tolist() == ["0", "T c-", "T c+"]
+    # positive cells below the tail are positive as well
+    for name, parts in (("c+ T", ["T clo", "T chi"]), ("T c-", ["T c-", "T c+"])):
+        model = deepcopy(fitted).rename_populations({1: name})
+        model.refine_population(1, data, feature="c")
+        assert model.population_names_.tolist() == ["0", *parts]
     with pytest.raises(DataError, match="choose another feature"):
         deepcopy(fitted).refine_population(1, data, feature="a")
     with pytest.raises(DataError, match="another population"):

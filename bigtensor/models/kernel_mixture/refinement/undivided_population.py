@@ -158,20 +158,23 @@ class UndividedPopulation:
         return replace(result.fit, populations=populations), facts
 
     def _names(self, feature: str, *, is_upper: bool) -> tuple[str, str]:
-        """Return names of the first and the second part, by the sign of the feature."""
+        """Return names of the first and the second part, by the sign or level of the feature."""
         name = (self.populations.names or ("",) * self.populations.count)[self.number]
         if not name:
             features = [member for _, members in self.fit.solution.views for member in members]
             name = suggested_names(self.fit, self.populations.of_component, features).names[
                 self.number
             ]
-        # a sign that the feature has already would contradict the new one
         old = {feature + sign for sign in ("+", "-", "hi", "lo")}
-        name = " ".join(word for word in name.split() if word not in old)
-        signs = "-+" if is_upper else "+-"
-        taken = {*self.populations.names}
-        names = [f"{name} {feature}{sign}".strip() for sign in signs]
-        rest, rare = (_free_name(one, taken) for one in names)
+        words = [word for word in name.split() if word not in old]
+        # a population that is positive stays so below its upper tail, and the other way round
+        has_sign_of_tail = not {*name.split()}.isdisjoint(
+            {feature + sign for sign in (("+", "hi") if is_upper else ("-", "lo"))}
+        )
+        marks = ("lo", "hi") if has_sign_of_tail else ("-", "+")
+        taken = {*self.populations.names} - {name}
+        names = [" ".join([*words, feature + mark]) for mark in marks]
+        rest, rare = (_free_name(one, taken) for one in (names if is_upper else names[::-1]))
         return rest, rare
 
     def _nothing_found(self) -> str:
