@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import xarray as xr
 
 from bigtensor.cli.commands.info import _LINES
 from bigtensor.cli.output import printable
@@ -111,6 +112,12 @@ def test_document__tells_what_cannot_be_read_among_what_can(run, kinds, tmp_path
     gone, fcs = json.loads(result.stdout)["paths"]
     assert "there is no store" in gone["error"]
     assert fcs["rows"] == 3
+    cube = tmp_path / "cube.zarr"
+    xr.Dataset({"X": (("lat", "lon", "band"), np.zeros((2, 2, 2)))}).to_zarr(
+        cube, consolidated=False
+    )
+    # the error of the layout knows no path
+    assert f"error: {cube}: no two-dimensional" in run("info", kinds["fcs"], cube).stderr
     document = json.loads(run("info", kinds["fcs"], kinds["fcs"], "--json").stdout)
     assert document["together"] == {"rows": 6, "features": ["FSC-A", "CD3"], "problem": None}
 

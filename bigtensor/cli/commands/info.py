@@ -64,7 +64,9 @@ def info(context: click.Context, paths: tuple[str, ...]) -> None:
             if len(paths) == 1:
                 raise
             described.append({"path": path, "error": str(error)})
-            complain(f"error: {one_line(str(error))}")
+            # not every error names the path
+            name = "" if path in str(error) else f"{path}: "
+            complain(f"error: {one_line(name + str(error))}")
             continue
         described.append({"path": path, **facts})
         say("\n".join(_LINES[facts["kind"]](described[-1])))

@@ -49,8 +49,8 @@ class Keywords:
             return value
         if default is None:
             raise FileFormatError(
-                f"{self.path} lacks the keyword ${key.upper()} in its TEXT segment; export it "
-                "again from the instrument's software"
+                f"{self.path} lacks the keyword ${key.upper()} in its TEXT segment, or the keyword "
+                "is blank; export it again from the instrument's software"
             )
         return default
 
