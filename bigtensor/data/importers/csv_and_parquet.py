@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -13,9 +14,9 @@ import numpy as np
 
 from bigtensor.data.addresses.file_formats import optional_module, reading
 from bigtensor.data.importers.csv_rows import bad_cell, first_rows, row_blocks
-from bigtensor.data.importers.csv_text import TAB, CsvText, has_tabs
+from bigtensor.data.importers.csv_text import TAB, CsvText
 from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
-from bigtensor.data.values.spreadsheet_text import SEPARATORS
+from bigtensor.data.values.spreadsheet_text import with_decimal_points
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, Setting
 
@@ -42,7 +43,8 @@ def open_csv(
     ----------
     path : str or path-like
         The table, possibly compressed (``.gz``, ``.bz2``, ``.xz``, ``.zst``). Its first line
-        names the columns; they are separated by tabs if the name ends in ``.tsv``, else by commas.
+        names the columns. Commas, semicolons or tabs separate the cells, and tabs if the name ends
+        in ``.tsv``. Beside semicolons, numbers may have decimal commas.
     label, sample_id, sequence, weight : str, optional
         Columns to keep beside the features.
     codes : bool, default False
@@ -61,11 +63,14 @@ def open_csv(
         If the table is empty or damaged.
     """
     path = Path(path)
-    text = CsvText(path, TAB if has_tabs(path) else ",")
     with reading(path, "a table"):
+        text = CsvText.of_spreadsheet(path)
         with text.rows() as (header, _):
             names = _checked_names(text, header)
         guess = first_rows(text, names)
+        if _has_decimal_commas(guess, text.separator):
+            text = replace(text, decimal=",")
+            guess = first_rows(text, names)
     notes, left_out = [], set()
     if len(set(header)) < len(header):
         notes.append(f"repeated column names were numbered: {sorted(_repeated(header))}")
@@ -83,7 +88,8 @@ def open_csv(
             "and answers of a fit under these names; rename them if they are features"
         )
     others = [name for name in names if name not in left_out and name not in kept.values()]
-    features = _feature_columns(path, others, numeric, guess)
+    cell = bad_cell(text, guess, [name for name in others if name not in numeric])
+    features = _feature_columns(path, others, numeric, cell)
     types = {} if codes else dict.fromkeys(features, "float64")
 
     warn_of_notes(path, notes)
@@ -93,6 +99,9 @@ def open_csv(
             for frame in row_blocks(text, names, types, rows):
                 values = frame[list(features)].to_numpy(object if codes else np.float64)
                 variables = {key: frame[c].to_numpy(object) for key, c in kept.items()}
+                if weight is not None:
+                    with_points = frame[weight].str.replace(text.decimal, ".", regex=False)
+                    variables["weight"] = with_points.to_numpy(object)
                 yield ImportBlock(values, values, variables)
 
     return ImportSource(path, features, blocks, notes=tuple(notes))
@@ -237,16 +246,21 @@ def _kept_columns(
     return chosen
 
 
+def _has_decimal_commas(rows: pd.DataFrame, separator: str) -> bool:
+    """Return True if a column of texts holds numbers with decimal commas."""
+    texts = [rows[name].fillna("").astype(str).tolist() for name in rows if rows[name].dtype == "O"]
+    return any(with_decimal_points(cells, separator) != cells for cells in texts)
+
+
 def _feature_columns(
-    path: Path, names: Sequence[str], numeric: set[str], rows: pd.DataFrame | None = None
+    path: Path, names: Sequence[str], numeric: set[str], cell: str | None = None
 ) -> tuple[str, ...]:
     """Return the features, refusing columns that hold no numbers.
 
-    Where the first rows are given, the error shows a cell that is no number.
+    The error shows a cell that is no number, in words, if there is one.
     """
     others = [name for name in names if name not in numeric]
     if others:
-        cell = None if rows is None else bad_cell(rows, others)
         raise DataError(
             f"the columns {others} of {path} do not hold numbers"
             + (f": {cell}" if cell else "")
@@ -271,12 +285,11 @@ def _checked_names(text: CsvText, header: Sequence[str]) -> list[str]:
         raise FileFormatError(
             f"the first line of {path} holds numbers; put a line with column names before it"
         )
-    for other in SEPARATORS.replace(text.separator, ""):
-        if len(header) == 1 and other in header[0]:
-            raise FileFormatError(
-                f"the first line of {path} has one column, {header[0]!r}; cells are separated by "
-                "commas, in .tsv files by tabs: export the table again"
-            )
+    if len(header) == 1 and text.separator == TAB and not {*",;"}.isdisjoint(header[0]):
+        raise FileFormatError(
+            f"the first line of {path} has one column, {header[0]!r}; tabs separate the cells of a "
+            "file .tsv: export the table again, or rename it to .csv"
+        )
     if "" in header[1:]:
         raise FileFormatError(
             f"column {header.index('', 1)} (from 0) of {path} has no name; name it in the first "

@@ -23,7 +23,12 @@ _SURPLUS = "<surplus>"
 def _options(text: CsvText, names: Sequence[str]) -> dict[str, Any]:
     """Return the options with which pandas reads the rows after the header."""
     # Without a column to spare, pandas cuts off a row too long that begins a block.
-    options: dict[str, Any] = {"sep": text.separator, "header": None, "names": [*names, _SURPLUS]}
+    options: dict[str, Any] = {
+        "sep": text.separator,
+        "decimal": text.decimal,
+        "header": None,
+        "names": [*names, _SURPLUS],
+    }
     if len(names) == 1:
         # an empty line is a missing value, unless it is at the end of the file
         options |= {"skip_blank_lines": False, "nrows": text.number_of_lines}
@@ -130,12 +135,18 @@ def _check_rows(text: CsvText, frame: pd.DataFrame) -> bool:
     return not even
 
 
-def bad_cell(frame: pd.DataFrame, names: Sequence[str], first: int = 0) -> str | None:
+def bad_cell(
+    text: CsvText, frame: pd.DataFrame, names: Sequence[str], first: int = 0
+) -> str | None:
     """Return in words the first cell that is not a number; rows are counted from ``first``."""
     pandas = optional_module("pandas", "tables")
+    # where the decimal mark is a comma, a number with a point is none
+    exchange = str.maketrans({text.decimal: ".", ".": text.decimal})
     for name in names:
         column = frame[name]
-        bad = column.notna() & pandas.to_numeric(column.astype(object), errors="coerce").isna()
+        cells = [cell.translate(exchange) if isinstance(cell, str) else cell for cell in column]
+        numbers = pandas.to_numeric(pandas.Series(cells, column.index, object), errors="coerce")
+        bad = column.notna() & numbers.isna()
         if bad.any():
             at = int(bad.to_numpy().argmax())
             return f"column {name!r} holds {column.iloc[at]!r} in row {first + at} (from 0)"
@@ -150,7 +161,7 @@ def _bad_number(
     first = 0
     with text.rows() as (_, body):
         for frame in pandas.read_csv(body, dtype=object, **options):
-            cell = bad_cell(frame, features, first)
+            cell = bad_cell(text, frame, features, first)
             if cell is not None:
                 return FileFormatError(
                     f"{text.path}: {cell}, which is no number; mend the file, or leave the cell "

@@ -56,10 +56,13 @@ class CsvText:
         The file, possibly compressed.
     separator : str
         Between two cells.
+    decimal : str, default "."
+        Decimal mark of numbers.
     """
 
     path: Path
     separator: str
+    decimal: str = "."
 
     @classmethod
     def of_spreadsheet(cls, path: Path) -> CsvText:

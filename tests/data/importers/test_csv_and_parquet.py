@@ -143,7 +143,7 @@ def test_csv__repeated_names_are_numbered(tmp_path: Path) -> None:
         ("a,b\n1,2\n\n3\n5,6\n", r"row 1 \(from 0\) has 1 cells for 2"),
         ("a,b\n1,2\n3", r"row 1 \(from 0\) has 1 cells for 2"),
         ("a,,b\n1,2,3\n", r"column 1 \(from 0\) of .* has no name"),
-        ("a;b\n1,5;2,5\n", "one column, 'a;b'; .* by commas"),
+        ("a;b\n" + "1,5;2,5\n" * 2000 + "1;2.5\n", r"'b' holds '2.5' in row 2000"),
         ('a,b\n1,"2\n', "cannot be read as a table"),
         ("a,b\n1,2\n3,\0004\n5,6\n", "line 3 has a NUL byte"),
         ("a,b\0\n1,2\n", "line 1 has a NUL byte"),
@@ -154,6 +154,31 @@ def test_csv__damage_is_refused(tmp_path: Path, text: str, message: str) -> None
     path.write_text(text)
     with pytest.raises(FileFormatError, match=message):
         whole(open_csv(path), 10)
+
+
+def test_csv__cells_are_separated_as_spreadsheets_save_them(tmp_path: Path) -> None:
+    with_commas = (
+        "Größe;name;CD4;weight\r\n0,1234567890123456;a,b;2;0,5\r\n-1e3;c;;2\r\n3,5;d;-0,25;\r\n"
+    )
+    path = tmp_path / "a.csv"
+    path.write_text(with_commas, encoding="utf-8-sig", newline="")
+    source = open_csv(path, label="name", weight="weight")
+    assert source.features == ("Größe", "CD4")
+    expected = [[0.1234567890123456, 2], [-1000, np.nan], [3.5, -0.25]]
+    np.testing.assert_array_equal(whole(source, 2), expected)
+    assert variable(source, "label") == ["a,b", "c", "d"]
+    assert variable(source, "weight")[:2] == ["0.5", "2"]
+    for separator in ";\t":
+        path.write_text(f"a{separator}b\n1.5{separator}2\n")
+        assert whole(open_csv(path), 5).tolist() == [[1.5, 2]]
+    mixed = tmp_path / "mixed.csv"
+    mixed.write_text("a;b\n1,5;2.5\n")
+    with pytest.raises(DataError, match=r"'b' holds '2\.5' in row 0"):
+        open_csv(mixed)
+    tabs = tmp_path / "a.tsv"
+    tabs.write_text("a,b\n1,2\n")
+    with pytest.raises(FileFormatError, match="one column, 'a,b'; tabs separate"):
+        open_csv(tabs)
 
 
 def test_csv__late_damage_is_refused(tmp_path: Path) -> None:
