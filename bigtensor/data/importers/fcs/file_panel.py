@@ -1,7 +1,6 @@
 """Panel of FCS files, written by rule to be edited."""
 
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +13,7 @@ from bigtensor.data.importers.fcs.events import Offsets, open_fcs
 from bigtensor.data.importers.panel import Panel, channels_of
 from bigtensor.data.importers.readable_files import for_every_file
 from bigtensor.data.importers.source import ImportSource
-from bigtensor.errors import FileFormatWarning, ParameterError
+from bigtensor.errors import FileFormatWarning, ParameterError, warn
 
 _ENDINGS = (".fcs", ".lmd")
 """Endings of FCS files in a folder."""
@@ -125,11 +124,10 @@ def _names(sources: Sequence[ImportSource]) -> tuple[dict[str, str], dict[str, s
             if names.setdefault(channel, feature) != feature:
                 others.setdefault(channel, []).append(f"{feature} ({source.path.name})")
     for channel, features in others.items():
-        warnings.warn(
+        warn(
             f"channel {channel} is called {names[channel]} in {sources[0].path.name}, and "
             f"{', '.join(features)}; the panel calls it {names[channel]}",
             FileFormatWarning,
-            stacklevel=4,
         )
     return names, markers
 
