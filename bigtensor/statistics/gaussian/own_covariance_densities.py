@@ -18,18 +18,13 @@ from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities.joint_densities import reused_tiles
+from bigtensor.statistics.gaussian.gaussian_densities import TILE_BYTES, TILE_STEP
 from bigtensor.statistics.gaussian.incomplete_rows import (
     IncompleteRows,
     completed_sums,
     log_densities,
 )
 from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
-
-_TILE_BYTES = 2 * 1024**2
-"""Buffers of one tile: longer tiles have fewer calls, and leave the caches of the processor."""
-
-_TILE_STEP = 240
-"""Tiles are multiples of it: a power of two would put all buffers on the same cache lines."""
 
 _FEWEST_STEPS, _MOST_STEPS = 2, 16
 """Shortest and longest tile, in steps: products of fewer rows are slow."""
@@ -264,8 +259,8 @@ class OwnCovarianceDensities:
         # the sums over a tile of wide rows need its entries once more
         wide = 2 * self.n_features
         numbers = (wide if self.is_wide else self.features.width) + self.n_features + 2 * self.width
-        steps = _TILE_BYTES / (self.dtype.itemsize * numbers * _TILE_STEP)
-        return _TILE_STEP * int(np.clip(steps, _FEWEST_STEPS, _MOST_STEPS))
+        steps = TILE_BYTES / (self.dtype.itemsize * numbers * TILE_STEP)
+        return TILE_STEP * int(np.clip(steps, _FEWEST_STEPS, _MOST_STEPS))
 
     def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
         """Write ``log pi_h + log p(x | h)`` for every component and row.
