@@ -8,8 +8,11 @@ the command line each write it as their users give it.
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
+from traceback import walk_stack
 from typing import Any, SupportsIndex
 
 MOST_CHARACTERS = 3000
@@ -362,3 +365,22 @@ class RefinementWarning(BigtensorWarning):
 
     Models warn with a class that is :class:`sklearn.exceptions.ConvergenceWarning` too.
     """
+
+
+def warn(message: str, category: type[BigtensorWarning]) -> None:
+    """Issue a warning at the line of the user's code that called the package.
+
+    Parameters
+    ----------
+    message : str
+        Text or `Message`.
+    category : type
+        Class of the warning.
+    """
+    # Outermost, because the package is called back. scikit-learn wraps `fit` for its callbacks.
+    depths = (
+        depth
+        for depth, (frame, _) in enumerate(walk_stack(sys._getframe()), start=2)
+        if frame.f_globals.get("__name__", "").partition(".")[0] in ("bigtensor", "sklearn")
+    )
+    warnings.warn(message, category, stacklevel=max(depths))  # noqa: TID251

@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tblib.pickling_support import pickle_exception, pickle_traceback
 
-from bigtensor import errors
+from bigtensor import GaussianMixture, errors
 from bigtensor.errors import (
     MOST_CHARACTERS,
     BigtensorError,
@@ -156,3 +156,17 @@ def test_long_message__keeps_its_beginning_and_its_remedy(kind) -> None:
 def test_error_of_the_system__says_what_the_system_said() -> None:
     assert "No space left" in str(OutputError(errno.ENOSPC, "No space left"))
     assert "No space left" in str(StoreReadError(errno.ENOSPC, "No space left"))
+
+
+def test_warnings__name_the_line_that_called_the_package(tmp_path) -> None:
+    rows = np.random.default_rng(0).normal(size=(500, 3))
+    rows[:250, :2] += 8
+    rows[:, 2] = 1
+    with pytest.warns(errors.ConstantFeatureWarning) as of_fit:
+        model = GaussianMixture(2, missing="omit", random_state=0).fit(rows)
+    rows[3, 0] = np.nan
+    with pytest.warns(errors.MissingValueWarning) as of_predict:
+        model.predict(rows)
+    with pytest.warns(errors.MissingValueWarning) as of_write:
+        model.write(rows, tmp_path / "answers.zarr")
+    assert {warning.filename for warning in (*of_fit, *of_predict, *of_write)} == {__file__}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Collection, Sequence
 
 import numpy as np
@@ -14,7 +13,7 @@ from bigtensor.abundance.moderated_tests import coefficient_tests, fit_populatio
 from bigtensor.abundance.sample_table import SamplesLike, sample_table
 from bigtensor.abundance.sample_weights import SampleWeights, WeightsLike, sample_weights
 from bigtensor.array_types import FloatArray
-from bigtensor.errors import ConditioningWarning, DataError, Setting
+from bigtensor.errors import ConditioningWarning, DataError, Setting, warn
 
 CONFIDENCE = 0.95
 """Level of confidence intervals."""
@@ -124,13 +123,12 @@ def _warn_of_numbered_names(condition: Condition) -> None:
     """Warn if whole numbers that are adjusted for look like names, such as of patients."""
     values, counts = np.unique(condition.values, return_counts=True)
     if len(values) > 2 and counts.min() == counts.max() > 1 and (values == np.rint(values)).all():
-        warnings.warn(
+        warn(
             f"{condition.name} is adjusted for as a number, with one slope; if its {len(values)} "
             "whole numbers are names, as of patients, give "
             + Setting("groups")
             + f" with {condition.name} too",
             ConditioningWarning,
-            stacklevel=3,
         )
 
 

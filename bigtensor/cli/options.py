@@ -33,25 +33,8 @@ _FILE_ENDINGS = (".h5ad", ".fcs", ".csv", ".tsv", ".parquet", ".h5")
 """Ends of the names of files that are no Zarr stores."""
 
 
-class AddressType(ParameterType):
-    """A path, which becomes a `Path`, or a URL, which would lose one of its slashes as a `Path`."""
-
-    name = "path"
-
-    def convert(
-        self,
-        value: str | os.PathLike[str],
-        param: click.Parameter | None,  # noqa: ARG002  (the signature of click)
-        ctx: click.Context | None,  # noqa: ARG002
-    ) -> Address:
-        """Return the address. ``~`` in quotes, which a shell leaves, is the folder of the user."""
-        from bigtensor.data.addresses.store_address import as_address
-
-        return as_address(_with_home(value))
-
-
 class DataType(ParameterType):
-    """Data by their path or URL, which would lose a slash as a path."""
+    """Data by their path or URL, which would lose one of its slashes as a `Path`."""
 
     name = "text"
 
@@ -60,9 +43,26 @@ class DataType(ParameterType):
         value: str | os.PathLike[str],
         param: click.Parameter | None,  # noqa: ARG002  (the signature of click)
         ctx: click.Context | None,  # noqa: ARG002
-    ) -> str:
-        """Return the path or URL. ``~`` in quotes is the folder of the user."""
+    ) -> Address:
+        """Return the path or URL. ``~`` in quotes, which a shell leaves, is the user's folder."""
         return _with_home(value)
+
+
+class AddressType(DataType):
+    """A path, which becomes a `Path`, or a URL, which stays a string."""
+
+    name = "path"
+
+    def convert(
+        self,
+        value: str | os.PathLike[str],
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> Address:
+        """Return the address."""
+        from bigtensor.data.addresses.store_address import as_address
+
+        return as_address(super().convert(value, param, ctx))
 
 
 class LocalPath(click.Path):

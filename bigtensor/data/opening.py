@@ -37,6 +37,7 @@ from bigtensor.data.sources.csr_source import CsrSource
 from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source, ZarrSource
 from bigtensor.data.sources.source_checks import check_alike, check_values
 from bigtensor.data.sources.xarray_source import XarraySource
+from bigtensor.data.stores.layout import SAMPLE_DIM
 from bigtensor.data.stores.zarr_datasets import as_dataset
 from bigtensor.data.stores.zarr_groups import open_whole_group
 from bigtensor.data.values.categories import (
@@ -60,9 +61,6 @@ from bigtensor.data.values.matrices import (
 from bigtensor.data.values.plain_arrays import without_mask
 from bigtensor.data.values.sparse_matrices import ScipyMatrix, is_scipy_matrix
 from bigtensor.errors import DataError, LayoutError, ParameterError, Setting
-
-SAMPLE_DIM = "sample"
-"""The name of the sample dimension unless the caller gives another."""
 
 SEQUENCE = "sequence"
 """The variable that holds the sequence of every row, unless the caller names another one."""

@@ -1,21 +1,17 @@
-"""Statistics made of statistics, and answers of answers: several in one read, folds."""
+"""Statistics made of statistics, and answers of answers: several in one read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 from numpy.typing import DTypeLike, NDArray
 
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import RowFunction, RowOutput, State, Statistic, Workspace
-from bigtensor.statistics.folds import fold_of_block
 from bigtensor.statistics.sub_blocks import sub_blocks
-
-_Result = TypeVar("_Result", covariant=True)
 
 
 @dataclass(frozen=True)
@@ -87,119 +83,6 @@ class Together(Statistic[dict[str, Any]]):
         return sum(
             statistic.work_nbytes(min(rows, statistic.block_rows)) for _, statistic in self.parts
         )
-
-
-@dataclass(frozen=True)
-class FoldResults(Generic[_Result]):
-    """Results of every fold, of all rows, and of all rows but one fold.
-
-    Attributes
-    ----------
-    statistic : Statistic
-        Statistic that the states belong to.
-    states : tuple of states
-        One a fold.
-    """
-
-    statistic: Statistic[_Result]
-    states: tuple[State, ...]
-
-    @property
-    def folds(self) -> tuple[_Result, ...]:
-        """The result of every fold alone."""
-        return tuple(self.statistic.finalize(state) for state in self.states)
-
-    @property
-    def total(self) -> _Result:
-        """The result of all rows."""
-        return self._result(list(self.states))
-
-    def without(self, fold: int) -> _Result:
-        """Return the result of all rows outside one fold. No row is read again.
-
-        Parameters
-        ----------
-        fold : int
-            Between 0 and the number of folds less one.
-        """
-        return self._result([state for f, state in enumerate(self.states) if f != fold])
-
-    def _result(self, states: list[State]) -> _Result:
-        """Return the result of the rows of several folds."""
-        return self.statistic.finalize(
-            reduce(self.statistic.combine, states, self.statistic.init())
-        )
-
-
-@dataclass(frozen=True)
-class Folded(Statistic[FoldResults[_Result]], Generic[_Result]):
-    """One state for every fold; the fold of a row depends on its global index alone.
-
-    Parameters
-    ----------
-    statistic : Statistic
-        Without a halo.
-    folds : int
-        At least two.
-    random_state : int, default 0
-        Seed of the folds.
-
-    Raises
-    ------
-    ParameterError
-        When there are fewer than two folds, or the statistic looks at more than one row at once.
-    """
-
-    statistic: Statistic[_Result]
-    folds: int
-    random_state: int = 0
-
-    def __post_init__(self) -> None:
-        if self.folds < 2:
-            raise ParameterError(f"folds must be at least 2, got {self.folds}")
-        if self.statistic.halo:
-            raise ParameterError(
-                "a statistic of windows of rows cannot be folded by rows; fold by sequence instead"
-            )
-        object.__setattr__(self, "block_rows", self.statistic.block_rows)
-
-    def init(self) -> State:
-        """Return one state of zero rows for every fold."""
-        return _join({str(fold): self.statistic.init() for fold in range(self.folds)})
-
-    def update(self, state: State, block: Block, work: Workspace) -> None:
-        """Add every row to the state of its fold."""
-        if not block.rows:
-            return
-        block = block.without_halo()
-        fold_of_row = fold_of_block(block, self.folds, self.random_state)
-        for fold in range(self.folds):
-            part = _part(state, str(fold))
-            self.statistic.update(part, block.keep(fold_of_row == fold), work)
-            state.update(_join({str(fold): part}))
-
-    def combine(self, left: State, right: State) -> State:
-        """Combine fold by fold."""
-        return _join(
-            {
-                str(fold): self.statistic.combine(_part(left, str(fold)), _part(right, str(fold)))
-                for fold in range(self.folds)
-            }
-        )
-
-    def finalize(self, state: State) -> FoldResults[_Result]:
-        """Return the states of the folds with ways to read them."""
-        return FoldResults(
-            self.statistic, tuple(_part(state, str(fold)) for fold in range(self.folds))
-        )
-
-    def state_nbytes(self) -> int:
-        """Return the bytes of the states of all folds."""
-        return self.folds * self.statistic.state_nbytes()
-
-    def work_nbytes(self, rows: int) -> int:
-        """Return the bytes of the inner workspace, which the folds share, and of the keys."""
-        return self.statistic.work_nbytes(rows) + 2 * 8 * rows
 
 
 @dataclass(frozen=True)

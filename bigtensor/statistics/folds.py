@@ -33,9 +33,8 @@ def fold_of_rows(index: IntArray, folds: int, random_state: int) -> NDArray[np.u
 class OfFold(Statistic[Result]):
     """A statistic of the rows of one fold, or of all other rows.
 
-    Several of them in one pass, each with parameters of its own, serve cross-validation
-    when parameters were made from the training rows of their fold; where the statistic is the same
-    for all folds, `Folded` does with one state a fold.
+    Several of them in one pass, each with parameters made from the training rows of its fold, serve
+    cross-validation.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ from bigtensor.features.margins.adaptive_kernel import AdaptiveKernel
 from bigtensor.features.margins.normal_scores import NormalScores
 from bigtensor.features.modes import Modes, Nodes, Symbols
 from bigtensor.statistics.base import Statistic, SumStatistic
-from bigtensor.statistics.combinators import Folded, Together
+from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.densities.class_densities import ClassDensities
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSums
 from bigtensor.statistics.densities.group_likelihood import GroupLikelihood
@@ -348,7 +348,6 @@ CASES = [
         "outside_fold",
         lambda offset: OfFold(triple_moments(offset), 3, 1, inside=False, random_state=4),
     ),
-    Case("folded", lambda offset: Folded(posterior_sums(offset), 3, random_state=1)),
     Case(
         "together",
         lambda offset: Together.named(moments=triple_moments(offset), sample=row_sample(offset)),
@@ -357,7 +356,9 @@ CASES = [
     Case(
         "checked_together_folded",
         lambda offset: Checked(
-            Together.named(folds=Folded(triple_moments(offset), 2), sums=posterior_sums(offset))
+            Together.named(
+                fold=OfFold(triple_moments(offset), 2, 0, inside=True), sums=posterior_sums(offset)
+            )
         ),
         bad_rows=True,
     ),

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from bigtensor import statistics
 from bigtensor.statistics.base import Statistic, SumStatistic
-from bigtensor.statistics.combinators import Folded, Together
+from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
+from bigtensor.statistics.folds import OfFold
 from bigtensor.statistics.moments.triple_moments import TripleMoments
 from bigtensor.statistics.row_sample import RowSample
 from bigtensor.statistics.sequences.entries import EntryStatistic
@@ -101,7 +102,7 @@ def test_law__every_statistic_has_a_case():
 
     for case in CASES:
         visit(case.build(0.0))
-    assert built >= {Checked, Folded, PosteriorSums, RowSample, Together, TripleMoments}
+    assert built >= {Checked, OfFold, PosteriorSums, RowSample, Together, TripleMoments}
     bases = {Statistic, SumStatistic, EntryStatistic, BlockOperators}
     known = {s for base in bases for s in base.__subclasses__()} - bases
     public = {s for s in known if s.__module__.startswith("bigtensor.")}

@@ -42,6 +42,7 @@ def fitted(X, **parameters):
     with pytest.warns(ConstantFeatureWarning) as caught:
         model = KernelMixture(**({"n_components": 2} | SMALL | parameters)).fit(X)
     assert len(caught) == 1
+    assert caught[0].filename == __file__
     return model, str(caught[0].message)
 
 

@@ -6,8 +6,8 @@ from numpy.random import default_rng
 
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
-from bigtensor.statistics.base import Statistic, SumStatistic, Workspace
-from bigtensor.statistics.combinators import Folded, Together
+from bigtensor.statistics.base import SumStatistic, Workspace
+from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.row_keys import row_keys
 from bigtensor.statistics.row_sample import RowSample
 from bigtensor.statistics.sub_blocks import sub_blocks
@@ -94,31 +94,6 @@ def test_together__needs_distinct_names():
         Together((("a/b", Mean()),))
     with pytest.raises(ParameterError, match="distinct names"):
         Together(())
-
-
-@pytest.mark.parametrize("rows", [100, 33])
-def test_folded__folds_follow_the_row_keys(rows):
-    found = Folded(Mean(), 3, random_state=5)
-    found = found.finalize(accumulate(found, rows))
-    fold = row_keys(5, "fold", 0, 1000) % np.uint64(3)
-    for f in range(3):
-        np.testing.assert_allclose(found.folds[f], X[fold == f].mean(axis=0), rtol=1e-10)
-        np.testing.assert_allclose(found.without(f), X[fold != f].mean(axis=0), rtol=1e-10)
-    np.testing.assert_allclose(found.total, X.mean(axis=0), rtol=1e-10)
-
-
-def test_folded__leaves_a_fold_out_of_a_statistic_that_is_no_sum():
-    statistic: Statistic = Folded(RowSample(10_000, 2), 2)
-    found = statistic.finalize(accumulate(statistic, 100))
-    assert sorted([*found.without(0).index, *found.without(1).index]) == list(range(1000))
-    np.testing.assert_array_equal(found.without(0).index, found.folds[1].index)
-
-
-def test_folded__refuses_windows_and_a_single_fold():
-    with pytest.raises(ParameterError, match="at least 2, got 1"):
-        Folded(Mean(), 1)
-    with pytest.raises(ParameterError, match="windows"):
-        Folded(Lagged(), 2)
 
 
 def test_sub_blocks__are_windows_on_the_block():

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 from bigtensor.cli.command import written_for
 from bigtensor.cli.commands.importing import import_command, left_out_line
 from bigtensor.cli.output import one_line
+from bigtensor.data.importers.expansion import FCS_ENDINGS
 from bigtensor.errors import DataError, FileFormatError, FileFormatWarning
 
 if TYPE_CHECKING:
     from bigtensor.data.importers.fcs.events import FcsHeader, Offsets
-
-_ENDINGS = (".fcs", ".lmd")
 
 
 def is_fcs(path: str) -> bool:
@@ -29,7 +28,7 @@ def is_fcs(path: str) -> bool:
     file = Path(path)
     if "://" in path or not file.is_file():
         return False
-    if file.suffix.lower() in _ENDINGS:
+    if file.suffix.lower() in FCS_ENDINGS:
         return True
     with file.open("rb") as opened:
         return opened.read(3) == b"FCS"

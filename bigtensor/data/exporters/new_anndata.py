@@ -32,7 +32,7 @@ from bigtensor.data.exporters.anndata import (
 from bigtensor.data.exporters.labels import LabelStore, open_labels
 from bigtensor.data.exporters.row_texts import is_number, row_texts
 from bigtensor.data.opening import open_samples
-from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
+from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM, SAMPLES
 from bigtensor.data.stores.outputs import check_room, check_target_file, whole_file
 from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.data.values.row_progress import RowProgress
@@ -41,9 +41,6 @@ from bigtensor.errors import BigtensorError, DataError, OutputError, ParameterEr
 
 if TYPE_CHECKING:
     import h5py
-
-SAMPLES = "sample_id"
-"""Variable of the rows that says which sample a row is of."""
 
 _BLOCK_ROWS = 65_536
 """Rows that are copied at once."""

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bigtensor.errors import FileFormatError
 
-_CYTOMETER = (".fcs", ".lmd")
+FCS_ENDINGS = (".fcs", ".lmd")
 """Endings of files of a cytometer."""
 
 _DIGITS = re.compile(r"(\d+)")
@@ -55,7 +55,7 @@ def _expanded(path: Path, endings: tuple[str, ...]) -> list[Path]:
     """Return the files of one folder, pattern or path."""
     if path.is_dir() and path.suffix.lower() != ".zarr":
         files = [file for file in path.iterdir() if file.is_file() and _ends_in(file, endings)]
-        cytometer = tuple(ending for ending in endings if ending in _CYTOMETER)
+        cytometer = tuple(ending for ending in endings if ending in FCS_ENDINGS)
         files = [file for file in files if _ends_in(file, cytometer)] or files
         if not files:
             raise FileFormatError(

@@ -12,9 +12,8 @@ from numpy.typing import DTypeLike, NDArray
 from bigtensor.array_types import IntArray
 from bigtensor.data.rows.row_condition import ConditionColumn, RowCondition, condition_on
 from bigtensor.data.rows.row_shares import RowShares
+from bigtensor.data.stores.layout import SAMPLES
 from bigtensor.errors import DataError
-
-_SAMPLES = "sample_id"
 
 
 @dataclass
@@ -69,7 +68,7 @@ class ImportedRows:
         }
         condition = replace(self._condition, columns=columns)
         mask = condition.evaluate({name: self._read(name, values, variables) for name in columns})
-        self._count(mask, variables[_SAMPLES], names[_SAMPLES])
+        self._count(mask, variables[SAMPLES], names[SAMPLES])
         return np.flatnonzero(mask).astype(np.int64, copy=False)
 
     def _read(

@@ -1,6 +1,5 @@
 """Import job: open files to one Zarr store."""
 
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,7 +21,7 @@ from bigtensor.data.rows.row_shares import RowShares
 from bigtensor.data.stores.layout import FCS_DATASET, SOURCE_ROW, SampleStoreWriter, chunk_rows
 from bigtensor.data.values.feature_roles import COORDINATE
 from bigtensor.data.values.row_progress import RowProgress
-from bigtensor.errors import DataError, FileFormatWarning, Setting, TransformWarning
+from bigtensor.errors import DataError, FileFormatWarning, Setting, TransformWarning, warn
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -210,11 +209,10 @@ class ImportJob:
         notes = [f"{s.path.name}: {note}" for s in self.sources for note in s.notes]
         note = rounded.note()
         if note is not None:
-            warnings.warn(note, FileFormatWarning, stacklevel=4)
+            warn(note, FileFormatWarning)
             notes.append(note)
         if note := self.treatment.note:
-            # the class takes a message with its settings
-            warnings.warn(TransformWarning(note), stacklevel=4)
+            warn(note, TransformWarning)
             notes.append(note)
         return tuple(notes)
 

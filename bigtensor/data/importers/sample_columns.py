@@ -11,11 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.importers.column_files import ReadValues
+from bigtensor.data.stores.layout import SAMPLES
 from bigtensor.data.stores.zarr_groups import open_whole_group, read_rows
 from bigtensor.errors import DataError
-
-SAMPLES = "sample_id"
-"""Variable of the rows that says which sample a row is of."""
 
 
 @dataclass(frozen=True)

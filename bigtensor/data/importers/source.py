@@ -1,6 +1,5 @@
 """Interface of all importers: named columns of numbers, read block by block."""
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -11,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
-from bigtensor.errors import DataError, FileFormatWarning, Setting
+from bigtensor.errors import DataError, FileFormatWarning, Setting, warn
 
 
 @dataclass(frozen=True)
@@ -176,4 +175,4 @@ def warn_of_notes(path: Path, notes: Iterable[str]) -> None:
     FileFormatWarning
     """
     for note in notes:
-        warnings.warn(f"{path}: " + note, FileFormatWarning, stacklevel=3)
+        warn(f"{path}: " + note, FileFormatWarning)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from math import prod
 from pathlib import PurePosixPath
 from typing import Any
@@ -14,7 +13,7 @@ from bigtensor.data.sources.row_sources import ZarrSource, row_variables
 from bigtensor.data.stores.chunk_files import ChunkFiles
 from bigtensor.data.stores.layout import chunk_rows
 from bigtensor.data.stores.manifest import files_of
-from bigtensor.errors import LayoutWarning, StoreReadError
+from bigtensor.errors import LayoutWarning, StoreReadError, warn
 
 SMALL_DATA_NBYTES = 64 * 2**20
 """Data of this size are read within a second or so, whatever their chunks."""
@@ -83,12 +82,11 @@ def _inspect_chunks(
     path = PurePosixPath(source.url)
     better = f"{source.url.removesuffix(path.suffix)}-rechunked{path.suffix or '.zarr'}"
     rows = chunk_rows(width, itemsize)
-    warnings.warn(
+    warn(
         f"{words}; {trouble}. Import the data again with 'bigtensor import', or rewrite the store "
         f"once: xarray.open_zarr({source.url!r}).drop_encoding().chunk({{{sample_dim!r}: {rows}, "
         f"{feature_dim!r}: -1}}).to_zarr({better!r})",
         LayoutWarning,
-        stacklevel=2,
     )
 
 
@@ -106,10 +104,9 @@ def _inspect_files(source: ZarrSource, group: zarr.Group, variable: str) -> None
     words = f"{source.url}: {chunk_files.describe_absent(variable, axis)}"
     if "bigtensor_layout" in group.attrs:
         raise StoreReadError(f"{words}: restore it from a copy or import the data again")
-    warnings.warn(
+    warn(
         f"{words}. They are read as {array.fill_value}: right if whoever wrote the store left out "
         "chunks that hold nothing else, and wrong if files were lost; then restore them from a "
         "copy or write the store again",
         LayoutWarning,
-        stacklevel=2,
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -19,7 +18,7 @@ from bigtensor.data.sources.xarray_source import XarraySource
 from bigtensor.data.values.lazy_arrays import is_lazy_array
 from bigtensor.data.values.plain_arrays import without_mask
 from bigtensor.data.values.sample_weight_meanings import RELATIVE
-from bigtensor.errors import DataError, Setting, WeightWarning
+from bigtensor.errors import DataError, Setting, WeightWarning, warn
 
 FEW_COUNTS = 0.5
 """Counts that add up to less than this share of the rows are probably relative weights."""
@@ -128,12 +127,11 @@ def with_weight_meaning(samples: Samples, meaning: str) -> Samples:
             total_weight=totals.effective_rows,
         )
     if totals.total < FEW_COUNTS * totals.rows:
-        warnings.warn(
+        warn(
             f"the sample weights of {totals.rows:,} rows add up to {totals.total:.3g}, so that "
             f"these rows count as {totals.total:.3g} rows only; if the weights only compare rows, "
             "use " + Setting("weights", RELATIVE),
             WeightWarning,
-            stacklevel=2,
         )
     return replace(samples, total_weight=totals.total)
 

@@ -38,12 +38,10 @@ from bigtensor.data.rows.rows_where import (
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.sources.row_sources import LazySource, Source, ZarrSource
+from bigtensor.data.stores.layout import SAMPLES
 from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, Setting
-
-SHARES_BY = "sample_id"
-"""Variable of the rows by which the share of kept rows is counted."""
 
 MOST_SAMPLES = 10_000
 """A variable with more values tells no samples apart."""
@@ -100,7 +98,7 @@ def select_rows(
         beside = {
             name: named_variable(source, part, name, sample_dim, "")
             for name in names
-            if name in named | {SHARES_BY}
+            if name in named | {SAMPLES}
         }
         variables.append(beside)
         of_flags = dict.fromkeys(flags, ConditionColumn("flags"))
@@ -210,7 +208,7 @@ class _SampleCodes:
 
 def _samples_of(source: Source, beside: Mapping[str, xr.DataArray]) -> _SampleCodes | None:
     """Return the variable that tells samples apart; None where there is none."""
-    variable = beside.get(SHARES_BY)
+    variable = beside.get(SAMPLES)
     if variable is None:
         return None
     column = column_of(variable.dtype, variable.attrs.get("categories"))

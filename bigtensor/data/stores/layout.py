@@ -64,7 +64,12 @@ SOURCE_ROW = "source_row"
 FCS_DATASET = "fcs_dataset"
 """Attribute of a store that was imported from another data set of FCS files than the first."""
 
+SAMPLES = "sample_id"
+"""Variable of the rows that says which sample a row is of."""
+
 SAMPLE_DIM = "sample"
+"""Name of the sample dimension unless the caller gives another."""
+
 FEATURE_DIM = "feature"
 
 _DTYPES = ("float32", "float64", "int8", "int16", "int32")

@@ -41,11 +41,6 @@ class NonnegativeTrain:
         """Largest number of values of a latent state."""
         return max(int(max(core.shape[0], core.shape[2])) for core in self.cores)
 
-    @property
-    def n_parameters(self) -> int:
-        """Number of free parameters."""
-        return sum(core.shape[0] * (core[0].size - 1) for core in self.cores)
-
 
 def node_tables(
     train: NonnegativeTrain, bumps: Sequence[FloatArray], first: IntArray

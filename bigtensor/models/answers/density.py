@@ -17,7 +17,7 @@ from bigtensor.models.contract.opening_for_answers import KnowsFeatures, open_fo
 from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
 from bigtensor.models.contract.run import RunsPasses
 from bigtensor.models.contract.script import PlannedPass, single_pass
-from bigtensor.models.words.description import Model, ModelDescription, refuse_levels
+from bigtensor.models.words.description import ModelDescription
 from bigtensor.statistics.base import Pass, RowFunction
 from bigtensor.statistics.score_sums import ScoreSums, ScoreSumsResult
 
@@ -35,12 +35,8 @@ class FittedDensity(Protocol):
         """Draw rows, features beside each other in the order of the views."""
 
 
-class DensityAnswers(DensityMixin, Estimator):  # type: ignore[misc]
-    """Base of densities of rows."""
-
-    description: ClassVar[ModelDescription[Any]] = ModelDescription()
-
-    solution_: FittedDensity
+class LogDensityAnswers(DensityMixin, Estimator):  # type: ignore[misc]
+    """Base of models that give a log-density of every row."""
 
     def score_samples(self, X: DataLike) -> RowAnswer:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
@@ -74,7 +70,16 @@ class DensityAnswers(DensityMixin, Estimator):  # type: ignore[misc]
         DataError
             When no row is left to score.
         """
-        return mean_score(self, X, sample_weight)
+        self.require_fitted()
+        return score_sums(self, open_for_answers(self, X, sample_weight=sample_weight)).mean
+
+
+class DensityAnswers(LogDensityAnswers):
+    """Base of densities of rows."""
+
+    description: ClassVar[ModelDescription[Any]] = ModelDescription()
+
+    solution_: FittedDensity
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> NDArray[np.float64]:
         """Draw rows from the fitted density.
@@ -117,22 +122,6 @@ class ScoresRows(KnowsFeatures, RunsPasses, Protocol):
         """Return the function that answers for every row."""
 
 
-def mean_score(model: ScoresRows, X: DataLike, sample_weight: RowVariableLike | None) -> float:
-    """Return the weighted mean log-density of rows, in nats.
-
-    Parameters
-    ----------
-    model : fitted model
-        With log-densities of rows.
-    X : path, xarray, dask array or array-like
-        Rows to score, as for `fit`.
-    sample_weight : (rows,) array-like, optional
-        By default the weights that are stored with the data.
-    """
-    model.require_fitted()
-    return score_sums(model, open_for_answers(model, X, sample_weight=sample_weight)).mean
-
-
 def score_sums(model: ScoresRows, samples: Samples) -> ScoreSumsResult:
     """Return the log-likelihood of weighted rows in one pass, and the sum of their weights.
 
@@ -162,29 +151,3 @@ def require_scored_rows(weight: float) -> None:
             "no row with a positive weight can be scored, because rows with missing values are "
             "left out; give at least one complete row with a positive weight"
         )
-
-
-class DensityDescription(ModelDescription[Model]):
-    """Facts and words on any density."""
-
-    def row_outputs(
-        self,
-        model: Model,  # noqa: ARG002
-        level: str | None = None,
-        *,
-        probabilities: bool = False,
-    ) -> tuple[str, ...]:
-        """Return the name of the log-density.
-
-        Parameters
-        ----------
-        level, probabilities
-            Of mixtures alone.
-
-        Raises
-        ------
-        ParameterError
-            When a level or probabilities are asked for.
-        """
-        refuse_levels("a density has", level, probabilities=probabilities)
-        return (LOG_DENSITY,)

@@ -9,19 +9,17 @@ from typing import Any, ClassVar, Self, Unpack
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from sklearn.base import DensityMixin
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.errors import DataError, NoPopulationsError, ParameterError, Setting
-from bigtensor.models.answers.density import mean_score
+from bigtensor.models.answers.density import LogDensityAnswers
 from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.answers.populations_of_rounds import kept_populations
 from bigtensor.models.answers.suggested_names import suggested_names
 from bigtensor.models.answers.weights_by import weights_of_groups
 from bigtensor.models.contract.containers import RowAnswer
-from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.words.mixture_description import MixtureDescription
@@ -38,7 +36,7 @@ _NOT_COMPARED = (
 )
 
 
-class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
+class MixtureAnswers(LogDensityAnswers):
     """Base of mixtures: a hidden label for every row, with a probability.
 
     If components are merged into populations, labels are numbers of populations.
@@ -272,40 +270,6 @@ class MixtureAnswers(DensityMixin, Estimator):  # type: ignore[misc]
             Probabilities in the kind of container of ``X``, lazy if ``X`` is lazy.
         """
         return self.row_output(X, self._output("probability", "component_probability", level))
-
-    def score_samples(self, X: DataLike) -> RowAnswer:
-        """Return the log-density of every row, in nats: ``(rows,)`` float64.
-
-        Parameters
-        ----------
-        X : path, xarray, dask array or array-like
-            As for `fit`.
-        """
-        return self.row_output(X, "log_density")
-
-    def score(
-        self,
-        X: DataLike,
-        y: str | RowVariableLike | None = None,  # noqa: ARG002
-        sample_weight: RowVariableLike | None = None,
-    ) -> float:
-        """Return the mean log-density of the rows, in nats. Rows left out do not count.
-
-        Parameters
-        ----------
-        X : path, xarray, dask array or array-like
-            As for `fit`.
-        y : ignored
-            Accepted for scikit-learn, which passes labels.
-        sample_weight : (rows,) array-like, optional
-            Weights of the rows, not negative, by default those that are stored with the data.
-
-        Raises
-        ------
-        DataError
-            When no row is left to score.
-        """
-        return mean_score(self, X, sample_weight)
 
     def fit_predict(
         self, X: DataLike, y: str | RowVariableLike | None = None, **fit_parameters: Any

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Generator
 from dataclasses import replace
 from typing import Any, Self, TypeGuard, Unpack
@@ -21,7 +20,7 @@ from bigtensor.data.rows.row_sequences import (
 )
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.values.integer_ids import integer_ids
-from bigtensor.errors import ParameterError, SequenceWarning, Setting
+from bigtensor.errors import ParameterError, SequenceWarning, Setting, warn
 from bigtensor.models.contract.callbacks import with_callbacks
 from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
@@ -228,7 +227,7 @@ def _warn_of_returning(returning: int, ids: str) -> None:
         "of its own; sort the rows by sequence and time, or name another variable with "
         + Setting("sequence")
     )
-    warnings.warn(message, SequenceWarning, stacklevel=3)
+    warn(message, SequenceWarning)
 
 
 def _looks_along(request: object) -> TypeGuard[Pass[Any]]:

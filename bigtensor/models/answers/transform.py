@@ -17,7 +17,7 @@ from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.parameters import check_choice
 from bigtensor.models.words.described_model import DescribedModel
-from bigtensor.models.words.description import ModelDescription, refuse_levels
+from bigtensor.models.words.description import ModelDescription
 from bigtensor.statistics.base import RowFunction
 from bigtensor.statistics.sources.linear_sources import SOURCE
 
@@ -153,6 +153,8 @@ Transform = TypeVar("Transform", bound=DescribedTransform, contravariant=True)
 class TransformDescription(ModelDescription[Transform]):
     """Facts and words on any transform."""
 
+    row_answer = SOURCE
+
     def facts(self, model: Transform) -> dict[str, Any]:
         """Return facts as JSON holds them."""
         facts = super().facts(model)
@@ -170,25 +172,3 @@ class TransformDescription(ModelDescription[Transform]):
         """
         k = facts.get("n_components")
         return "" if k is None else f"{k} source{'s' * (k > 1)}"
-
-    def row_outputs(
-        self,
-        model: Transform,  # noqa: ARG002
-        level: str | None = None,
-        *,
-        probabilities: bool = False,
-    ) -> tuple[str, ...]:
-        """Return the name of the sources.
-
-        Parameters
-        ----------
-        level, probabilities
-            Of mixtures alone.
-
-        Raises
-        ------
-        ParameterError
-            When a level or probabilities are asked for.
-        """
-        refuse_levels("sources have", level, probabilities=probabilities)
-        return (SOURCE,)

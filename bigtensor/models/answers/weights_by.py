@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any, Protocol
 
@@ -15,6 +14,7 @@ from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.errors import (
     NoPopulationsError,
     Setting,
+    warn,
 )
 from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.group_table import check_table_variable, require_some_group
@@ -99,7 +99,7 @@ def weights_of_groups(
             + Setting("level", "population")
             + ", or fit fewer components"
         )
-        warnings.warn(message, ConvergenceWarning, stacklevel=2)
+        warn(message, ConvergenceWarning)
     method = "maximum likelihood"
     if not is_calibrated(fitted, _expected_certainty(classes, fitted_mixture), _DRAWN):
         fitted = scaled_to_labels(fitted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypedDict, Unpack
@@ -24,6 +23,7 @@ from bigtensor.errors import (
     MissingValueError,
     MissingValueWarning,
     Setting,
+    warn,
 )
 from bigtensor.models.contract.script import Estimate, PlannedPass, SizedScript, Step
 from bigtensor.statistics.base import Narrowing
@@ -196,18 +196,17 @@ def warn_of_missing(validity: Validity, views: Views) -> None:
         if validity.cuts:
             places = "place" if validity.cuts == 1 else "places"
             message += f", which cuts sequences at {validity.cuts:,} {places}"
-        warnings.warn(message, MissingValueWarning, stacklevel=4)
+        warn(message, MissingValueWarning)
 
 
 def warn_of_unknown_categories(samples: Samples) -> None:
     """Name the categories of the data that the fit did not have."""
     unknown = "" if samples.code_map is None else samples.code_map.describe_unknown(samples.sources)
     if unknown:
-        warnings.warn(
+        warn(
             f"{samples.describe()} has categories that the fit did not have: {unknown}; these "
             "entries are ignored, and their rows keep their other entries",
             MissingValueWarning,
-            stacklevel=4,
         )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,7 +9,7 @@ from typing import Any, TypeVar
 
 from bigtensor.data.rows.block import Block
 from bigtensor.engine.plan import Alternative, PassSize
-from bigtensor.errors import Message
+from bigtensor.errors import Message, warn
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues
 from bigtensor.models.words.faults import Fault
@@ -236,7 +235,7 @@ def with_verdict(
     """
     for category, sentence in faults:
         if category is not None:
-            warnings.warn(sentence, category, stacklevel=7)
+            warn(sentence, category)
     verdict = {
         "good": all(category is None for category, _ in faults),
         "sentences": [sentence for _, sentence in faults] or [confirmation],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -12,7 +11,7 @@ import numpy as np
 
 from bigtensor.data.addresses.store_address import Address
 from bigtensor.engine.checkpoint import content_key
-from bigtensor.errors import ModelFileError, StatisticsError, WeightWarning
+from bigtensor.errors import ModelFileError, StatisticsError, WeightWarning, warn
 from bigtensor.statistics.base import State
 from bigtensor.store import Contents, Packed, pack, read_group, unpack, write_group
 
@@ -274,12 +273,11 @@ def _warn_of_overlaps(parts: Sequence[Part]) -> None:
         selected[place] = selected.get(place, 0) + part.rows + part.rows_left_out
     for (store, stored_rows), rows in selected.items():
         if store and stored_rows < rows:
-            warnings.warn(
+            warn(
                 f"the statistics have {rows:,} rows of {store}: some count more than once, unless "
                 "these are stores of one name in different places. Leave one of them out, or "
                 "accumulate conditions that no row meets twice",
                 WeightWarning,
-                stacklevel=3,
             )
 
 

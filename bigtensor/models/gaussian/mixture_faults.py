@@ -35,7 +35,7 @@ def noise_in_words(diagnostics: dict[str, Any]) -> str:
 
     Parameters
     ----------
-    told : dict
+    diagnostics : dict
         With ``noise_ratio`` and ``rows_a_component``.
     """
     words = f"There are {diagnostics['rows_a_component']:,.0f} rows for each that was asked for"

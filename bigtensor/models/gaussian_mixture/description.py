@@ -32,7 +32,8 @@ class GaussianMixtureDescription(JudgedMixtureDescription[DescribedGaussianMixtu
 
     def outcome(self, model: DescribedGaussianMixture) -> list[Line]:
         """Return how a fit ended, as names and words."""
-        return judged_outcome(model.diagnostics_, model.diagnostics_["pilot"]["initialisation"])
+        initialisation = model.diagnostics_["pilot"]["initialisation"]
+        return judged_outcome(model.diagnostics_, initialisation, measure_of(model))
 
     def report(self, model: DescribedGaussianMixture, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report."""
@@ -43,15 +44,21 @@ class GaussianMixtureDescription(JudgedMixtureDescription[DescribedGaussianMixtu
         )
 
 
+def measure_of(model: DescribedGaussianMixture) -> str:
+    """Return the name of the measure that EM iterations raise: see `penalised_mixture`."""
+    own = isinstance(model.solution_, OwnCovarianceComponents)
+    return "penalised log-likelihood" if own else "log-likelihood"
+
+
 def method_in_words(model: DescribedGaussianMixture) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     diagnostics = model.diagnostics_
     pilot = diagnostics["pilot"]
     compared = ", ".join(f"{name} ({value:.4f})" for name, value in pilot["log_likelihood"].items())
     yield (
-        f"The initialisation is the best one in {pilot['rows']:,} rows, by mean log-likelihood "
-        f"after EM iterations in nats: {compared}. {len(diagnostics['mean_log_likelihood'])} EM "
-        "iterations over all rows followed."
+        f"The initialisation is the best one in {pilot['rows']:,} rows, by mean "
+        f"{measure_of(model)} after EM iterations in nats: {compared}. "
+        f"{len(diagnostics['mean_log_likelihood'])} EM iterations over all rows followed."
     )
 
 

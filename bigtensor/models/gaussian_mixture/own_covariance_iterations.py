@@ -81,7 +81,7 @@ def own_covariance_iterations(
     """
 
     def ask(iterate: OwnCovarianceIterate, _: int) -> Script:
-        return (yield posterior_pass(iterate.components, reach, windows, regularisation))
+        return (yield own_covariance_pass(iterate.components, regularisation, reach, windows))
 
     def update(
         before: OwnCovarianceIterate, within: ResultWithin[OwnCovarianceSumsResult]
@@ -137,17 +137,13 @@ def _in_frame(regularisation: FloatArray, frame: Frame, dimensions: int) -> Floa
     return np.asarray(frame.covariances_of(covariances)[0])
 
 
-def posterior_pass(
+def own_covariance_pass(
     components: OwnCovarianceComponents,
+    regularisation: FloatArray,
     reach: Reach,
     windows: tuple[tuple[int, int], ...] | None = None,
-    regularisation: FloatArray | None = None,
 ) -> Pass[ResultWithin[OwnCovarianceSumsResult]]:
     """Return the pass of an EM iteration over all rows, or over windows."""
-    mixture = (
-        components.mixture()
-        if regularisation is None
-        else components.penalised_mixture(regularisation)
-    )
-    statistic = WithinReach(OwnCovarianceSums(mixture), reach)
-    return Pass("posterior" if windows is None else "settling", statistic, windows)
+    sums = OwnCovarianceSums(components.penalised_mixture(regularisation))
+    name = "posterior" if windows is None else "settling"
+    return Pass(name, WithinReach(sums, reach), windows)

@@ -74,7 +74,7 @@ class PilotEnd:
     components : OwnCovarianceComponents
         The mixture.
     log_likelihood : float
-        Mean of a row of the sample, in nats.
+        Mean penalised log-likelihood of a row of the sample, in nats.
     """
 
     name: str

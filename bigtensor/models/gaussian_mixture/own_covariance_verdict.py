@@ -22,7 +22,7 @@ from bigtensor.models.words.convergence_warning import ConvergenceWarning
 from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
 
 STILL_RISING = 1e-3
-"""Gain of the mean log-likelihood in the last EM iteration, in nats, that is told."""
+"""Gain of the mean penalised log-likelihood in the last EM iteration, in nats, that is told."""
 
 _FLAT = 10.0
 """Times the least regularisation below which a variance of standardised features is due to it."""
@@ -81,8 +81,10 @@ def _not_converged(diagnostics: dict[str, Any], settings: GaussianSettings) -> l
     if gain < STILL_RISING:
         return []
     return [
-        f"The likelihood still rises by {gain:.1e} nats a row after {settings.max_iter} EM "
-        "iterations over all rows. Use more (" + Setting("max_iter", 3 * settings.max_iter) + ")."
+        f"The penalised likelihood still rises by {gain:.1e} nats a row after {settings.max_iter} "
+        "EM iterations over all rows. Use more ("
+        + Setting("max_iter", 3 * settings.max_iter)
+        + ")."
     ]
 
 

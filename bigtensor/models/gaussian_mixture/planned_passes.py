@@ -8,9 +8,7 @@ from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.gaussian.em_iterations import posterior_pass
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
-from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
-    posterior_pass as own_covariance_pass,
-)
+from bigtensor.models.gaussian_mixture.own_covariance_iterations import own_covariance_pass
 from bigtensor.models.gaussian_mixture.populations import population_pass
 from bigtensor.models.gaussian_mixture.script import SETTLING_ITERATIONS, label_pass
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
@@ -55,10 +53,11 @@ def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
 def _planned_own(settings: GaussianSettings) -> list[PlannedPass]:
     """Return the sums for components that have a covariance each."""
     blank, reach = _blank(settings), Reach.unbounded(settings.columns)
-    planned = [PlannedPass(own_covariance_pass(blank, reach), settings.max_iter)]
+    ridge = np.zeros(settings.n_features)
+    planned = [PlannedPass(own_covariance_pass(blank, ridge, reach), settings.max_iter)]
     windows = settling_windows(settings.shape.rows)
     if windows is not None:
-        settling = own_covariance_pass(blank, reach, windows)
+        settling = own_covariance_pass(blank, ridge, reach, windows)
         planned.insert(0, PlannedPass(settling, SETTLING_ITERATIONS))
     if settings.n_populations is not None:
         planned.append(PlannedPass(population_pass(blank, reach)))

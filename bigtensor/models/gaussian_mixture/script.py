@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -201,6 +201,7 @@ def _ordinary_rows(
     if left_out:
         warn_of_constant_features(left_out, len(ordinary.sample.values))
         yield Narrowing(tuple(np.flatnonzero(varying).tolist()))
+        # again, because rows may be far from the others in a constant feature alone
         values = np.ascontiguousarray(sample.values[:, varying])
         ordinary = ordinary_rows(replace(sample, values=values), settings.columns)
     return ordinary, settings, left_out
@@ -285,7 +286,7 @@ def refine(preparation: GaussianPreparation) -> Script:
 
 def _refine_shared(preparation: GaussianPreparation, components: GaussianComponents) -> Script:
     """Ask for posterior sums of components that share their covariance."""
-    settings, conclude = preparation.settings, partial(_concluded, preparation)
+    settings, conclude = preparation.settings, partial(_concluded, preparation, judged)
     return conclude(
         (
             yield from em_iterations(
@@ -315,7 +316,7 @@ def _refine_own(preparation: GaussianPreparation, components: OwnCovarianceCompo
             windows=windows,
         )
         components = settled.state.components
-    conclude = partial(_concluded_own, preparation)
+    conclude = partial(_concluded, preparation, judged_own_covariances)
     return conclude(
         (
             yield from own_covariance_iterations(
@@ -373,41 +374,22 @@ def _of_moments(
     return {"moments": components}
 
 
-def _concluded(preparation: GaussianPreparation, iterations: Iterations[EmIterate]) -> Solved:
-    """Return the fitted mixture with its diagnostics, and warn of its faults."""
-    components = iterations.state.components
-    return judged(
-        components if preparation.settings.orders_components else components.by_weight(),
-        preparation.settings,
-        _diagnostics(preparation, iterations, components.n_components),
-    )
-
-
-def _concluded_own(
-    preparation: GaussianPreparation, iterations: Iterations[OwnCovarianceIterate]
-) -> Solved:
-    """Return the fitted mixture of components with a covariance each."""
-    components = iterations.state.components
-    return judged_own_covariances(
-        components if preparation.settings.orders_components else components.by_weight(),
-        preparation.settings,
-        _diagnostics(preparation, iterations, components.n_components),
-    )
-
-
-def _diagnostics(
+def _concluded(
     preparation: GaussianPreparation,
+    judge: Callable[[Any, GaussianSettings, dict[str, Any]], Solved],
     iterations: Iterations[EmIterate] | Iterations[OwnCovarianceIterate],
-    n_components: int,
-) -> dict[str, Any]:
-    """Return the diagnostics of a fit."""
-    return {
+) -> Solved:
+    """Return the fitted mixture with its diagnostics, and warn of its faults."""
+    components, settings = iterations.state.components, preparation.settings
+    diagnostics = {
         **preparation.diagnostics,
-        "n_components": n_components,
-        "covariance_type": preparation.settings.covariance_type,
+        "n_components": components.n_components,
+        "covariance_type": settings.covariance_type,
         "pilot": preparation.pilot,
         "outlying_rows": iterations.state.outlying_rows,
         "first_outlying_rows": preparation.pilot["first_outlying_rows"],
         "mean_log_likelihood": iterations.measures,
         "converged": iterations.converged,
     }
+    ordered = components if settings.orders_components else components.by_weight()
+    return judge(ordered, settings, diagnostics)

@@ -103,6 +103,8 @@ class HiddenMarkovDescription(ModelDescription[DescribedChain]):
 
         Parameters
         ----------
+        model : fitted model
+            Not used: all models answer alike.
         level : str, optional
             Not used: states are not merged.
         probabilities : bool, default False

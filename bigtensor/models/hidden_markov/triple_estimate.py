@@ -74,6 +74,8 @@ def estimate_from_triples(
     ----------
     counts : TripleCountsResult
         Distinct triples of codes, with their weights.
+    settings : TripleSettings
+        Resolved parameters of the fit.
 
     Returns
     -------

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
-from bigtensor.errors import Message, SequenceWarning, Setting
+from bigtensor.errors import Message, SequenceWarning, Setting, warn
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.pilot.outliers import sample_outliers
@@ -77,7 +76,7 @@ def warn_of_single_rows(counts: TripleCountsResult) -> None:
         + Setting("sequence")
         + " names the sequence of a row, not the row"
     )
-    warnings.warn(message, SequenceWarning, stacklevel=2)
+    warn(message, SequenceWarning)
 
 
 def _few(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:

@@ -115,6 +115,8 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     ----------
     sample : Sample
         Pilot sample.
+    settings : Settings
+        Resolved parameters of the fit.
 
     Raises
     ------
@@ -174,6 +176,8 @@ def _without_far_values(
         Pilot sample of features in common units.
     names : list of str
         Of the features.
+    settings : Settings
+        Resolved parameters of the fit.
     """
     far = far_values(
         sample.values, weight=sample.weight, ignored=tuple(settings.categorical_columns)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import ConstantFeatureWarning, Setting
+from bigtensor.errors import ConstantFeatureWarning, Setting, warn
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
 from bigtensor.statistics.row_sample import Sample
 
@@ -69,7 +68,7 @@ def warn_of_constant_features(left_out: Mapping[str, list[str]], rows: int) -> N
         f"{described(left_out, rows)}; the fit leaves {'them' if _several(left_out) else 'it'} "
         "out. Name the other features in " + Setting("views") + " to silence this warning"
     )
-    warnings.warn(message, ConstantFeatureWarning, stacklevel=7)
+    warn(message, ConstantFeatureWarning)
 
 
 def _several(left_out: Mapping[str, list[str]]) -> bool:

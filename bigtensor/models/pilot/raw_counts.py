@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import ConditioningWarning
+from bigtensor.errors import ConditioningWarning, warn
 from bigtensor.models.words.wording import percent
 
 FEWEST_FEATURES = 20
@@ -54,5 +52,5 @@ def warn_of_raw_counts(values: NDArray[np.floating], model: str) -> str | None:
         "normalised values in a few features, such as the principal components that AnnData holds "
         "in obsm, which open_samples can read. Transform counts of mass cytometry with arcsinh"
     )
-    warnings.warn(sentence, ConditioningWarning, stacklevel=7)
+    warn(sentence, ConditioningWarning)
     return sentence

@@ -90,6 +90,8 @@ def cumulant_sources(
 
     Parameters
     ----------
+    settings : SourceSettings
+        Resolved parameters of the fit.
     sample : SampleSources
         Terms of the pilot sample, from which the steps set out.
     steps : int

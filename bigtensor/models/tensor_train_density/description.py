@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bigtensor.models.answers.density import DensityDescription
+from bigtensor.models.answers.density import LOG_DENSITY
 from bigtensor.models.tensor_train_density.sections import (
     DescribedDensity,
     choice_block,
     sections_of,
 )
-from bigtensor.models.words.description import Facts, Line
+from bigtensor.models.words.description import Facts, Line, ModelDescription
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Notice, ReportParts
 from bigtensor.models.words.sampled_rows import SampledRows
@@ -26,8 +26,10 @@ _SYSTEMS = {
 }
 
 
-class TrainDescription(DensityDescription[DescribedDensity]):
+class TrainDescription(ModelDescription[DescribedDensity]):
     """Facts and words on tensor-train densities."""
+
+    row_answer = LOG_DENSITY
 
     def outcome(self, model: DescribedDensity) -> list[Line]:
         """Return how a fit ended, as names and words."""

@@ -37,6 +37,8 @@ def embed(
     ----------
     rows : PilotRows
         From `measured_rows`.
+    settings : TrainSettings
+        Resolved parameters of the fit.
 
     Returns
     -------

@@ -13,7 +13,7 @@ from bigtensor.models.topic_model.sections import (
     samples_section,
     words_section,
 )
-from bigtensor.models.words.description import Facts, Line, ModelDescription, refuse_levels
+from bigtensor.models.words.description import Facts, Line, ModelDescription
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Notice, ReportParts, Section
 from bigtensor.models.words.sampled_rows import SampledRows
@@ -26,6 +26,8 @@ WORDS = 8
 
 class TopicDescription(ModelDescription[DescribedTopics]):
     """Facts and words on topics."""
+
+    row_answer = TOPIC_SHARE
 
     def outcome(self, model: DescribedTopics) -> list[Line]:
         """Return how a fit ended, as names and words."""
@@ -69,28 +71,6 @@ class TopicDescription(ModelDescription[DescribedTopics]):
             (str(topic), weight, " ".join(words)) for topic, (weight, words) in enumerate(pairs)
         ]
         return SummaryTable(("topic", "weight", "likely words"), rows)
-
-    def row_outputs(
-        self,
-        model: DescribedTopics,  # noqa: ARG002
-        level: str | None = None,
-        *,
-        probabilities: bool = False,
-    ) -> tuple[str, ...]:
-        """Return the name of the shares.
-
-        Parameters
-        ----------
-        level, probabilities
-            Of mixtures alone.
-
-        Raises
-        ------
-        ParameterError
-            When a level or probabilities are asked for.
-        """
-        refuse_levels("shares of topics have", level, probabilities=probabilities)
-        return (TOPIC_SHARE,)
 
     def report(self, model: DescribedTopics, rows: SampledRows | None) -> ReportParts:
         """Return notices, sentences and sections of the report."""

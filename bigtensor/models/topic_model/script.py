@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Generator
 from dataclasses import dataclass
 from functools import partial
@@ -24,7 +23,14 @@ from bigtensor.decomposition.topics.word_span import (
     valid_topics,
     word_scales,
 )
-from bigtensor.errors import ConditioningWarning, DataError, IdentifiabilityError, Message, Setting
+from bigtensor.errors import (
+    ConditioningWarning,
+    DataError,
+    IdentifiabilityError,
+    Message,
+    Setting,
+    warn,
+)
 from bigtensor.models.contract.script import Estimate, Script, Solved, Step
 from bigtensor.models.topic_model.polish import PolishStart, polished
 from bigtensor.models.topic_model.settings import TopicSettings
@@ -224,7 +230,7 @@ def refine(preparation: TopicPreparation) -> Script:
     if settings.max_iter == 0:
         return solve()
     if not preparation.pilot["whole_counts"]:
-        warnings.warn(
+        warn(
             Message(
                 "Counts are not whole numbers, so that topics of single words cannot be drawn: the "
                 "topics are those of moments alone. Give counts before any transformation, or use "
@@ -232,7 +238,6 @@ def refine(preparation: TopicPreparation) -> Script:
             + Setting("max_iter", 0)
             + ".",
             ConditioningWarning,
-            stacklevel=6,
         )
         return solve()
     yield Estimate(solve)

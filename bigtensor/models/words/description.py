@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.words.described_model import DescribedModel
@@ -27,7 +27,15 @@ class ModelDescription(Generic[Model]):
     used, such as ``ModelDescription[DescribedModel]``. Each method may be overridden by itself.
     `facts` is all that is true of the model. `size`, `lines` and `table` put facts into words, so
     that words and JSON cannot differ.
+
+    Attributes
+    ----------
+    row_answer : str, optional
+        Answer that ``bigtensor predict`` writes for every row, of a model without labels; None if
+        there is none.
     """
+
+    row_answer: ClassVar[str | None] = None
 
     def facts(self, model: Model) -> Facts:
         """Return facts of a fitted or a prepared model, as JSON holds them.
@@ -90,9 +98,9 @@ class ModelDescription(Generic[Model]):
     def row_outputs(
         self,
         model: Model,
-        level: str | None = None,  # noqa: ARG002
+        level: str | None = None,
         *,
-        probabilities: bool = False,  # noqa: ARG002
+        probabilities: bool = False,
     ) -> tuple[str, ...]:
         """Return the names of the answers that ``bigtensor predict`` writes for every row.
 
@@ -101,19 +109,27 @@ class ModelDescription(Generic[Model]):
         model : fitted model
             Fitted model, named in the message.
         level : {"population", "component"}, optional
-            Level of labels, refused here.
+            Level of labels, which only mixtures have.
         probabilities : bool, default False
-            Probabilities of labels, refused here.
+            True for probabilities of labels, which only mixtures have.
 
         Raises
         ------
         ParameterError
-            When the model gives no labels.
+            When the model has no `row_answer`, or a level or probabilities are asked for.
         """
-        raise ParameterError(
-            f"a {type(model).__name__} gives no labels; write its answers with model.write in "
-            "Python"
-        )
+        name = type(model).__name__
+        if self.row_answer is None:
+            raise ParameterError(
+                f"a {name} gives no labels; write its answers with model.write in Python"
+            )
+        if level is not None or probabilities:
+            raise ParameterError(
+                f"{self.row_answer} of a {name} has neither levels nor probabilities: leave "
+                + Setting("probabilities" if level is None else "level")
+                + " out"
+            )
+        return (self.row_answer,)
 
     def report(self, model: Model, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return the parts of the report that only the model knows.
@@ -127,29 +143,3 @@ class ModelDescription(Generic[Model]):
         """
         outcome = self.outcome(model)
         return ReportParts(method=tuple(sentence_of(f"{name}: {words}") for name, words in outcome))
-
-
-def refuse_levels(answers: str, level: str | None, *, probabilities: bool) -> None:
-    """Refuse what only mixtures have.
-
-    Parameters
-    ----------
-    answers : str
-        Answers of the model with their verb, such as ``"sources have"``.
-    level : str, optional
-        Level that was asked for; None if none was.
-    probabilities : bool
-        True if probabilities were asked for.
-
-    Raises
-    ------
-    ParameterError
-        When a level or probabilities are asked for.
-    """
-    if level is not None or probabilities:
-        raise ParameterError(
-            answers
-            + " neither levels nor probabilities: leave "
-            + (Setting("level") if level is not None else Setting("probabilities"))
-            + " out"
-        )

@@ -166,7 +166,9 @@ def verdict_notice(verdict: Mapping[str, Any]) -> Notice:
     return Notice("good" if verdict["good"] else "warning", verdict_in_words(verdict))
 
 
-def judged_outcome(diagnostics: Mapping[str, Any], initialisation: str) -> list[Line]:
+def judged_outcome(
+    diagnostics: Mapping[str, Any], initialisation: str, measure: str = "log-likelihood"
+) -> list[Line]:
     """Return how a fit ended, as names and words.
 
     Parameters
@@ -175,11 +177,13 @@ def judged_outcome(diagnostics: Mapping[str, Any], initialisation: str) -> list[
         Diagnostics of a fitted model, with a verdict and log-likelihoods.
     initialisation : str
         Name of the method that made the initialisation.
+    measure : str, default "log-likelihood"
+        Name of the measure that EM iterations raise.
     """
     return [
         ("initialisation", initialisation),
         ("verdict", verdict_in_words(diagnostics["verdict"])),
-        ("log-likelihood", _likelihoods_in_words(diagnostics["mean_log_likelihood"])),
+        (measure, _likelihoods_in_words(diagnostics["mean_log_likelihood"])),
     ]
 
 

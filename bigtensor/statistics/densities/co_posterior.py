@@ -17,7 +17,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.densities.joint_densities import JointDensities
+from bigtensor.statistics.densities.joint_densities import BLOCK_ROWS, JointDensities
 from bigtensor.statistics.densities.tile_posterior import (
     count_rows,
     log_likelihood_of,
@@ -87,7 +87,7 @@ class CoPosteriorSums(SumStatistic[CoPosteriorSumsResult]):
 
     mixture: JointDensities
 
-    block_rows: ClassVar[int] = 15360
+    block_rows: ClassVar[int] = BLOCK_ROWS
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""

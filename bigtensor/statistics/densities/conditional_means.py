@@ -13,7 +13,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
-from bigtensor.statistics.densities.joint_densities import JointDensities
+from bigtensor.statistics.densities.joint_densities import BLOCK_ROWS, JointDensities
 from bigtensor.statistics.densities.tile_posterior import posterior_buffers, tile_posterior
 
 
@@ -32,7 +32,7 @@ class ConditionalMeans(RowFunction):
     mixture: JointDensities
     means: FloatArray
 
-    block_rows: ClassVar[int] = 15360
+    block_rows: ClassVar[int] = BLOCK_ROWS
 
     @property
     def outputs(self) -> tuple[RowOutput, ...]:

@@ -14,6 +14,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.densities.class_densities import ClassDensities
+from bigtensor.statistics.densities.joint_densities import BLOCK_ROWS
 
 
 @dataclass(frozen=True)
@@ -55,7 +56,7 @@ class GroupLikelihood(SumStatistic[GroupLikelihoodResult]):
     classes: ClassDensities
     weights: FloatArray
 
-    block_rows: ClassVar[int] = 15360
+    block_rows: ClassVar[int] = BLOCK_ROWS
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""

@@ -15,6 +15,7 @@ from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.densities.class_densities import ClassDensities
+from bigtensor.statistics.densities.joint_densities import BLOCK_ROWS
 from bigtensor.statistics.densities.tile_posterior import write_labels
 
 
@@ -63,7 +64,7 @@ class GroupSums(SumStatistic[GroupSumsResult]):
     classes: ClassDensities
     n_groups: int
 
-    block_rows: ClassVar[int] = 15360
+    block_rows: ClassVar[int] = BLOCK_ROWS
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state; their last entry is for rows without a group."""

@@ -13,6 +13,9 @@ from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
 
+BLOCK_ROWS = 15_360
+"""Rows of a block that is evaluated in tiles: a multiple of the steps of all tiles."""
+
 
 class JointTile(Protocol):
     """Log joint densities of a few rows, computed in buffers of a workspace."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.densities.joint_densities import JointDensities
+from bigtensor.statistics.densities.joint_densities import BLOCK_ROWS, JointDensities
 from bigtensor.statistics.densities.tile_posterior import (
     count_rows,
     log_likelihood_of,
@@ -55,7 +55,7 @@ class LogLikelihood(SumStatistic[LogLikelihoodResult]):
 
     mixture: JointDensities
 
-    block_rows: ClassVar[int] = 15360
+    block_rows: ClassVar[int] = BLOCK_ROWS
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""

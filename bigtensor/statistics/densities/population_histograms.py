@@ -14,6 +14,7 @@ from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.densities.class_densities import ClassDensities
+from bigtensor.statistics.densities.joint_densities import BLOCK_ROWS
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +49,7 @@ class PopulationHistograms(SumStatistic[FloatArray]):
     bins: int
     n_groups: int = 1
 
-    block_rows: ClassVar[int] = 15360
+    block_rows: ClassVar[int] = BLOCK_ROWS
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the array of the state."""

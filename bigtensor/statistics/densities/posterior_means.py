@@ -13,7 +13,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
-from bigtensor.statistics.densities.joint_densities import JointDensities
+from bigtensor.statistics.densities.joint_densities import BLOCK_ROWS, JointDensities
 from bigtensor.statistics.densities.tile_posterior import (
     count_rows,
     posterior_buffers,
@@ -46,7 +46,7 @@ class PosteriorMeans(SumStatistic[FloatArray]):
     function: ViewFunction
     width: int
 
-    block_rows: ClassVar[int] = 15360
+    block_rows: ClassVar[int] = BLOCK_ROWS
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""

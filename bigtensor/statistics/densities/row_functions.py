@@ -16,7 +16,7 @@ from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace, check_answers
 from bigtensor.statistics.densities.class_densities import shares_buffer, sum_of_populations
-from bigtensor.statistics.densities.joint_densities import JointDensities, JointTile
+from bigtensor.statistics.densities.joint_densities import BLOCK_ROWS, JointDensities, JointTile
 from bigtensor.statistics.densities.tile_posterior import (
     posterior_buffers,
     tile_posterior,
@@ -62,7 +62,7 @@ class Responsibilities(RowFunction):
     temperature: float = 1.0
     whole: IndexArray | None = None
 
-    block_rows: ClassVar[int] = 15360
+    block_rows: ClassVar[int] = BLOCK_ROWS
 
     def __post_init__(self) -> None:
         choices = _ROW_NAMES if self.populations is None else _ROW_NAMES + _COMPONENT_NAMES

@@ -18,10 +18,10 @@ from bigtensor.features.row_loops import reducing_row_loop, row_loop
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities.joint_densities import reused_tiles
 
-_TILE_BYTES = 2 * 1024**2
+TILE_BYTES = 2 * 1024**2
 """Buffers of one tile, and the products made of them: few enough to stay near the processor."""
 
-_TILE_STEP = 240
+TILE_STEP = 240
 """Tiles are multiples of it: a power of two would put all buffers on the same cache lines."""
 
 _MOST_STEPS = 16
@@ -123,7 +123,7 @@ class GaussianDensities:
     def tile_rows(self) -> int:
         """Rows that are evaluated at once."""
         per_row = self.dtype.itemsize * (2 * self.width + 3 * self.n_features)
-        return _TILE_STEP * int(np.clip(_TILE_BYTES / per_row / _TILE_STEP, 1, _MOST_STEPS))
+        return TILE_STEP * int(np.clip(TILE_BYTES / per_row / TILE_STEP, 1, _MOST_STEPS))
 
     def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
         """Write ``log pi_h + log p(x | h)`` for every component and row.

@@ -18,18 +18,13 @@ from bigtensor.features.buffers import Buffers, buffers_nbytes
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities.joint_densities import reused_tiles
+from bigtensor.statistics.gaussian.gaussian_densities import TILE_BYTES, TILE_STEP
 from bigtensor.statistics.gaussian.incomplete_rows import (
     IncompleteRows,
     completed_sums,
     log_densities,
 )
 from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
-
-_TILE_BYTES = 2 * 1024**2
-"""Buffers of one tile: longer tiles have fewer calls, and leave the caches of the processor."""
-
-_TILE_STEP = 240
-"""Tiles are multiples of it: a power of two would put all buffers on the same cache lines."""
 
 _FEWEST_STEPS, _MOST_STEPS = 2, 16
 """Shortest and longest tile, in steps: products of fewer rows are slow."""
@@ -264,8 +259,8 @@ class OwnCovarianceDensities:
         # the sums over a tile of wide rows need its entries once more
         wide = 2 * self.n_features
         numbers = (wide if self.is_wide else self.features.width) + self.n_features + 2 * self.width
-        steps = _TILE_BYTES / (self.dtype.itemsize * numbers * _TILE_STEP)
-        return _TILE_STEP * int(np.clip(steps, _FEWEST_STEPS, _MOST_STEPS))
+        steps = TILE_BYTES / (self.dtype.itemsize * numbers * TILE_STEP)
+        return TILE_STEP * int(np.clip(steps, _FEWEST_STEPS, _MOST_STEPS))
 
     def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
         """Write ``log pi_h + log p(x | h)`` for every component and row.
@@ -367,20 +362,13 @@ class OwnCovarianceTile:
             for name, (shape, dtype) in mixture.tile_arrays(rows).items()
         )
         self._scaling = mixture.frame.scaling.astype(mixture.dtype)
-        self._quadratic = mixture.features
 
     def write_log_joint(self, out: NDArray[Any]) -> None:
         """Write the log joint densities into ``(rows, components)``, C-contiguous."""
         values = self.block.dense_values[: self.rows]
         # the difference to the centre keeps the digits of float32 data that are far from zero
         np.subtract(values, self.mixture.frame.centre, out=self._centred, casting="same_kind")
-        entries = self._quadratic.entries_of(self.features)
-        if self._scaling.ndim == 1:
-            np.multiply(self._centred.T, self._scaling[:, None], out=entries)
-        else:
-            np.matmul(self._scaling.T, self._centred.T, out=entries)
-        self._quadratic.fill(self.features)
-        np.matmul(self.features.T, self.mixture.factor, out=out)
+        self._write_complete(out)
         self.incomplete = None
         # a missing entry reaches all components
         if np.isnan(out[:, 0]).any():
@@ -402,6 +390,17 @@ class OwnCovarianceTile:
         products = work.take(name, shape, dtype)
         np.matmul(self.features, posterior, out=products)
         sums += products
+
+    def _write_complete(self, out: NDArray[Any]) -> None:
+        """Write the log joint densities of rows without missing entries."""
+        quadratic = self.mixture.features
+        entries = quadratic.entries_of(self.features)
+        if self._scaling.ndim == 1:
+            np.multiply(self._centred.T, self._scaling[:, None], out=entries)
+        else:
+            np.matmul(self._scaling.T, self._centred.T, out=entries)
+        quadratic.fill(self.features)
+        np.matmul(self.features.T, self.mixture.factor, out=out)
 
     def _write_incomplete(self, values: NDArray[Any], out: NDArray[Any]) -> None:
         """Write the log joint densities of rows with missing entries."""
@@ -427,42 +426,31 @@ class WideTile(OwnCovarianceTile):
     ----------
     mixture : OwnCovarianceDensities
         Mixture with full covariances.
+    features : (rows, d) array
+        After `write_log_joint`: the entries in the frame. Those of a row with missing entries are
+        zeros.
     """
 
     def __init__(self, mixture: OwnCovarianceDensities, rows: int, work: Workspace) -> None:
-        self.rows = rows
-        self.mixture = mixture
-        self._centred: NDArray[Any]
-        self._entries: NDArray[Any]
-        self._centred, self._entries = (
-            work.take(name, shape, dtype)
-            for name, (shape, dtype) in mixture.tile_arrays(rows).items()
-        )
-        self._scaling = mixture.frame.scaling.astype(mixture.dtype)
+        super().__init__(mixture, rows, work)
         self._means = mixture.means.astype(mixture.dtype)
         self._constants = np.log(mixture.weights) - np.log(
             np.diagonal(mixture.factor, axis1=1, axis2=2).astype(np.float64)
         ).sum(axis=1)
         (self._solve,) = get_blas_funcs(("trsm",), (mixture.factor,))
 
-    def write_log_joint(self, out: NDArray[Any]) -> None:
-        """Write the log joint densities into ``(rows, components)``, C-contiguous."""
-        values = self.block.dense_values[: self.rows]
-        np.subtract(values, self.mixture.frame.centre, out=self._centred, casting="same_kind")
+    def _write_complete(self, out: NDArray[Any]) -> None:
+        """Write the log joint densities of rows without missing entries."""
         if self._scaling.ndim == 1:
-            np.multiply(self._centred, self._scaling, out=self._entries)
+            np.multiply(self._centred, self._scaling, out=self.features)
         else:
-            np.matmul(self._centred, self._scaling, out=self._entries)
+            np.matmul(self._centred, self._scaling, out=self.features)
         for component, root in enumerate(self.mixture.factor):
-            np.subtract(self._entries, self._means[component], out=self._centred)
+            np.subtract(self.features, self._means[component], out=self._centred)
             # to BLAS, C-contiguous arrays are transposed ones, which it solves in place
             whitened = self._solve(1.0, root.T, self._centred.T, trans_a=1, overwrite_b=1)
             squares = np.einsum("ir,ir->r", whitened, whitened)
             out[:, component] = self._constants[component] - 0.5 * squares
-        self.incomplete = None
-        # a missing entry reaches all components
-        if np.isnan(out[:, 0]).any():
-            self._write_incomplete(values, out)
 
     def add_sums(self, posterior: NDArray[Any], sums: FloatArray, work: Workspace) -> None:
         """Add the sums of the features of order two, weighted by posterior probabilities.
@@ -491,16 +479,16 @@ class WideTile(OwnCovarianceTile):
             if not rows.size:
                 continue
             chosen, scaled = self._centred[: rows.size], weighted[: rows.size]
-            np.take(self._entries, rows, axis=0, out=chosen, mode="clip")
+            np.take(self.features, rows, axis=0, out=chosen, mode="clip")
             np.multiply(chosen, shares[rows, None], out=scaled, casting="same_kind")
             np.matmul(scaled.T, chosen, out=products)
             _add_upper(products, sums[:n_quadratic, component])
-        sums[n_quadratic:-1] += self._entries.T @ posterior
+        sums[n_quadratic:-1] += self.features.T @ posterior
         sums[-1] += posterior.sum(axis=0, dtype=np.float64)
 
     def _clear(self, places: NDArray[np.intp]) -> None:
         """Set the entries of rows with missing entries to zero."""
-        self._entries[places] = 0
+        self.features[places] = 0
 
 
 def _inverse(covariances: FloatArray) -> FloatArray:

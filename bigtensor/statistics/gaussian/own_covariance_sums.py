@@ -12,6 +12,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
+from bigtensor.statistics.densities.joint_densities import BLOCK_ROWS
 from bigtensor.statistics.densities.tile_posterior import (
     count_rows,
     log_likelihood_of,
@@ -68,7 +69,7 @@ class OwnCovarianceSums(SumStatistic[OwnCovarianceSumsResult]):
 
     mixture: OwnCovarianceDensities
 
-    block_rows: ClassVar[int] = 15360
+    block_rows: ClassVar[int] = BLOCK_ROWS
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""

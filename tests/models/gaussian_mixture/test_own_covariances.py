@@ -218,6 +218,18 @@ def test_few_iterations__are_said():
         GaussianMixture(4, max_iter=2, pilot_rows=300, random_state=0).fit(rows)
 
 
+@pytest.mark.parametrize(
+    ("covariance_type", "measure"),
+    [("diag", "penalised log-likelihood"), ("tied", "log-likelihood")],
+)
+def test_description__names_the_measure_that_iterations_raise(covariance_type, measure):
+    model = GaussianMixture(3, covariance_type=covariance_type, random_state=0).fit(drawn(500)[0])
+    description = model.description
+    assert measure in description.facts(model)["outcome"]
+    (sentence,) = description.report(model, None).method
+    assert f"by mean {measure} after" in sentence
+
+
 def test_few_rows__have_a_larger_regularisation_that_helps_other_rows():
     rng = default_rng(3)
     rows = rng.normal(size=(400, 20)) @ rng.normal(size=(20, 20))

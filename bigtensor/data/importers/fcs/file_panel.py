@@ -1,7 +1,6 @@
 """Panel of FCS files, written by rule to be edited."""
 
 import os
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,15 +8,12 @@ from pathlib import Path
 from bigtensor.data.importers.channels.channel_content import read_content
 from bigtensor.data.importers.channels.channel_names import ChannelRole
 from bigtensor.data.importers.channels.channel_roles import channel_roles
-from bigtensor.data.importers.expansion import expand_paths
+from bigtensor.data.importers.expansion import FCS_ENDINGS, expand_paths
 from bigtensor.data.importers.fcs.events import Offsets, open_fcs
 from bigtensor.data.importers.panel import Panel, channels_of
 from bigtensor.data.importers.readable_files import for_every_file
 from bigtensor.data.importers.source import ImportSource
-from bigtensor.errors import FileFormatWarning, ParameterError
-
-_ENDINGS = (".fcs", ".lmd")
-"""Endings of FCS files in a folder."""
+from bigtensor.errors import FileFormatWarning, ParameterError, warn
 
 
 @dataclass(frozen=True)
@@ -93,7 +89,7 @@ def describe_panel(
 ) -> FilePanel:
     """Return the panel of FCS files with the reasons for its roles: see `panel_of_files`."""
     path_list = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    files = expand_paths(map(Path, path_list), _ENDINGS)
+    files = expand_paths(map(Path, path_list), FCS_ENDINGS)
     if not files:
         raise ParameterError("there are no files; give at least one")
     sources = for_every_file(lambda path: open_fcs(path, dataset=dataset, offsets=offsets), files)
@@ -125,11 +121,10 @@ def _names(sources: Sequence[ImportSource]) -> tuple[dict[str, str], dict[str, s
             if names.setdefault(channel, feature) != feature:
                 others.setdefault(channel, []).append(f"{feature} ({source.path.name})")
     for channel, features in others.items():
-        warnings.warn(
+        warn(
             f"channel {channel} is called {names[channel]} in {sources[0].path.name}, and "
             f"{', '.join(features)}; the panel calls it {names[channel]}",
             FileFormatWarning,
-            stacklevel=4,
         )
     return names, markers
 

@@ -62,6 +62,8 @@ def grow_replicates(
         Of these rows, see `sample_positions`.
     preparation : Preparation
         Of the whole sample.
+    settings : Settings
+        Resolved parameters of the fit.
 
     Returns
     -------
