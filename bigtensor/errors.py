@@ -343,8 +343,8 @@ class MissingValueWarning(BigtensorWarning):
 class WeightWarning(BigtensorWarning):
     """Rows probably count otherwise than is meant.
 
-    Sample weights add up to less than half the number of rows, or statistics that are merged have
-    rows in common.
+    Sample weights add up to less than half the number of rows, statistics that are merged have rows
+    in common, or statistics that are solved lack many of the expected rows.
     """
 
 

@@ -13,7 +13,8 @@ import json
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any, TypeAlias
 
@@ -28,7 +29,7 @@ from bigtensor.data.stores.outputs import whole_store, write_errors
 from bigtensor.data.stores.stored_arrays import create_array, create_root
 from bigtensor.data.stores.stored_kinds import stored_kind
 from bigtensor.data.stores.zarr_groups import open_group
-from bigtensor.errors import ModelFileError, ParameterError, StoreReadError
+from bigtensor.errors import ModelFileError, StoreReadError
 
 FORMAT_VERSION = 6
 """Version of the layout of a group; others are refused."""
@@ -177,12 +178,21 @@ def unpack(packed: Packed, classes: Iterable[type]) -> Any:
                 return tree
         raise ValueError(f"{tree!r} describes nothing")
 
-    try:
+    with description_errors():
         return together(packed.tree, "value")
-    except (KeyError, IndexError, TypeError, ValueError, ParameterError) as error:
+
+
+@contextmanager
+def description_errors() -> Iterator[None]:
+    """Turn errors of a description that this version cannot use into a `ModelFileError`."""
+    try:
+        yield
+    except ModelFileError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ModelFileError(
             f"the description of the contents cannot be used ({type(error).__name__}: {error}); "
-            "it was made by another version or by hand: fit the model again"
+            "it was made by another version or by hand: use that version, or fit the model again"
         ) from error
 
 

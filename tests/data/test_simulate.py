@@ -10,7 +10,7 @@ from scipy.spatial import distance
 
 import bigtensor
 from bigtensor.data import simulate
-from bigtensor.data.stores.layout import LAYOUT_VERSION
+from bigtensor.data.stores.zarr_groups import LAYOUT_VERSION
 from bigtensor.errors import DataError, OutputError, ParameterError
 
 SEED = 20240731

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import fsspec
@@ -216,6 +217,17 @@ def test_unknown_model__is_refused(tmp_path):
     write_group(tmp_path / "model.zarr", Contents("UnknownModel", {}, {"a": np.ones(3)}))
     with pytest.raises(ModelFileError, match=r"'UnknownModel', which .* not know"):
         bigtensor.load(tmp_path / "model.zarr")
+
+
+def test_description_of_another_version__is_refused(model, tmp_path):
+    contents = model.to_contents()
+    attrs = contents.attrs
+    without = {name: value for name, value in attrs.items() if name != "state"}
+    renamed = {**attrs, "parameters": {**attrs["parameters"], "n_groups": 3}}
+    for number, changed in enumerate((without, renamed, {})):
+        path = write_group(tmp_path / f"{number}.zarr", replace(contents, attrs=changed))
+        with pytest.raises(ModelFileError, match=r"another version .*fit"):
+            bigtensor.load(path)
 
 
 def test_save__keeps_what_is_there_unless_told_otherwise(model, wide_model, path):

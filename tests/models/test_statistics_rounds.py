@@ -20,6 +20,7 @@ from bigtensor.errors import (
     PlanError,
     StatisticsError,
     ViewError,
+    WeightWarning,
 )
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.store import read_group
@@ -189,7 +190,7 @@ def test_wide_views__answer_from_landmarks_without_rows(wide_rows, posterior_rou
 def test_rows__are_in_no_file(rows, tmp_path):
     for start in ("spectral", "kmeans"):
         settings = PRECISE | {"pilot_rows": 1777}
-        model = KernelMixture(3, views=WIDE_VIEWS, init=start, **settings).prepare(rows)
+        model = KernelMixture(3, views=WIDE_VIEWS, init=start, **settings).prepare(rows, rows=1999)
         files = [model.save(tmp_path / f"{start} prepared.zarr")]
         statistics = model.accumulate(rows[:1999])
         files += [statistics.save(tmp_path / f"{start} sums.zarr")]
@@ -297,7 +298,8 @@ def test_late_rows__are_added_to_the_first_round(rows, tmp_path):
         model = KernelMixture(3, init=start, **PRECISE).prepare(rows)
         path = model.save(tmp_path / f"{start}.zarr")
         early = model.accumulate(rows[:3000])
-        model.solve(early)
+        with pytest.warns(WeightWarning, match=r"3,000 rows.* prepared for 4,000"):
+            model.solve(early)
         late = bigtensor.load(path).accumulate(rows[3000:])
         model.solve(bigtensor.merge([early, late]))
         expected = bigtensor.load(path)
@@ -322,6 +324,32 @@ def test_other_preparation__is_refused(rows, prepared, prepared_clusters):
             prepared.solve(theirs)
 
 
+def test_rows_left_out__are_no_absent_rows(rows):
+    model = KernelMixture(3, missing="omit", **PRECISE).prepare(rows)
+    gaps = rows.copy()
+    gaps[:1000, 0] = np.nan
+    with pytest.warns(MissingValueWarning, match=r"1,000 of 4,000 rows"):
+        statistics = model.accumulate(gaps)
+    assert model.solve(statistics).diagnostics_["rows_left_out"] == 1000
+
+
+def test_parameters__that_change_after_the_preparation_are_refused(rows, tmp_path):
+    model = KernelMixture(3, **PRECISE).prepare(rows)
+    statistics = model.accumulate(rows)
+    model.set_params(n_components=2)
+    reloaded = bigtensor.load(model.save(tmp_path / "prepared.zarr"))
+    for changed in (model, reloaded):
+        for call in (
+            lambda changed=changed: changed.accumulate(rows),
+            lambda changed=changed: changed.solve(statistics),
+            lambda changed=changed: changed.partial_fit(rows),
+        ):
+            with pytest.raises(ParameterError, match=r"n_components=3 .* n_components=2.*prepare"):
+                call()
+    reloaded.set_params(n_components=3, sample_dim="cell", missing="omit").solve(statistics)
+    assert model.prepare(rows).solve(model.accumulate(rows)).weights_.shape == (2,)
+
+
 def test_other_round__is_refused(rows, tmp_path):
     model = KernelMixture(3, **PRECISE).prepare(rows)
     before = bigtensor.load(model.save(tmp_path / "prepared.zarr"))
@@ -335,7 +363,7 @@ def test_other_round__is_refused(rows, tmp_path):
     with pytest.raises(StatisticsError, match="passes, posterior 1 and posterior 2"):
         bigtensor.merge([first, second])
     other = bigtensor.load(tmp_path / "prepared.zarr")
-    other.solve(other.accumulate(rows[:3000]))
+    other.solve(other.accumulate(rows[:3900]))
     theirs = other.accumulate(rows)
     with pytest.raises(StatisticsError, match="different mixtures of one preparation"):
         bigtensor.merge([first, theirs])
@@ -346,7 +374,7 @@ def test_other_round__is_refused(rows, tmp_path):
 def test_late_rows__are_added_to_a_round_of_before(rows):
     model = KernelMixture(3, **PRECISE).prepare(rows)
     model.solve(model.accumulate(rows))
-    early, late = model.accumulate(rows[:3000]), model.accumulate(rows[3000:])
+    early, late = model.accumulate(rows[:3900]), model.accumulate(rows[3900:])
     model.solve(early)
     model.solve(model.accumulate(rows))
     model.solve(bigtensor.merge([early, late]))

@@ -32,11 +32,11 @@ from bigtensor.data.stores.layout import (
 from bigtensor.data.stores.manifest import UNFINISHED
 from bigtensor.data.stores.outputs import check_target
 from bigtensor.data.stores.zarr_datasets import open_cells
-from bigtensor.data.stores.zarr_groups import open_whole_group, read_rows
+from bigtensor.data.stores.zarr_groups import LAYOUT, open_whole_group, read_rows
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, OutputError, ParameterError, Setting
 
-_LAYOUT = ("bigtensor_layout", UNFINISHED)
+_LAYOUT = (LAYOUT, UNFINISHED)
 """Attributes that the writer of a store sets itself."""
 
 

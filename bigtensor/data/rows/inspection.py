@@ -13,6 +13,7 @@ from bigtensor.data.sources.row_sources import ZarrSource, row_variables
 from bigtensor.data.stores.chunk_files import ChunkFiles
 from bigtensor.data.stores.layout import chunk_rows
 from bigtensor.data.stores.manifest import files_of
+from bigtensor.data.stores.zarr_groups import LAYOUT
 from bigtensor.errors import LayoutWarning, StoreReadError, warn
 
 SMALL_DATA_NBYTES = 64 * 2**20
@@ -102,7 +103,7 @@ def _inspect_files(source: ZarrSource, group: zarr.Group, variable: str) -> None
         return
     axis = int(source.transposed and variable == source.variable)
     words = f"{source.url}: {chunk_files.describe_absent(variable, axis)}"
-    if "bigtensor_layout" in group.attrs:
+    if LAYOUT in group.attrs:
         raise StoreReadError(f"{words}: restore it from a copy or import the data again")
     warn(
         f"{words}. They are read as {array.fill_value}: right if whoever wrote the store left out "

@@ -48,15 +48,13 @@ from bigtensor.data.stores.stored_arrays import (
     default_compressors,
     open_to_write,
 )
+from bigtensor.data.stores.zarr_groups import LAYOUT, LAYOUT_VERSION
 from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.data.values.checked_casts import checked_cast
 from bigtensor.errors import DataError, OutputError, ParameterError
 
 if TYPE_CHECKING:
     import xarray as xr
-
-LAYOUT_VERSION = 1
-"""Version of the layout, kept in the attribute ``bigtensor_layout`` of the group."""
 
 SOURCE_ROW = "source_row"
 """Variable of the row that a row had in the first store, before any rows were left out."""
@@ -205,7 +203,7 @@ class SampleStoreWriter:
         self._coordinates = {
             k: [str(v) for v in vs] for k, vs in (feature_coordinates or {}).items()
         }
-        self._attrs = {"bigtensor_layout": LAYOUT_VERSION, **(attrs or {})}
+        self._attrs = {LAYOUT: LAYOUT_VERSION, **(attrs or {})}
         self._overwrite = overwrite
         self._matrices = ["X", "raw"] if keep_raw else ["X"]
         self._dtypes = dict.fromkeys(self._matrices, self.dtype)

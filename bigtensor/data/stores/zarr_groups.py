@@ -15,6 +15,7 @@ import zarr
 from numpy.typing import NDArray
 from zarr.storage import FsspecStore
 
+from bigtensor._version import __version__
 from bigtensor.data.addresses.object_stores import read_options
 from bigtensor.data.addresses.read_errors import too_much_memory
 from bigtensor.data.addresses.store_address import as_address, check_store_address
@@ -24,6 +25,12 @@ from bigtensor.data.stores.leftovers import interrupted_replacement
 from bigtensor.data.stores.manifest import check_finished, check_manifest
 from bigtensor.data.stores.shard_indices import ShardIndexStore
 from bigtensor.errors import StoreReadError, hide_passwords
+
+LAYOUT = "bigtensor_layout"
+"""Attribute of a store of rows with the version of its layout."""
+
+LAYOUT_VERSION = 1
+"""Version of the layout of stores that are written; later versions are refused."""
 
 OPEN_ARRAYS = 256
 """Arrays that a process keeps open: their metadata, and no row."""
@@ -184,8 +191,15 @@ def open_whole_group(path: str | os.PathLike[str]) -> zarr.Group:
     Raises
     ------
     StoreReadError
-        When it cannot be opened, or a file is absent, truncated or changed.
+        When it cannot be opened, a file is absent, truncated or changed, or it has a layout of a
+        later version.
     """
     group = open_group(path)
     check_manifest(path)
+    layout = group.attrs.get(LAYOUT, LAYOUT_VERSION)
+    if isinstance(layout, int) and layout > LAYOUT_VERSION:
+        raise StoreReadError(
+            f"{path} has version {layout} of the layout of rows, and this is bigtensor "
+            f"{__version__}, which reads version {LAYOUT_VERSION}: upgrade bigtensor"
+        )
     return group

@@ -36,9 +36,7 @@ from bigtensor.models.contract.declarations import (
     options_classes,
 )
 from bigtensor.models.contract.fitted_model import FittedModel
-from bigtensor.models.contract.model_files import (
-    in_stored_layout,
-)
+from bigtensor.models.contract.model_files import in_stored_layout
 from bigtensor.models.contract.opened_fit import OpenedFit, shape_of
 from bigtensor.models.contract.opening_for_answers import open_for_answers
 from bigtensor.models.contract.parameters import (
@@ -247,7 +245,12 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         self.diagnostics_ = dict(ran.result.diagnostics)
         self._remember(opened.samples, ran)
         self._rounds = Rounds.of_preparation(
-            ran.result, self.diagnostics_, self.steps.refine, self._stored_classes()
+            ran.result,
+            self.diagnostics_,
+            self.steps.refine,
+            self._stored_classes(),
+            plain(self.parameters_of_fit()),
+            opened.shape.all_rows,
         )
         return self
 
@@ -281,6 +284,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         ------
         StatisticsError
             When the model is not prepared.
+        ParameterError
+            When a parameter besides ``missing`` and ``sample_dim`` has changed since `prepare`.
         """
         return self._accumulated(self._require_rounds(), X, sample_weight, options)
 
@@ -304,13 +309,23 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         Raises
         ------
         StatisticsError
-            When the model is not prepared, or the statistics were made with another preparation
-            or another mixture.
+            When the model is not prepared, or the statistics are of another preparation or mixture.
+
+        Warns
+        -----
+        WeightWarning
+            When the statistics have less than 90 % of the rows that the model was prepared for.
         """
         sums = read_statistics(statistics)
         rounds = self._require_rounds()
         sums.require_model(type(self).__name__)
-        solved, self._rounds = rounds.solved(rounds.after(sums), self.steps.refine)
+        finished = rounds.after(sums)
+        rounds.warn_of_absent_rows(sums)
+        return self._solve(rounds, finished)
+
+    def _solve(self, rounds: Rounds, finished: tuple[Statistics, ...]) -> Self:
+        """Take the solution after the statistics of finished passes."""
+        solved, self._rounds = rounds.solved(finished, self.steps.refine)
         previous = getattr(self, "solution_", None)
         if solved is not None:
             self._take(solved)
@@ -362,7 +377,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         total = self._accumulated(rounds, X, sample_weight, options)
         if hasattr(self, "statistics_"):
             total = joined(self.statistics_, total)
-        self.solve(total)
+        self._solve(rounds, rounds.after(total))
         self.statistics_ = total
         return self
 
@@ -566,6 +581,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
                 f"this {type(self).__name__} is not prepared, so that sums of different rows "
                 "could not be added; call prepare(pilot) first, or load a prepared model"
             )
+        self._rounds.require_parameters(plain(self.parameters_of_fit()))
         return self._rounds
 
     def _accumulated(

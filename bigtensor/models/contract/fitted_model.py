@@ -59,7 +59,7 @@ from bigtensor.models.contract.statistics_file import Part, Statistics
 from bigtensor.models.words.description import ModelDescription
 from bigtensor.models.words.notebook_summary import summary_html
 from bigtensor.statistics.base import Pass, RowFunction, Statistic
-from bigtensor.store import Contents, write_group
+from bigtensor.store import Contents, description_errors, write_group
 
 FIT_DIGEST = "fit_digest"
 """Attribute of answers with the digest of the fitted arrays of their model."""
@@ -346,9 +346,10 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     @classmethod
     def from_contents(cls, contents: Contents) -> Self:
         """Return the model of these contents; see `to_contents`."""
-        saved = contents.attrs["parameters"]
-        model = cls(**restored_values(saved, options_classes(cls.declares)))
-        model._rounds, solution = restore_model(model, contents, cls._stored_classes())
+        with description_errors():
+            saved = contents.attrs["parameters"]
+            model = cls(**restored_values(saved, options_classes(cls.declares)))
+            model._rounds, solution = restore_model(model, contents, cls._stored_classes())
         if solution is not None:
             model.set_solution(solution)
         return model

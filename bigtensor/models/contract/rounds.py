@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +12,7 @@ from bigtensor.data.rows.rows_where import all_rows
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.values.sample_weight_meanings import COUNTS, RELATIVE
 from bigtensor.engine.checkpoint import content_key
-from bigtensor.errors import ParameterError, Setting, StatisticsError
+from bigtensor.errors import ParameterError, Setting, StatisticsError, WeightWarning
 from bigtensor.models.contract.parameters import plain
 from bigtensor.models.contract.run import Ran
 from bigtensor.models.contract.script import Script, Solved, replay
@@ -19,6 +20,13 @@ from bigtensor.models.contract.statistics_file import Part, Statistics
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.state_of import KeptState, StateOf
 from bigtensor.store import pack, unpack
+
+READING = ("missing", "sample_dim")
+"""Parameters that say how rows are read. Every site may have its own."""
+
+LEAST_SHARE = 0.9
+"""Smallest share of the expected rows without a warning: their number may be rounded. With a tenth
+fewer rows, bandwidths are two percent narrower than the rule for the rows says."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +46,10 @@ class Rounds:
     next_pass : Pass, optional
         The next pass; None after the last. It is kept rather than computed again, so that every
         site compares its rows with the same bits.
+    parameters : mapping of str to object
+        Parameters of the preparation, as JSON holds them, without those of `READING`.
+    expected_rows : float
+        Number of rows of all sites, which weighted rows stand for.
     """
 
     preparation: Any
@@ -45,6 +57,8 @@ class Rounds:
     diagnostics: dict[str, Any]
     finished: tuple[Statistics, ...]
     next_pass: Pass[Any] | None
+    parameters: Mapping[str, Any]
+    expected_rows: float
 
     @classmethod
     def of_preparation(
@@ -53,6 +67,8 @@ class Rounds:
         diagnostics: dict[str, Any],
         refine: Callable[[Any], Script],
         classes: tuple[type, ...],
+        parameters: Mapping[str, Any],
+        expected_rows: float,
     ) -> Rounds:
         """Return the rounds of a new preparation.
 
@@ -66,16 +82,58 @@ class Rounds:
             The second half of the script, of a preparation.
         classes : tuple of type
             Dataclasses that the preparation is made of.
+        parameters : mapping of str to object
+            Parameters of the model, as JSON holds them.
+        expected_rows : float
+            Number of rows of all sites, which weighted rows stand for.
         """
         packed = pack(replace(preparation, diagnostics={}), classes)
         stored = unpack(packed, classes)
         _, next_pass = replay(refine(stored), ())
-        return cls(stored, packed.digest, diagnostics, (), next_pass)
+        kept = {name: value for name, value in parameters.items() if name not in READING}
+        return cls(stored, packed.digest, diagnostics, (), next_pass, kept, expected_rows)
 
     @property
     def mixture(self) -> str:
         """Digest of the mixture of the next pass, empty for the first pass."""
         return _digest(self.finished)
+
+    def require_parameters(self, parameters: Mapping[str, Any]) -> None:
+        """Raise a ParameterError if a parameter has changed since the model was prepared.
+
+        Parameters
+        ----------
+        parameters : mapping of str to object
+            Parameters of the model now, as JSON holds them.
+        """
+        for name, prepared in plain(self.parameters).items():
+            if parameters[name] != prepared:
+                raise ParameterError(
+                    "the model was prepared with "
+                    + Setting(name, prepared)
+                    + " and now has "
+                    + Setting(name, parameters[name])
+                    + ", which sums of the old preparation cannot follow; set the earlier value, "
+                    "or call prepare again"
+                )
+
+    def warn_of_absent_rows(self, statistics: Statistics) -> None:
+        """Warn if many of the expected rows are not in the statistics.
+
+        Parameters
+        ----------
+        statistics : Statistics
+            Sums that are to be solved.
+        """
+        present = statistics.weight + statistics.rows_left_out
+        if present < LEAST_SHARE * self.expected_rows:
+            warnings.warn(
+                f"the statistics of {statistics.data} have {present:,.0f} rows, and the model was "
+                f"prepared for {self.expected_rows:,.0f}; merge the statistics of all parts, or "
+                "prepare the model with the right number of " + Setting("rows"),
+                WeightWarning,
+                stacklevel=3,
+            )
 
     def after(self, statistics: Statistics) -> tuple[Statistics, ...]:
         """Return the sums of the finished passes, the given ones as the last.

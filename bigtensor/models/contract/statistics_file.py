@@ -13,7 +13,15 @@ from bigtensor.data.addresses.store_address import Address
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.errors import ModelFileError, StatisticsError, WeightWarning, warn
 from bigtensor.statistics.base import State
-from bigtensor.store import Contents, Packed, pack, read_group, unpack, write_group
+from bigtensor.store import (
+    Contents,
+    Packed,
+    description_errors,
+    pack,
+    read_group,
+    unpack,
+    write_group,
+)
 
 KIND = "Statistics"
 """What a file of statistics says it holds."""
@@ -164,7 +172,9 @@ class Statistics:
     @classmethod
     def from_contents(cls, contents: Contents) -> Statistics:
         """Return the statistics of these contents; see `to_contents`."""
-        statistics: Statistics = unpack(Packed(contents.attrs["state"], contents.arrays), _CLASSES)
+        with description_errors():
+            packed = Packed(contents.attrs["state"], contents.arrays)
+            statistics: Statistics = unpack(packed, _CLASSES)
         return statistics
 
 

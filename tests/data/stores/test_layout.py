@@ -8,10 +8,11 @@ import pytest
 import xarray as xr
 import zarr
 
+from bigtensor.data.opening import open_samples
 from bigtensor.data.stores.layout import SampleStoreWriter, chunk_rows, shard_rows
 from bigtensor.data.stores.leftovers import finished_name
 from bigtensor.data.stores.manifest import MANIFEST
-from bigtensor.errors import DataError, OutputError, ParameterError
+from bigtensor.errors import DataError, OutputError, ParameterError, StoreReadError
 
 FEATURES = ["CD3", "CD4 β"]
 
@@ -275,3 +276,11 @@ def test_flipped_byte__is_refused_when_it_is_read(tmp_path):
     chunk.write_bytes(content)
     with pytest.raises(ValueError, match="checksum"):
         np.asarray(zarr.open_group(tmp_path / "cells.zarr", mode="r")["X"][:])
+
+
+def test_layout_of_a_later_version__is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "cells.zarr"
+    with SampleStoreWriter(path, ["a", "b"], attrs={"bigtensor_layout": 2}) as store:
+        store.append(np.ones((3, 2)))
+    with pytest.raises(StoreReadError, match=r"version 2 .* version 1: upgrade"):
+        open_samples(path)

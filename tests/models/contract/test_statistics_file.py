@@ -15,6 +15,7 @@ import bigtensor
 from bigtensor import KernelMixture, SpectralOptions, Statistics, simulate
 from bigtensor.errors import ModelFileError, OutputError, StatisticsError, WeightWarning
 from bigtensor.models.contract.statistics_file import Part, joined
+from bigtensor.store import write_group
 
 
 def statistics(seed: int, **changes) -> Statistics:
@@ -68,6 +69,13 @@ def test_damaged_file__is_refused(tmp_path):
     (path / "zarr.json").write_text(json.dumps(described))
     with pytest.raises(ModelFileError, match="description is not what was written"):
         bigtensor.load(path)
+
+
+def test_description_of_another_version__is_refused(tmp_path):
+    contents = replace(statistics(1).to_contents(), attrs={})
+    path = write_group(tmp_path / "a.zarr", contents)
+    with pytest.raises(ModelFileError, match="made by another version"):
+        bigtensor.merge([path])
 
 
 @settings(max_examples=30, deadline=None)
