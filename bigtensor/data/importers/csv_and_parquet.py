@@ -121,7 +121,7 @@ def open_parquet(
     Returns
     -------
     ImportSource
-        Missing values are NaN. An index column written by pandas is left out.
+        Missing values are NaN. The columns of an index of pandas are left out.
 
     Raises
     ------
@@ -135,17 +135,22 @@ def open_parquet(
     path = Path(path)
     with reading(path, "Parquet"), parquet.ParquetFile(path) as file:
         schema, rows = file.schema_arrow, file.metadata.num_rows
+        index = _index_columns(schema)
     names = list(schema.names)
     if _repeated(names):
         raise FileFormatError(f"{path} repeats the columns {sorted(_repeated(names))}; rename them")
-    index = [name for name in names if name.startswith("__index_level_")]
     beside = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     kept = _kept_columns(path, names, beside)
     numeric = {column.name for column in schema if codes or _is_numeric_arrow(arrow, column.type)}
     others = [name for name in names if name not in index and name not in kept.values()]
     features = _feature_columns(path, others, numeric)
 
-    notes = (f"the row index {index} was left out",) if index else ()
+    left_out = [name for name in index if name not in kept.values()]
+    notes = (
+        (f"the row index {left_out} was left out; write it as a column if it is a feature",)
+        if left_out
+        else ()
+    )
     warn_of_notes(path, notes)
 
     def blocks(rows_per_block: int) -> Iterator[ImportBlock]:
@@ -197,6 +202,14 @@ def exported_answers(rows: pd.DataFrame, kept: Collection[str]) -> list[str]:
     if not (has_row_numbers and answers):
         return []
     return [name for name in ("row", *answers) if name not in kept]
+
+
+def _index_columns(schema: pa.Schema) -> list[str]:
+    """Return the columns that hold the index of a table of pandas, with a name or without."""
+    metadata = schema.pandas_metadata or {}
+    # an index of consecutive numbers is a mapping, and no column
+    index = [name for name in metadata.get("index_columns", ()) if isinstance(name, str)]
+    return [name for name in schema.names if name in index]
 
 
 def _is_numeric_arrow(arrow: ModuleType, kind: pa.DataType) -> bool:

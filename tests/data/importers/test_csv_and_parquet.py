@@ -252,11 +252,23 @@ def test_parquet__every_number_type_becomes_a_float(tmp_path: Path) -> None:
     assert variable(source, "label") == ["x", None, "y"]
 
 
-def test_parquet__a_row_index_is_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [None, "cell"])
+def test_parquet__a_row_index_is_left_out(name: str | None, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    table()[["CD3"]].iloc[::-1].set_index(np.arange(500) ** 2).to_parquet(path)
+    index = pd.Index(np.arange(500) ** 2, name=name)
+    table()[["CD3"]].iloc[::-1].set_index(index).to_parquet(path)
     with pytest.warns(FileFormatWarning, match="row index"):
         assert open_parquet(path).features == ("CD3",)
+
+
+def test_parquet__a_named_index_is_a_column_to_keep(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    names = [f"cell{row}" for row in range(500)]
+    table()[["CD3"]].set_index(pd.Index(names, name="cell")).to_parquet(path)
+    source = open_parquet(path, label="cell")
+    assert source.features == ("CD3",)
+    assert source.notes == ()
+    assert variable(source, "label")[:2] == names[:2]
 
 
 def test_parquet__damage_is_refused(tmp_path: Path) -> None:
