@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -191,12 +192,15 @@ def exported_answers(rows: pd.DataFrame, kept: Collection[str]) -> list[str]:
     -------
     list of str
         The row number and the answers as `write_answers_to_csv` names them. Empty if the table does
-        not begin with a row number, or has no answer.
+        not begin with a row number, or does not end with an answer, as a table of the user with
+        labels before its features, or with labels that are texts.
     """
     names = [str(name) for name in rows.columns]
     # rows of a plate repeat, and populations of towns have no label beside them
     has_row_numbers = names[0] == "row" and rows["row"].dtype.kind in "iu" and rows["row"].is_unique
-    answers = [name for name in names if _ANSWER.fullmatch(name)]
+    answers = [*takewhile(_ANSWER.fullmatch, reversed(names))][::-1]
+    if "label" in answers and rows["label"].dtype.kind not in "iu":
+        return []
     if "label" not in answers:
         answers = [name for name in answers if name != "population"]
     if not (has_row_numbers and answers):

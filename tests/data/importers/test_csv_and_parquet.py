@@ -316,11 +316,20 @@ def test_exported_answers__are_no_features(tmp_path: Path) -> None:
         assert open_csv(path).features == ("CD3",)
 
 
+def test_labels_that_are_texts__are_no_exported_answers(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("row,CD3,label\n0,1.5,T\n1,2.5,B\n")
+    assert open_csv(path, label="label").features == ("row", "CD3")
+    with pytest.raises(DataError, match=r"\['label'\].*do not hold numbers"):
+        open_csv(path)
+
+
 @pytest.mark.parametrize(
     ("text", "features"),
     [
         ("row,column,CD3,label\n1,1,1.5,0\n1,2,2.5,1\n", ("row", "column", "CD3", "label")),
         ("row,population,income\n1,900,2\n2,400,3\n", ("row", "population", "income")),
+        ("row,label,CD3\n0,0,1.5\n1,1,2.5\n", ("row", "label", "CD3")),
     ],
 )
 def test_rows_and_populations__of_other_tables_are_features(
