@@ -178,9 +178,7 @@ def test_integers_that_float64_rounds__are_named_in_a_warning(tmp_path, name, dt
     table = pd.DataFrame({"a": [1, np.nan], "id": [5, 2**53 + 1], "b": [2**24, 2**25]})
     table.to_csv(tmp_path / "t.csv", index=False)
     table.to_parquet(tmp_path / "t.parquet")
-    with pytest.warns(
-        FileFormatWarning, match="row 1 .*'id'.*9007199254740992 or.*label"
-    ) as caught:
+    with pytest.warns(FileFormatWarning, match="row 1 .*'id'.*label") as caught:
         summary = import_files(tmp_path / name, tmp_path / "t.zarr", dtype=dtype)
     assert len(caught) == len(summary.warnings) == 1
     assert "dtype" not in summary.warnings[0]
