@@ -170,19 +170,9 @@ class _Cells:
         columns = zip(features, self.value_names, strict=True)
         return {feature: column for feature, column in columns if feature != column}
 
-    @property
-    def formats(self) -> str:
-        """Format of a row, with a comma after each column: all bits of a value are kept."""
-        dtype = self.values.dtype
-        # Python writes the shortest number with the bits of a float64: 0.1 in place of %.17g
-        real = "%.9g," if dtype.itemsize <= 4 else "%s,"
-        number = real if dtype.kind == "f" else "%d,"
-        return "%s," * (self.samples is not None) + number * self.values.shape[1]
-
     def columns(self, rows: slice) -> list[NDArray[Any]]:
         """Return the columns of some rows."""
-        values = read_variable(self.values[rows], f"'X' of {self.store}")
-        columns = list(values.astype(np.float64).T)
+        columns = list(read_variable(self.values[rows], f"'X' of {self.store}").T)
         if self.samples is None:
             return columns
         codes = read_variable(self.samples[rows], f"'sample_id' of {self.store}")
@@ -209,21 +199,22 @@ def _lines(store: AnswerStore, cells: _Cells | None, block_rows: int) -> Iterato
     yield 0, ",".join(["row", *cell_names, *named, *answers]) + "\n"
     for start, block in store.blocks(block_rows):
         stop = start + len(block[0])
-        columns: list[NDArray[Any]] = [np.arange(start, stop)]
-        if cells is not None:
-            columns += cells.columns(slice(start, stop))
+        beside = [] if cells is None else cells.columns(slice(start, stop))
         formats = ",".join(_format(column.dtype) for column in block)
-        line = (
-            "%d," + ("" if cells is None else cells.formats) + "%s," * bool(named) + formats + "\n"
-        )
+        line = "%d," + "%s," * len([*cell_names, *named]) + formats + "\n"
         if named:
             # labels are the first answer
-            columns.append(_names_of(block[0], names, store.path))
-        columns += block
-        piece = max(1, _MOST_VALUES // len(columns))
-        for at in range(0, stop - start, piece):
-            rows = zip(*(column[at : at + piece].tolist() for column in columns), strict=True)
-            yield min(start + at + piece, stop), "".join(line % row for row in rows)
+            beside.append(_names_of(block[0], names, store.path))
+        piece = max(1, _MOST_VALUES // (1 + len(beside) + len(block)))
+        for first in range(start, stop, piece):
+            last = min(first + piece, stop)
+            cut = slice(first - start, last - start)
+            # a NumPy number is written with the fewest digits that keep its bits: 0.1 of a float32
+            # is 0.10000000149011612 as a number of Python
+            cells_beside = (column[cut] for column in beside)
+            answers_of_rows = (column[cut].tolist() for column in block)
+            rows = zip(range(first, last), *cells_beside, *answers_of_rows, strict=True)
+            yield last, "".join(line % row for row in rows)
 
 
 def _names_of(label: NDArray[Any], names: NDArray[Any], path: str) -> NDArray[Any]:

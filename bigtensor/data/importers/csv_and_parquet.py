@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -130,7 +131,7 @@ def open_parquet(
     Returns
     -------
     ImportSource
-        Missing values are NaN. An index column written by pandas is left out.
+        Missing values are NaN. The columns of an index of pandas are left out.
 
     Raises
     ------
@@ -144,17 +145,22 @@ def open_parquet(
     path = Path(path)
     with reading(path, "Parquet"), parquet.ParquetFile(path) as file:
         schema, rows = file.schema_arrow, file.metadata.num_rows
+        index = _index_columns(schema)
     names = list(schema.names)
     if _repeated(names):
         raise FileFormatError(f"{path} repeats the columns {sorted(_repeated(names))}; rename them")
-    index = [name for name in names if name.startswith("__index_level_")]
     beside = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     kept = _kept_columns(path, names, beside)
     numeric = {column.name for column in schema if codes or _is_numeric_arrow(arrow, column.type)}
     others = [name for name in names if name not in index and name not in kept.values()]
     features = _feature_columns(path, others, numeric)
 
-    notes = (f"the row index {index} was left out",) if index else ()
+    left_out = [name for name in index if name not in kept.values()]
+    notes = (
+        (f"the row index {left_out} was left out; write it as a column if it is a feature",)
+        if left_out
+        else ()
+    )
     warn_of_notes(path, notes)
 
     def blocks(rows_per_block: int) -> Iterator[ImportBlock]:
@@ -195,17 +201,28 @@ def exported_answers(rows: pd.DataFrame, kept: Collection[str]) -> list[str]:
     -------
     list of str
         The row number and the answers as `write_answers_to_csv` names them. Empty if the table does
-        not begin with a row number, or has no answer.
+        not begin with a row number, or does not end with an answer, as a table of the user with
+        labels before its features, or with labels that are texts.
     """
     names = [str(name) for name in rows.columns]
     # rows of a plate repeat, and populations of towns have no label beside them
     has_row_numbers = names[0] == "row" and rows["row"].dtype.kind in "iu" and rows["row"].is_unique
-    answers = [name for name in names if _ANSWER.fullmatch(name)]
+    answers = [*takewhile(_ANSWER.fullmatch, reversed(names))][::-1]
+    if "label" in answers and rows["label"].dtype.kind not in "iu":
+        return []
     if "label" not in answers:
         answers = [name for name in answers if name != "population"]
     if not (has_row_numbers and answers):
         return []
     return [name for name in ("row", *answers) if name not in kept]
+
+
+def _index_columns(schema: pa.Schema) -> list[str]:
+    """Return the columns that hold the index of a table of pandas, with a name or without."""
+    metadata = schema.pandas_metadata or {}
+    # an index of consecutive numbers is a mapping, and no column
+    index = [name for name in metadata.get("index_columns", ()) if isinstance(name, str)]
+    return [name for name in schema.names if name in index]
 
 
 def _is_numeric_arrow(arrow: ModuleType, kind: pa.DataType) -> bool:

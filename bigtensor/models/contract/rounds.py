@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +11,7 @@ from bigtensor.data.rows.rows_where import all_rows
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.values.sample_weight_meanings import COUNTS, RELATIVE
 from bigtensor.engine.checkpoint import content_key
-from bigtensor.errors import ParameterError, Setting, StatisticsError, WeightWarning
+from bigtensor.errors import ParameterError, Setting, StatisticsError, WeightWarning, warn
 from bigtensor.models.contract.parameters import plain
 from bigtensor.models.contract.run import Ran
 from bigtensor.models.contract.script import Script, Solved, replay
@@ -127,12 +126,11 @@ class Rounds:
         """
         present = statistics.weight + statistics.rows_left_out
         if present < LEAST_SHARE * self.expected_rows:
-            warnings.warn(
+            warn(
                 f"the statistics of {statistics.data} have {present:,.0f} rows, and the model was "
                 f"prepared for {self.expected_rows:,.0f}; merge the statistics of all parts, or "
                 "prepare the model with the right number of " + Setting("rows"),
                 WeightWarning,
-                stacklevel=3,
             )
 
     def after(self, statistics: Statistics) -> tuple[Statistics, ...]:

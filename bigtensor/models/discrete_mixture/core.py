@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IntArray
 from bigtensor.decomposition.discrete.discrete_core import (
     ByView,
     DiscreteCore,
@@ -24,6 +25,7 @@ from bigtensor.statistics.codes.code_moments import (
     ProjectedMoments,
     ProjectedSymbols,
     SketchedPairs,
+    SymbolGroup,
     SymbolSketches,
 )
 
@@ -69,7 +71,9 @@ Sums = Generator[Pass[Any], Any, Moments]
 """Yields passes and is sent their results; returns moments."""
 
 
-def moments_of(groups: Groups, directions: int, rng: np.random.Generator) -> Sums:
+def moments_of(
+    groups: Groups, directions: int, rng: np.random.Generator, places: Sequence[IntArray] = ()
+) -> Sums:
     """Ask for the scaled moments of three groups of views in their leading directions.
 
     Parameters
@@ -80,13 +84,17 @@ def moments_of(groups: Groups, directions: int, rng: np.random.Generator) -> Sum
         Of every group; a group of fewer symbols has as many.
     rng : numpy.random.Generator
         Of the sketches of groups of many symbols.
+    places : sequence of (categories,) int64 arrays, optional
+        Place of every category by its content, of every view, which the random numbers follow.
+        Without them, codes are in the order of their content.
     """
     exact = max(group.size for group in groups) <= EXACT_SYMBOLS
     if exact:
         sketches: SymbolSketches = yield Pass("pairs", SketchedPairs(groups, _identities(groups)))
         bases, scales = _exact_bases(sketches, directions)
     else:
-        sketches = yield Pass("sketches", SketchedPairs(groups, _gaussian(groups, directions, rng)))
+        gaussian = _gaussian(groups, directions, rng, places)
+        sketches = yield Pass("sketches", SketchedPairs(groups, gaussian))
         bases, scales = _bases(sketches.sketches, sketches, directions, DAMPING)
         for _ in range(POWER_PASSES):
             turned = SketchedPairs(groups, _projections(bases, scales))
@@ -144,9 +152,18 @@ def _identities(groups: Groups) -> ByView:
     return by_view(lambda t: np.eye(groups[t].size))
 
 
-def _gaussian(groups: Groups, directions: int, rng: np.random.Generator) -> ByView:
-    """Return random projections."""
-    return by_view(lambda t: rng.standard_normal((groups[t].size, directions)))
+def _gaussian(
+    groups: Groups, directions: int, rng: np.random.Generator, places: Sequence[IntArray]
+) -> ByView:
+    """Return random projections, the same ones for any names and codes of the categories."""
+    drawn = by_view(lambda t: rng.standard_normal((groups[t].size, directions)))
+    return by_view(lambda t: drawn[t][_joint_places(groups[t], places)]) if places else drawn
+
+
+def _joint_places(group: SymbolGroup, places: Sequence[IntArray]) -> IntArray:
+    """Return the place of every joint code of a group by the places of the categories."""
+    by_column = np.ix_(*(places[column] for column in group.columns))
+    return np.asarray(np.ravel_multi_index(by_column, group.categories).ravel(), np.int64)
 
 
 def _three(arrays: Sequence[NDArray[np.float64]]) -> ByView:

@@ -55,7 +55,7 @@ def estimate(
     if problem.method == "ex_literal" or problem.method == "svd":
         moments = yield from unscaled_moments_of(problem.groups)
     elif moments is None:
-        moments = yield from moments_of(problem.groups, 2 * k, problem.rng(0))
+        moments = yield from moments_of(problem.groups, 2 * k, problem.rng(0), problem.places)
     problem = replace(problem, weight=moments.weight)
     try:
         factors, diagnostics = _initialisation(moments, problem, k, ridge)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IntArray
 from bigtensor.models.contract.iteration import Iterations, iterate, relative_change_below
 from bigtensor.models.contract.script import Estimate, Script, Solved
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
@@ -105,6 +106,8 @@ class Problem:
         False for a fit that only chooses a ridge or a number of components.
     conclude : callable, optional
         Makes the solution after a pass, for fits in rounds.
+    places : tuple of (categories,) int64 arrays
+        Place of every category by its content, of every view. Empty if the codes are the places.
     """
 
     sizes: tuple[int, ...]
@@ -118,6 +121,7 @@ class Problem:
     unregularised: bool = False
     thorough: bool = True
     conclude: Conclude | None = field(default=None, repr=False)
+    places: tuple[IntArray, ...] = ()
 
     @property
     def most_spectral(self) -> int:

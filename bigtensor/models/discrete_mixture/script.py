@@ -65,6 +65,8 @@ class Preparation:
         Of the pilot sample.
     rows : CodeCountsResult, optional
         All rows, where the driver holds them.
+    places : tuple of (categories,) int64 arrays
+        Place of every category by its content in the pilot sample, of every view.
     diagnostics : dict
         Decisions and numbers of the fit, as JSON holds them.
     """
@@ -75,6 +77,7 @@ class Preparation:
     start: DiscreteSolution | None = None
     weight: float = 0.0
     rows: CodeCountsResult | None = None
+    places: tuple[IntArray, ...] = ()
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
@@ -117,7 +120,7 @@ def refine(preparation: Preparation) -> Script:
     assert groups is not None
     problem = _problem(groups, settings, preparation.weight, distinct_rows=0)
     conclude = partial(_concluded, settings, choice)
-    problem = replace(problem, conclude=conclude)
+    problem = replace(problem, conclude=conclude, places=preparation.places)
     if preparation.start is None:
         estimated = yield from estimate(problem, choice.n_components, choice.ridge)
     else:
@@ -174,7 +177,7 @@ def _prepared_from(
     choice, first = (yield from _chosen(rows, problem, ordered.settings)), None
     if not problem.is_spectral(choice.n_components):
         first = ordered.in_data((yield from _estimated(rows, problem, choice)).solution)
-    return Preparation(settings, choice, groups, first, weight)
+    return Preparation(settings, choice, groups, first, weight, places=tuple(ordered.places))
 
 
 @dataclass(frozen=True, eq=False)

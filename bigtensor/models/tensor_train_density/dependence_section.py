@@ -24,7 +24,9 @@ _MOST_BESIDE = 16
 """Variables up to which both pictures are legible beside each other."""
 
 
-def dependence_section(density: TrainDensity | EmbeddedDensity, drawn: FloatArray) -> Section:
+def dependence_section(
+    density: TrainDensity | EmbeddedDensity, drawn: FloatArray, *, categorical: bool
+) -> Section:
     """Return the dependence of pairs of variables, at least one, in the order of the chain.
 
     Parameters
@@ -33,24 +35,33 @@ def dependence_section(density: TrainDensity | EmbeddedDensity, drawn: FloatArra
         Density whose variables are compared.
     drawn : (n, d) float64 array
         Rows drawn from the density.
+    categorical : bool
+        True if all values are codes of categories, which have no order and no rank correlation.
     """
     order = density.order[:MOST_VARIABLES]
-    heatmap = _rank_correlations(density, drawn, order)
     if isinstance(density, EmbeddedDensity) or not density.answers_queries:
         words = "Rank correlations of draws from the density."
         if density.coordinates.axes is not None:
             words += " The coordinates mix the variables, so that their order is arbitrary."
-        return _section(density, words, heatmap)
+        return _section(density, words, _rank_correlations(density, drawn, order))
+    neighbours = "Variables that depend on each other stand beside each other. "
     words = (
-        "Variables that depend on each other stand beside each other. Colours are rank "
-        "correlations: both variables grow together (red), or one grows as the other falls (blue). "
-        "Arcs join variables that depend on each other in any way, also if they neither grow nor "
-        f"fall together. The dependence is between 0 and 1, with arcs from {LEAST_STRENGTH:g} on. "
+        f"The dependence is between 0 and 1, with arcs from {LEAST_STRENGTH:g} on. "
         "For two normal variables it is the absolute correlation (informational correlation, "
         "Linfoot 1957)."
     )
     arcs = _arcs(density, drawn, order)
+    if categorical:
+        words = neighbours + "Arcs join variables that depend on each other. " + words
+        return _section(density, words, arcs)
+    words = (
+        neighbours + "Colours are rank "
+        "correlations: both variables grow together (red), or one grows as the other falls (blue). "
+        "Arcs join variables that depend on each other in any way, also if they neither grow nor "
+        "fall together. " + words
+    )
     beside = len(order) <= _MOST_BESIDE
+    heatmap = _rank_correlations(density, drawn, order)
     pictures = Group((arcs, heatmap), layout="beside" if beside else "stacked")
     return _section(density, words, pictures)
 
@@ -83,7 +94,7 @@ def mutual_informations(
 
 
 def _section(
-    density: TrainDensity | EmbeddedDensity, words: str, pictures: Group | Heatmap
+    density: TrainDensity | EmbeddedDensity, words: str, pictures: Group | ArcDiagram | Heatmap
 ) -> Section:
     """Return the section, which tells of variables that are not shown."""
     d = len(density.features)

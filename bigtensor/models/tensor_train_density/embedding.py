@@ -105,7 +105,7 @@ def measured_rows(rows: PilotRows, settings: TrainSettings) -> PilotRows:
     Parameters
     ----------
     rows : PilotRows
-        Pilot sample, whose categorical variables become measured ones.
+        Pilot sample, whose variables of few values become measured ones.
     settings : TrainSettings
         Settings that name the features in messages.
 

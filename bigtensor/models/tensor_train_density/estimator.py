@@ -83,9 +83,10 @@ class TensorTrainDensity(DensityAnswers):
         log-densities of complete rows, and draws.
     method : {"likelihood", "embedding"}, default "likelihood"
         Estimator: ``"likelihood"`` fits tensor trains to all rows by EM iterations, and
-        ``"embedding"`` is the published kernel embedding of at most 2,000 complete rows. The
-        embedding (Song and Dai 2013) is made of nested singular value decompositions, corrected and
-        turned into a proper density. It gives log-densities and draws.
+        ``"embedding"`` is the published kernel embedding of at most 2,000 complete rows of measured
+        variables. The embedding (Song and Dai 2013) is made of nested singular value
+        decompositions, corrected and turned into a proper density. It gives log-densities and
+        draws.
     structure : {"chain", "balanced"}, default "chain"
         Order of the latent states: a chain along the variables, or a balanced binary tree whose
         leaves are the variables in the order of the chain.

@@ -57,11 +57,11 @@ def sections_of(model: DescribedDensity, rows: SampledRows | None) -> tuple[Sect
     has_pairs = len(density.features) > 1
     sections: list[Section] = []
     values = None if rows is None else np.asarray(rows.values, np.float64)
+    categories = getattr(model, "categories_", {})
     if rows is not None and values is not None:
-        categories = getattr(model, "categories_", {})
         sections.append(_unusual_section(density, rows, values, categories))
     if has_pairs:
-        sections.append(dependence_section(density, drawn))
+        sections.append(dependence_section(density, drawn, categorical=bool(categories)))
     if isinstance(density, TrainDensity) and density.answers_queries:
         if len(density.coordinates.measured):
             sections.append(_margins_section(density, values))

@@ -147,6 +147,11 @@ def _check_embedded(shape: DataShape, rows: int) -> None:
             f"a kernel embedding holds the kernel of all pairs of rows, of at most "
             f"{EMBEDDED_ROWS:,} rows, and there are {rows:,}" + instead
         )
+    if shape.categories:
+        raise DataError(
+            "a kernel embedding is of measured variables, and the codes of categories have no order"
+            + instead
+        )
     if shape.has_weight:
         raise DataError("a kernel embedding takes no weights" + instead)
 

@@ -77,7 +77,7 @@ def test_csv__features_with_names_of_other_columns_are_renamed(labels, tmp_path)
     with (tmp_path / "l.csv").open() as file:
         header, first, *_ = csv.reader(file)
     assert header == ["row", "sample_id", "label_2", "sample_id_2", "CD3", "row_2", "label"]
-    assert first[:6] == ["0", "p", "0", "1", "2", "3"]
+    assert first[:6] == ["0", "p", "0.0", "1.0", "2.0", "3.0"]
 
 
 def test_csv__nothing_is_left_when_it_stops_midway(labels, tmp_path):
@@ -185,9 +185,11 @@ def test_csv__features_keep_all_their_bits(labels, tmp_path, dtype):
     np.testing.assert_array_equal(written, values[:, 1])
 
 
-@pytest.mark.parametrize(("dtype", "text"), [("float64", "0.1"), ("int32", "0")])
+@pytest.mark.parametrize(
+    ("dtype", "text"), [("float64", "0.1"), ("float32", "0.1"), ("int32", "0")]
+)
 def test_csv__features_have_no_digits_of_rounding(labels, tmp_path, dtype, text):
-    """0.1 of 64 bits was written as 0.10000000000000001."""
+    """0.1 was written as 0.10000000000000001 of 64 bits, and as 0.100000001 of 32."""
     values = ("sample", "feature"), np.full((1000, 1), 0.1, "f8").astype(dtype)
     data = xr.Dataset({"X": values}, coords={"feature": [7]})
     data.to_zarr(tmp_path / "c.zarr", zarr_format=3, consolidated=False)

@@ -170,3 +170,15 @@ def test_integers_that_float32_rounds__are_named_in_a_warning(tmp_path):
         assert exact.warnings == ()
         (block,) = open_samples(tmp_path / f"{name}.64.zarr").blocks([(0, 2)], 2)
         assert block.values[0].tolist() == [1, 2**24 + 1, 2**24]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", ["t.csv", "t.parquet"])
+def test_integers_that_float64_rounds__are_named_in_a_warning(tmp_path, name, dtype):
+    table = pd.DataFrame({"a": [1, np.nan], "id": [5, 2**53 + 1], "b": [2**24, 2**25]})
+    table.to_csv(tmp_path / "t.csv", index=False)
+    table.to_parquet(tmp_path / "t.parquet")
+    with pytest.warns(FileFormatWarning, match="row 1 .*'id'.*label") as caught:
+        summary = import_files(tmp_path / name, tmp_path / "t.zarr", dtype=dtype)
+    assert len(caught) == len(summary.warnings) == 1
+    assert "dtype" not in summary.warnings[0]

@@ -277,11 +277,23 @@ def test_parquet__every_number_type_becomes_a_float(tmp_path: Path) -> None:
     assert variable(source, "label") == ["x", None, "y"]
 
 
-def test_parquet__a_row_index_is_left_out(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", [None, "cell"])
+def test_parquet__a_row_index_is_left_out(name: str | None, tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
-    table()[["CD3"]].iloc[::-1].set_index(np.arange(500) ** 2).to_parquet(path)
+    index = pd.Index(np.arange(500) ** 2, name=name)
+    table()[["CD3"]].iloc[::-1].set_index(index).to_parquet(path)
     with pytest.warns(FileFormatWarning, match="row index"):
         assert open_parquet(path).features == ("CD3",)
+
+
+def test_parquet__a_named_index_is_a_column_to_keep(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    names = [f"cell{row}" for row in range(500)]
+    table()[["CD3"]].set_index(pd.Index(names, name="cell")).to_parquet(path)
+    source = open_parquet(path, label="cell")
+    assert source.features == ("CD3",)
+    assert source.notes == ()
+    assert variable(source, "label")[:2] == names[:2]
 
 
 def test_parquet__damage_is_refused(tmp_path: Path) -> None:
@@ -329,11 +341,20 @@ def test_exported_answers__are_no_features(tmp_path: Path) -> None:
         assert open_csv(path).features == ("CD3",)
 
 
+def test_labels_that_are_texts__are_no_exported_answers(tmp_path: Path) -> None:
+    path = tmp_path / "own.csv"
+    path.write_text("row,CD3,label\n0,1.5,T\n1,2.5,B\n")
+    assert open_csv(path, label="label").features == ("row", "CD3")
+    with pytest.raises(DataError, match=r"\['label'\].*do not hold numbers"):
+        open_csv(path)
+
+
 @pytest.mark.parametrize(
     ("text", "features"),
     [
         ("row,column,CD3,label\n1,1,1.5,0\n1,2,2.5,1\n", ("row", "column", "CD3", "label")),
         ("row,population,income\n1,900,2\n2,400,3\n", ("row", "population", "income")),
+        ("row,label,CD3\n0,0,1.5\n1,1,2.5\n", ("row", "label", "CD3")),
     ],
 )
 def test_rows_and_populations__of_other_tables_are_features(

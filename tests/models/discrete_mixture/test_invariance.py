@@ -15,6 +15,7 @@ from bigtensor import DiscreteMixture, simulate
 from bigtensor.data.rows.block import Block
 from bigtensor.data.simulate import write_discrete_mixture
 from bigtensor.models.discrete_mixture.choice import _thinned
+from bigtensor.testing.category_laws import recoded
 
 K, ROWS = 3, 3000
 PLAIN = {"ridge": None}
@@ -80,6 +81,30 @@ def test_order_of_symbols__does_not_matter(rows: xr.DataArray, fitted: DiscreteM
     assert_same(found, fitted, 1e-8)
     # codes are found by the names of their symbols
     np.testing.assert_array_equal(fitted.predict_proba(turned), fitted.predict_proba(rows))
+
+
+def test_order_of_symbols__does_not_matter_in_sketches() -> None:
+    """Passes in rounds sketch the pair tables of many symbols with random numbers."""
+    names = [f"symbol{number}" for number in range(300)]
+    X = simulate.discrete_mixture(ROWS, K, n_categories=300, concentration=0.05, random_state=3)[
+        "X"
+    ]
+    X = X.astype(np.int32).assign_attrs(categories=dict.fromkeys(NAMES, names))
+    # without weights, rare symbols are equally frequent
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, ROWS)
+
+    def answers(rows: xr.DataArray) -> np.ndarray:
+        model = DiscreteMixture(K, ridge=None, random_state=0)
+        model = model.prepare(rows, sample_weight=weight)
+        passes = []
+        while model.next_pass is not None and model.next_pass != "posterior":
+            passes.append(model.next_pass)
+            model = model.solve(model.accumulate(rows, sample_weight=weight))
+        assert passes == ["sketches", "power", "power", "moments"]
+        return model.predict_proba(rows).to_numpy()
+
+    turned = recoded(X, lambda count: np.random.default_rng(count).permutation(count))
+    np.testing.assert_allclose(answers(turned), answers(X), atol=1e-6)
 
 
 @pytest.mark.parametrize("views", [NAMES, [f"view{number}" for number in range(12)]])

@@ -9,6 +9,7 @@ import bigtensor
 from bigtensor import TensorTrainDensity
 from bigtensor.errors import ConditioningWarning, DataError, ParameterError, StatisticsError
 from bigtensor.report.html import render_report
+from bigtensor.testing import small_data
 
 CENTRES = np.array([[0.0, 0.0], [2.0, 2.0]])
 
@@ -105,6 +106,12 @@ def test_few_values__are_told():
     rows = np.column_stack([two_clusters(150), np.arange(150) % 2])
     with pytest.warns(ConditioningWarning, match="more than a third of the entries of x2"):
         TensorTrainDensity(method="embedding", rank=2).fit(rows)
+
+
+def test_categories__are_refused():
+    # the distance of two codes, and with it the density, depends on the order of the categories
+    with pytest.raises(DataError, match="categories.*method='likelihood'"):
+        TensorTrainDensity(method="embedding").fit(small_data("codes"))
 
 
 def test_weights__are_refused():

@@ -17,6 +17,7 @@ from bigtensor.models.words.report_blocks import Group, Table
 from bigtensor.models.words.report_figures import ArcDiagram, ConditionalPlot, Heatmap, Scatter
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.report.html import render_report
+from bigtensor.testing import small_data
 
 
 def blocks_of(sections, name):
@@ -171,6 +172,14 @@ def test_categories_alone__have_no_sections_of_measured_variables():
     X = rng.integers(0, 3, (300, 3)).astype(float)
     names = [one.name for one in sections_of(TensorTrainDensity(2).fit(X), None)]
     assert not {"conditionals", "margins"} & {*names}
+
+
+def test_dependence__of_categories_has_no_rank_correlations():
+    model = TensorTrainDensity(2, random_state=0).fit(small_data("codes"))
+    sections = sections_of(model, None)
+    assert len(figures_of(sections, "dependence", ArcDiagram)) == 1
+    assert not figures_of(sections, "dependence", Heatmap)
+    assert "rank correlation" not in blocks_of(sections, "dependence")[0].text
 
 
 def test_unusual_rows__have_names_of_categories():
