@@ -110,7 +110,7 @@ def test_few_values__are_told():
 
 def test_categories__are_refused():
     # the distance of two codes, and with it the density, depends on the order of the categories
-    with pytest.raises(DataError, match="categories.*method='likelihood'"):
+    with pytest.raises(DataError, match=r"categories.*method='likelihood'"):
         TensorTrainDensity(method="embedding").fit(small_data("codes"))
 
 
