@@ -14,6 +14,9 @@ from bigtensor.errors import Message, Setting
 _EXACT = {"float32": 2**24, "float64": 2**53}
 """Largest integer up to which all integers are exact, by the type of the store."""
 
+_LARGEST = 2**64
+"""Bound of integers of 64 bits. Larger numbers, such as 1e39, are measurements."""
+
 
 class RoundedIntegers:
     """Features with integers that the store rounds, such as identifiers and times.
@@ -47,7 +50,7 @@ class RoundedIntegers:
         if not (sizes >= _EXACT[self._dtype.name]).any():
             return
         # values are float64, in which larger integers have lost their last digits before
-        beyond = sizes >= _EXACT["float64"]
+        beyond = (sizes >= _EXACT["float64"]) & (sizes <= _LARGEST)
         rounded = (beyond | (values.astype(self._dtype) != values)) & are_whole(values)
         for column in map(int, np.flatnonzero(rounded.any(axis=0))):
             feature, row = self._features[column], int(rounded[:, column].argmax())
