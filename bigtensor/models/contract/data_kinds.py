@@ -16,7 +16,7 @@ from bigtensor.data.rows.row_groups import as_names, stands_for_none
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.selected_rows import rows_left_out
 from bigtensor.data.sources.csr_source import is_sparse
-from bigtensor.data.values.categories import are_strings
+from bigtensor.data.values.categories import MOST_CATEGORIES, are_strings
 from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.plain_arrays import CODES, converted
 from bigtensor.errors import DataError
@@ -134,9 +134,10 @@ class Data:
             return replace(samples, code_map=CodeMap(fit_categories, fit_categories))
         if samples.categories is None:
             raise DataError(
-                f"the integers of {samples.describe()} have no categories; name the codes of every "
-                "feature in the attribute 'categories' of the values, or import with --codes "
-                "(codes=True)"
+                f"the integers of {samples.describe()} have no categories. Without names, integers "
+                f"in memory are codes from 0 to {MOST_CATEGORIES - 1:,}, with -1 for a missing "
+                "entry. Convert others to strings, or name the codes of every feature in the "
+                "attribute 'categories' of the values, or import with --codes (codes=True)"
             )
         return samples
 

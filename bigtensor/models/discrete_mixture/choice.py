@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from bigtensor.data.rows.block import Block
+from bigtensor.data.rows.block import UNKNOWN_CODE, Block
 from bigtensor.models.contract.script import Step, in_memory
 from bigtensor.models.discrete_mixture.core import Moments, moments_of
 from bigtensor.models.discrete_mixture.estimation import estimate
@@ -158,13 +158,26 @@ def _split(rows: Block, problem: Problem, number: int, most: int) -> _Split:
     """Hold out some of the rows, with the moments of the others."""
     judged = _thinned(rows, problem.rng(10 + number))
     whole = np.ones(rows.rows) if rows.weight is None else rows.weight
-    learning, judging = _weighted(rows, whole - judged), _weighted(rows, judged)
+    learning = _weighted(rows, whole - judged)
+    judging = _without_new_categories(_weighted(rows, judged), learning)
     smaller = replace(problem, weight=float((whole - judged).sum()), conclude=None, thorough=False)
     moments = None
     if problem.method == "ex" and most > 1:
         directions = 2 * min(most, problem.most_spectral)
         moments = in_memory(moments_of(problem.groups, directions, problem.rng(0)), learning)
     return _Split(smaller, learning, judging, moments)
+
+
+def _without_new_categories(judging: Block, learning: Block) -> Block:
+    """Return rows without the entries whose category does not occur in the rows to learn from.
+
+    Answers ignore these entries, too. Their probability would be that of the pseudo-counts, which
+    every further component adds to: a column of row identifiers would speak for ever more of them.
+    """
+    codes = judging.dense_values.copy()
+    for column, learned in zip(codes.T, learning.dense_values.T, strict=True):
+        column[~np.isin(column, learned)] = UNKNOWN_CODE
+    return replace(judging, values=codes)
 
 
 def _thinned(rows: Block, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -68,7 +68,7 @@ class ComponentChoice:
         Mean held-out log-likelihood of a row in nats, or BIC of the sample in nats a row, by number
         of components.
     at_the_end : bool
-        True if the score still rose at the largest number that was compared.
+        True if the largest number that may be chosen has the best score.
     """
 
     n_components: int
@@ -129,7 +129,7 @@ def chosen_components(
     return ComponentChoice(
         candidates[chosen],
         {str(k): mean for k, mean in zip(candidates, means, strict=False)},
-        best == len(candidates) - 1 and len(candidates) > 1,
+        best == len(candidates) - 1,
     )
 
 

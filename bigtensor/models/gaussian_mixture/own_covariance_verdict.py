@@ -15,6 +15,7 @@ from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import (
     constant_notes,
     empty_components,
+    larger_numbers,
     not_iterated,
 )
 from bigtensor.models.pilot.outliers import outlier_faults
@@ -41,7 +42,11 @@ def judged_own_covariances(
     faults += outlier_faults(diagnostics)
     flat = np.flatnonzero(_least_variances(components) < _FLAT * CANDIDATES[0])
     faults += [(None, note) for note in _flat(flat)]
-    notes = [*constant_notes(diagnostics), *not_iterated(settings)]
+    notes = [
+        *constant_notes(diagnostics),
+        *larger_numbers(diagnostics, settings),
+        *not_iterated(settings),
+    ]
     faults += [(None, note) for note in notes]
     confirmation = f"{k} component{'s' * (k > 1)}, none almost empty."
     return with_verdict(

@@ -98,7 +98,7 @@ def _replicate(
 ) -> Generator[Step, None, Replicate]:
     """Fit components to some rows of the sample, and merge them."""
     rows = int(half.sum())
-    most = most_components(rows, settings.n_features, settings.covariance_type)
+    most = most_components(rows, settings.n_features)
     fewer = replace(
         settings,
         n_components=max(2, min(settings.n_components, most)),

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 
-from bigtensor.errors import Setting
+from bigtensor.errors import Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.gaussian.component_shapes import MOST_VARIANCE
 from bigtensor.models.gaussian.fitted_components import GaussianComponents, joined
@@ -60,6 +60,7 @@ def judged(
     faults += outlier_faults(diagnostics)
     notes = [
         *constant_notes(diagnostics),
+        *larger_numbers(diagnostics, settings),
         *not_iterated(settings),
         *doubled_weights(components.weights),
     ]
@@ -93,6 +94,21 @@ def constant_notes(diagnostics: dict[str, Any]) -> list[str]:
         return []
     said = described(left_out, diagnostics["pilot"]["rows"])
     return [f"{said[0].upper()}{said[1:]}, and no part in the fit."]
+
+
+def larger_numbers(diagnostics: dict[str, Any], settings: GaussianSettings) -> list[Message]:
+    """Return a sentence on a choice in which the largest number of components was the best."""
+    choice = diagnostics["pilot"].get("component_choice")
+    if choice is None or not choice["at_the_end"]:
+        return []
+    most = max(map(int, choice["by_number_of_components"]))
+    rows = f"{settings.shape.all_rows:,.0f} rows of {settings.n_features} features"
+    return [
+        "The best of the numbers of components that were compared is the largest, "
+        f"{most}, and {rows} allow no larger one. If you expect more, give their number ("
+        + Setting("n_components")
+        + ")."
+    ]
 
 
 def not_iterated(settings: GaussianSettings) -> list[str]:

@@ -179,6 +179,14 @@ def test_number_of_components__is_that_of_the_data() -> None:
     assert model.diagnostics_["ridge"] in (0.0, 0.5, 2.0)
 
 
+def test_number_of_components__does_not_grow_with_a_column_of_identifiers() -> None:
+    rng = np.random.default_rng(0)
+    classes = rng.integers(0, 2, 600)
+    answers = (rng.random((600, 5)) < np.where(classes == 1, 0.85, 0.15)[:, None]).astype(int)
+    table = np.column_stack([np.arange(600), answers])
+    assert len(DiscreteMixture(random_state=0).fit(table).weights_) == 2
+
+
 @pytest.mark.slow
 def test_missing_entries__leave_the_mixture_what_it_is() -> None:
     whole = simulate.discrete_mixture(60_000, 3, n_categories=4, views=6, random_state=1)

@@ -21,7 +21,7 @@ X = np.random.default_rng(0).integers(0, 3, (400, 4))
 @pytest.mark.parametrize(
     ("data", "error", "words"),
     [
-        (X - 2, DataError, "have no categories"),
+        (X - 2, DataError, "have no categories.* from 0 .* strings"),
         (X - 1, MissingValueError, "missing code.*missing='marginalise'"),
         (X + 0.5, DataError, "takes codes of categories"),
         (X[:, :2], ViewError, "needs three views .* the data have 2"),

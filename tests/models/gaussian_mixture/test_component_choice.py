@@ -40,6 +40,23 @@ def test_one_group__is_one_component() -> None:
     assert len(GaussianMixture(**FAST).fit(rows).weights_) == 1
 
 
+def test_auto__finds_components_in_few_rows_of_many_features() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(150, 12)) + 4 * rng.integers(0, 2, (150, 1))
+    model = GaussianMixture(n_init=1, random_state=0).fit(rows)
+    assert len(model.weights_) == 2
+    assert not any("largest" in sentence for sentence in model.diagnostics_["verdict"]["sentences"])
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_note__says_that_rows_allow_no_larger_number(covariance_type: str) -> None:
+    model = GaussianMixture(covariance_type=covariance_type, random_state=0).fit(drawn(2, 15))
+    assert len(model.weights_) == 1
+    (note,) = (one for one in model.diagnostics_["verdict"]["sentences"] if "largest" in one)
+    assert "15 rows of 3 features" in note
+    assert "n_components" in note
+
+
 def test_bic__is_that_of_scikit_learn() -> None:
     rows = drawn(2)
     model = GaussianMixture(criterion="bic", **FAST).fit(rows)
