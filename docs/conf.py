@@ -41,6 +41,8 @@ myst_enable_extensions = ["colon_fence"]
 myst_heading_anchors = 4
 
 autosummary_generate = True
+# names of methods with their class do not fit beside the page
+toc_object_entries_show_parents = "hide"
 # docstrings tell types in words that carry shapes and units
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
@@ -59,7 +61,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": []}
+html_sidebars = {"index": [], "gallery": []}
 html_show_sourcelink = False
 copybutton_prompt_text = "$ "
 

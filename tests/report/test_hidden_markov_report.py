@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from bigtensor import HiddenMarkovModel
-from bigtensor.errors import DataError, MissingValueWarning, ParameterError
+from bigtensor.errors import MissingValueWarning
 from bigtensor.models.contract.opening_for_answers import with_features_of_fit
 from bigtensor.models.hidden_markov.decoded_paths import (
     decoded_summary,
@@ -18,6 +18,7 @@ from bigtensor.models.words.report_figures import Heatmap, StateStrip
 from bigtensor.report.drawing import draw
 from bigtensor.report.html import render_report
 from bigtensor.report.style import palette
+from bigtensor.statistics.sequences.decoded import DecodedSummary
 from tests.statistics.sequences.recursions import Chain
 
 TRANSITION = np.array([[0.9, 0.06, 0.04], [0.1, 0.85, 0.05], [0.05, 0.1, 0.85]])
@@ -77,6 +78,15 @@ def test_dwell_section__shows_the_geometric_law_and_the_means(
     assert [row[3].text for row in table.rows] == [f"{1 / (1 - one):,.1f}" for one in stay]
 
 
+def test_dwell_curves__mark_states_that_never_last() -> None:
+    counts, ended = np.array([[2, 4]]), np.array([[0, 2, 0], [0, 0, 2]])
+    summary = DecodedSummary(counts, ended, 0 * ended, np.zeros(6, int), np.zeros(6, bool))
+    (panel,) = dwell_curves(np.array([0.0, 0.5]), summary).panels
+    (decoded,) = [item for item in panel.items if item.name == "state 0"]
+    assert len(decoded.x) == 1
+    assert decoded.marker > 0
+
+
 def test_strip__has_an_area_a_state_and_a_line_a_sequence() -> None:
     shares = np.array([[0.25, 0.75], [1.0, 0.0]])
     first, begins = np.array([0, 0, 1, -1, 1]), np.array([True, False, True, False, False])
@@ -123,28 +133,6 @@ def test_page__decodes_where_there_are_data(model: HiddenMarkovModel, steps: xr.
     assert "paths of all 60,000 rows" in page
 
 
-def test_page__compares_stored_states_with_known_labels(
-    model: HiddenMarkovModel, steps: xr.Dataset
-) -> None:
-    state = model.predict(steps)
-    known = xr.DataArray(
-        np.where(state.to_numpy() == 1, "asleep", "awake"), dims="sample", name="stage"
-    )
-    data = steps.assign(stage=known)
-    page = render_report(model, data=data, labels=state, truth="stage")
-    assert 'id="classes"' in page
-    for name in ("asleep", "awake"):
-        assert f'<th scope="row">{name}</th>' in page
-    assert 'id="classes"' not in render_report(model, data=steps, labels=state)
-    with pytest.raises(DataError, match="states 0 to 2"):
-        render_report(model, data=steps, labels=state + 1)
-
-
-def test_render_report__says_why_samples_are_not_compared(
-    model: HiddenMarkovModel, steps: xr.Dataset
-) -> None:
-    data = steps.assign(sample_id=("sample", np.repeat(["a", "b", "c"], 20_000)))
-    samples = {"sample": ["a", "b", "c"], "dose": ["0", "1", "2"]}
-    with pytest.raises(ParameterError, match=r"kind \(HiddenMarkovModel\); .*'bigtensor compare'"):
-        render_report(model, data=data, samples=samples, by="dose")
-    assert model.weights_by(data).sizes["sample_id"] == 3
+def test_page__says_where_a_broad_figure_goes_on(model: HiddenMarkovModel) -> None:
+    # the shadow at the edge of a narrow window, as of tables
+    assert 'class="figure broad scroll"' in render_report(model)

@@ -278,7 +278,7 @@ def show_unreadable_files(error: UnreadableFilesError) -> NoReturn:
     context = click.get_current_context()
     for reason in error.reasons:
         complain(f"error: {one_line(written_for(context.command, reason))}")
-    complain(f"error: {str(error).splitlines()[0]}; give the others alone")
+    complain(f"error: {str(error).splitlines()[0]}; leave these files out, or repair them")
     context.exit(1)
 
 

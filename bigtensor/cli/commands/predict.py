@@ -248,7 +248,8 @@ def _write_csv(out: Address, csv_path: Address, progress: Reporter) -> None:
             write_answers_to_csv(out, csv_path, progress=advance)
     except OutputError as error:
         raise OutputError(
-            error.message + f"; {out} is whole, and 'bigtensor export {out} --to FILE.csv' makes "
+            error.message
+            + f"; {out} is complete, and 'bigtensor export {out} --to FILE.csv' makes "
             "the table from it"
         ) from error
 

@@ -280,7 +280,7 @@ def _weights(
     if not hasattr(model, "weights_by"):
         raise click.UsageError(
             f"{type(model).__name__} has no populations whose shares could be compared; give a "
-            "mixture"
+            "model of populations, such as a KernelMixture"
         )
     if missing is not None:
         model.set_params(missing=missing)

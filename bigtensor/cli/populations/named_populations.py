@@ -29,7 +29,8 @@ def load_mixture(path: Address) -> MixtureAnswers:
     model = load_model(path)
     if not isinstance(model, MixtureAnswers):
         raise click.UsageError(
-            f"{path} is a {type(model).__name__}, which has no populations; give a mixture"
+            f"{path} is a {type(model).__name__}, which has no populations; give a model of "
+            "populations, such as a KernelMixture"
         )
     return model
 

@@ -37,7 +37,9 @@ def read_names(path: Path) -> dict[int | str, str | None]:
     except UnicodeDecodeError as error:
         raise FileFormatError(f"{path} is not text in UTF-8; save it as CSV UTF-8") from error
     except OSError as error:
-        raise FileFormatError(f"{path} cannot be read ({error.strerror or error})") from error
+        raise FileFormatError(
+            f"{path} cannot be read ({error.strerror or error}); check the path"
+        ) from error
     header = lines[0] if lines else ""
     separator = separator_of(header)
     columns = [column.strip() for column in next(csv.reader([header], delimiter=separator), [])]

@@ -99,7 +99,10 @@ def choices_in_words(diagnostics: Mapping[str, Any]) -> Iterator[str]:
             "were merged with them."
         )
     if "ridge_choice" in diagnostics:
-        yield f"The ridge {diagnostics['ridge']:g} explains held-out rows best."
+        yield (
+            f"A pseudo-count of {diagnostics['ridge']:g} (ridge) in the initialisation explains "
+            "held-out rows best."
+        )
     if "no_spectral" in diagnostics:
         yield sentence_of(f"There is no spectral solution: {diagnostics['no_spectral']}")
 
@@ -130,6 +133,7 @@ def categories_section(model: DescribedDiscreteMixture) -> Section:
         tuple(names[line] for line in chosen),
         columns,
         "probability",
+        decimals=3,
     )
     return Section(
         "categories", "Categories of the components", (Words(words), heatmap), "Categories"
@@ -142,7 +146,7 @@ def typical_categories(model: DescribedDiscreteMixture) -> Column:
     gain = table - (table @ model.weights_)[:, None]
     texts = [
         ", ".join(
-            f"{names[line]} ({100 * probability[line]:.0f})".replace(" ", "\N{NO-BREAK SPACE}")
+            f"{names[line]}\N{NO-BREAK SPACE}({100 * probability[line]:.0f})"
             for line in np.argsort(-more, kind="stable")[:MOST_TYPICAL]
             if more[line] > LEAST_GAIN
         )

@@ -286,7 +286,10 @@ def _block(counts: CodeCountsResult, settings: Settings) -> tuple[Block, float]:
     """
     kept = counts.weight > 0
     if not kept.any():
-        raise DataError("no row with a positive weight is left to fit")
+        raise DataError(
+            "no row has a positive weight and no missing entry that leaves it out, so there is "
+            "nothing to fit; check the weights and the missing entries"
+        )
     codes, weight = counts.codes[kept], counts.weight[kept]
     block = Block(codes, settings.shape.slices, 0, len(codes), weight)
     return block, float(weight.sum())
@@ -313,16 +316,17 @@ def _problem(groups: Groups, settings: Settings, weight: float, *, distinct_rows
     method, sizes = settings.method, [group.size for group in groups]
     if method in ("svd", "ex_literal") and max(sizes) > EXACT_SYMBOLS:
         raise ParameterError(
-            f"the method {method!r} needs the joint table of three groups of views, of "
-            f"{EXACT_SYMBOLS} joint codes each, and the data have {max(sizes):,}: use the method "
-            "'ex' or 'svd_joint'"
+            f"the method {method!r} puts the views into three groups of at most {EXACT_SYMBOLS} "
+            f"combinations of categories each, and a group of these data has {max(sizes):,}: use "
+            "the method 'ex' or 'svd_joint'"
         )
     reference = method not in ("ex", "em")
     if reference and int(settings.n_components) > min(sizes):
         raise IdentifiabilityError(
-            f"three groups of views have {sizes[0]}, {sizes[1]} and {sizes[2]} joint codes, which "
-            f"support {min(sizes)} components of method {method!r}, but {settings.n_components} "
-            "were asked for: use fewer components, or the method 'em'"
+            f"the method {method!r} puts the views into three groups, which have {sizes[0]}, "
+            f"{sizes[1]} and {sizes[2]} combinations of categories, and finds at most "
+            f"{min(sizes)} components; {settings.n_components} were asked for: use fewer "
+            "components, or the method 'em'"
         )
     return Problem(
         settings.sizes,

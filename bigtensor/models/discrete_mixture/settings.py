@@ -131,12 +131,12 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> Settings:
     if wide:
         raise ViewError(
             f"the view {wide[0]!r} has several features, but a view of a DiscreteMixture is one "
-            "categorical feature: make every feature its own view, or one feature of their pairs"
+            "categorical feature: make every feature its own view, or combine them into one feature"
         )
     if len(shape.views) < 3:
         raise ViewError(
             f"a DiscreteMixture needs three views to tell its components apart, and the data have "
-            f"{len(shape.views)}"
+            f"{len(shape.views)}: give at least three categorical features"
         )
     if parameters.n_components != "auto":
         check_rows_for_components(shape.most_occurrences, int(parameters.n_components))
@@ -200,7 +200,7 @@ def three_groups(sizes: tuple[int, ...], used: tuple[int, ...], weight: float = 
     """
     if len(used) < 3:
         raise IdentifiabilityError(
-            f"{len(used)} of {len(sizes)} views have more than one category that occurs; three are "
+            f"only {len(used)} of {len(sizes)} views have more than one category; three are "
             "needed to tell components apart: use other features"
         )
     most = min(MOST_SYMBOLS, max(LEAST_SYMBOLS, weight / ROWS_A_SYMBOL))

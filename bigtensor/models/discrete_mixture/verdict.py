@@ -56,9 +56,9 @@ def _undetermined(solution: DiscreteSolution) -> list[str]:
     if solution.parameters <= free:
         return []
     return [
-        f"{solution.n_components} components have {solution.parameters} parameters, and the joint "
-        f"table of the views has {free} probabilities, which other components explain as well. "
-        "Use fewer components, or more views."
+        f"{solution.n_components} components have {solution.parameters} parameters, but the "
+        f"categories of the views can be combined in {free + 1} ways, which determine at most "
+        f"{free}: other components explain the data as well. Use fewer components, or more views."
     ]
 
 

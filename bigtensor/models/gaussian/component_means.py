@@ -21,7 +21,7 @@ def means_section(
     weights: NDArray[np.float64],
     variances: NDArray[np.float64],
 ) -> Section:
-    """Return a heatmap of the means by feature, in standard deviations of the noise.
+    """Return a heatmap of the means by feature, in standard deviations within components.
 
     Parameters
     ----------
@@ -32,13 +32,14 @@ def means_section(
     weights : (k,) float64 array
         Mixing weights.
     variances : (d,) float64 array
-        Of the noise.
+        Of the rows within components.
     """
     scaled = (means - (means @ weights)[:, None]) / np.sqrt(variances)[:, None]
     spread = np.square(scaled) @ weights
     chosen = largest_in_place(spread, MOST_LINES)
     words = (
-        "Difference of every mean from the mean of all rows, in standard deviations of the noise."
+        "Difference of every mean from the mean of all rows, in standard deviations of the rows "
+        "within components."
     )
     if len(chosen) < len(names):
         words += f" Shown are the {len(chosen)} of {len(names):,} features that differ most."
@@ -50,5 +51,6 @@ def means_section(
         "standard deviations",
         float(np.abs(scaled[chosen]).max()) or 1.0,
         diverging=True,
+        decimals=2,
     )
     return Section("means", "Means of the components", (Words(words), heatmap), "Means")

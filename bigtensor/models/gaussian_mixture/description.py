@@ -54,11 +54,13 @@ def method_in_words(model: DescribedGaussianMixture) -> Iterator[str]:
     """Return sentences on how a model was fitted."""
     diagnostics = model.diagnostics_
     pilot = diagnostics["pilot"]
-    compared = ", ".join(f"{name} ({value:.4f})" for name, value in pilot["log_likelihood"].items())
+    compared = pilot["log_likelihood"]
+    best = max(compared, key=compared.__getitem__)
     yield (
-        f"The initialisation is the best one in {pilot['rows']:,} rows, by mean "
-        f"{measure_of(model)} after EM iterations in nats: {compared}. "
-        f"{len(diagnostics['mean_log_likelihood'])} EM iterations over all rows followed."
+        f"The initialisation ({best}) is the best of {len(compared)} in {pilot['rows']:,} rows. "
+        f"Mean {measure_of(model)}s after EM iterations were {max(compared.values()):.4f} to "
+        f"{min(compared.values()):.4f} nats. {len(diagnostics['mean_log_likelihood'])} EM "
+        "iterations over all rows followed."
     )
 
 

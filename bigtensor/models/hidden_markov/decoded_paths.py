@@ -12,6 +12,7 @@ from bigtensor.models.contract.script import PlannedPass, SizedScript
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.words.report_blocks import Cell, Group, Section, Table, Words
 from bigtensor.models.words.report_figures import Curve, Curves, Panel, StateStrip
+from bigtensor.models.words.wording import percent
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.sequences.best_path import PathOperators
 from bigtensor.statistics.sequences.decoded import DecodedPaths, DecodedSummary
@@ -22,6 +23,9 @@ STRIP_BINS = 300
 
 STRIP_ROWS = 300
 """Rows of the picture of the first rows."""
+
+MARKED_POINTS = 10
+"""Lengths of runs up to which every one has a mark: a single length is no line."""
 
 LEAST_SHARE = 1e-3
 """Share of the runs of a state at which its curve ends."""
@@ -94,7 +98,8 @@ def dwell_curves(stay: NDArray[np.float64], summary: DecodedSummary) -> Curves:
         if not len(lasting):
             continue
         steps = 1 + lasting
-        items.append(Curve(steps, survival[lasting], f"state {state}", state))
+        marker = 4.0 if len(steps) <= MARKED_POINTS else 0.0
+        items.append(Curve(steps, survival[lasting], f"state {state}", state, marker=marker))
         geometric = stay[state] ** lasting.astype(np.float64)
         kept = geometric >= LEAST_SHARE
         items.append(Curve(steps[kept], geometric[kept], colour=state, dashed=True))
@@ -136,8 +141,8 @@ def _table(
         tuple(
             (
                 Cell(str(state)),
-                Cell(f"{occupancy[state]:.1%}"),
-                Cell(f"{share[state]:.1%}"),
+                Cell(percent(occupancy[state])),
+                Cell(percent(share[state])),
                 Cell(f"{expected[state]:,.1f}"),
                 Cell(f"{run[state]:,.1f}" if np.isfinite(run[state]) else "-"),
                 Cell(f"{runs[state]:,}"),

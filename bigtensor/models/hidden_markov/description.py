@@ -201,6 +201,7 @@ def states_section(model: DescribedChain) -> Section:
         "probability",
         row_axis="state",
         column_axis="next state",
+        decimals=3,
     )
     words = (
         "Share of every state in the long run, and probability of the next state. Expected number "
@@ -231,5 +232,6 @@ def emissions_section(model: DescribedChain) -> Section:
         float(table.max()),
         row_axis="category",
         column_axis="state",
+        decimals=3,
     )
     return Section("emissions", "Categories of every state", (Words(words), heatmap), "Categories")

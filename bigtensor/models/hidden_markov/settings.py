@@ -154,7 +154,7 @@ def _check_categories(parameters: ParameterValues, shape: DataShape) -> None:
     if not shape.categories:
         raise DataError(
             f"the values are {shape.dtype}, measured values, and a HiddenMarkovModel reads "
-            "categories unless it is told otherwise: use "
+            "categories by default: use "
             + Setting("emissions", KERNEL)
             + ", or convert whole numbers with .astype('int32')"
         )

@@ -73,8 +73,8 @@ class MarkovFit:
         return np.asarray(share / share.sum())
 
     def finished(self) -> MarkovFit:
-        """Return the model without zeros, its states by descending share of the rows."""
-        order = descending_order(self.window_start @ self.transition)
+        """Return the model without zeros, its states by descending share in the long run."""
+        order = descending_order(self.occupancy())
         return MarkovFit(
             distributions(self.initial[order, None], LOWEST)[:, 0],
             distributions(self.window_start[order, None], LOWEST)[:, 0],

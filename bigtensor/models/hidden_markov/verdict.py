@@ -60,8 +60,8 @@ def _bounded(diagnostics: dict[str, Any]) -> list[Fault]:
         return []
     most = len(choice["held_out_log_likelihood"])
     sentence = (
-        f"held-out triples were still better explained by up to {most} states, the largest number "
-        "that was tried; compare larger numbers yourself with "
+        f"{most} states, the largest number that was tried, still explain held-out rows better "
+        "than fewer states, so that there may be more; compare larger numbers with "
     ) + Setting("n_components")
     return as_warnings(sentence)
 
@@ -72,7 +72,7 @@ def warn_of_single_rows(counts: TripleCountsResult) -> None:
         return
     message = (
         f"{counts.single_rows:,} of {counts.sequences:,} sequences have one row, which gives no "
-        "triple of rows; they count for the initial states alone: see that "
+        "triple of rows; they count for the initial states alone: check that "
         + Setting("sequence")
         + " names the sequence of a row, not the row"
     )
@@ -86,8 +86,9 @@ def _few(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:
         return []
     fewer = "fewer states or categories" if fit.emissions.parameters else "fewer states"
     return [
-        f"{triples:,.0f} triples for {fit.parameters:,} free parameters leave these uncertain; use "
-        f"{fewer}, or more rows"
+        f"the data have {triples:,.0f} triples of consecutive rows, fewer than {FEW_TRIPLES:g} for "
+        f"each of the {fit.parameters:,} free parameters, which are uncertain; use {fewer}, or "
+        "more rows"
     ]
 
 

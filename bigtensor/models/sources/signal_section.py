@@ -64,10 +64,11 @@ def signal_sections(solution: GivesSources, rows: SampledRows) -> list[Section]:
         )
         for source in range(shown)
     )
+    sources = values.shape[1]
+    which = f"the first {shown} of {sources}" if shown < sources else f"all {sources}"
     words = (
-        f"Values of the first {shown} of {values.shape[1]} sources in rows {places[0]:,} to "
-        f"{places[-1]:,}. If rows are in the order of time, these are the signals. The sign and "
-        "the scale of a source are arbitrary."
+        f"Values of {which} sources in rows {places[0]:,} to {places[-1]:,}. If rows are in the "
+        "order of time, these are the signals. The sign and the scale of a source are arbitrary."
     )
     figure = Curves("Sources along the rows", panels)
     return [Section("signals", "Sources", (Words(words), Group((figure,), layout="map")))]

@@ -15,6 +15,7 @@ from bigtensor.models.words.description import Facts, Line, ModelDescription
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Notice, ReportParts
 from bigtensor.models.words.sampled_rows import SampledRows
+from bigtensor.models.words.wording import percent
 
 _SYSTEMS = {
     "z": "standardised variables",
@@ -77,8 +78,9 @@ class TrainDescription(ModelDescription[DescribedDensity]):
 def _method_in_words(diagnostics: Mapping[str, Any]) -> Iterator[str]:
     """Return sentences on how a density was fitted."""
     yield (
-        f"Coordinates ({_SYSTEMS[diagnostics['system']]}), widths of bumps, rank and steps were "
-        f"chosen by validation in {diagnostics['pilot_rows']:,} rows."
+        f"The model is fitted to {_SYSTEMS[diagnostics['system']]}. These coordinates, the widths "
+        f"of the narrow densities, the rank and the number of EM steps were chosen by validation "
+        f"in {diagnostics['pilot_rows']:,} rows."
     )
     scores = diagnostics["held_out_log_density"]
     if scores:
@@ -88,13 +90,17 @@ def _method_in_words(diagnostics: Mapping[str, Any]) -> Iterator[str]:
             "before the last."
         )
     if diagnostics.get("gaussian_components"):
-        count = diagnostics["gaussian_components"]
+        count, share = diagnostics["gaussian_components"], diagnostics["gaussian_share"]
         yield (
-            f"Gaussian components in the same coordinates ({count}) have a share of "
-            f"{diagnostics['gaussian_share']:.0%} beside the trains, by validation."
+            f"The density is {percent(share)} a Gaussian mixture of {count} "
+            f"component{'s' * (count > 1)} and {percent(1 - share)} tensor trains, chosen by "
+            "validation."
         )
     if diagnostics.get("atoms"):
-        yield f"Variables with atoms: {', '.join(diagnostics['atoms'])}."
+        yield (
+            "Variables with values that many rows share, each with a probability of its own "
+            f"(atoms): {', '.join(diagnostics['atoms'])}."
+        )
     if diagnostics["categorical"]:
         yield f"Categorical variables: {', '.join(diagnostics['categorical'])}."
 

@@ -112,6 +112,9 @@ def _margins_section(density: TrainDensity, values: FloatArray | None) -> Sectio
     words = (
         f"Density of every variable alone{', over a histogram of the data' * (values is not None)}."
     )
+    measured = len(density.coordinates.measured)
+    if len(plots) < measured:
+        words += f" The first {len(plots)} of {measured} variables are shown."
     return Section(
         "margins", "Single variables", (Words(words), Group(tuple(plots), layout="wide"))
     )

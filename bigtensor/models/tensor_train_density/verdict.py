@@ -107,8 +107,10 @@ def _repeated(names: list[str]) -> list[Fault]:
         (
             ConditioningWarning,
             f"One value has more than a third of the entries of {', '.join(names)}. The density "
-            "there is as large as the narrowest bump allows: it compares rows with each other, not "
-            "with other models; " + TensorTrainOptions.setting("least_width") + " limits it.",
+            "at this value depends on the least width of the densities that the model adds up, so "
+            "compare log-densities of rows, not of models, or set "
+            + TensorTrainOptions.setting("least_width")
+            + ".",
         )
     ]
 

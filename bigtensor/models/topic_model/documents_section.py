@@ -81,9 +81,9 @@ def documents_section(
                 )
             )
     lead = Words(
-        f"Documents with the largest share of every topic, of {len(lengths):,} documents. Long "
-        "documents come before short ones with the same share. Words are those of the document "
-        "that the topic makes most likely."
+        f"Long documents with a large share of every topic, of {len(lengths):,} documents. Of n "
+        f"words, the share counts n / (n + {SHORT}) times, because shares of a few words are "
+        "uncertain. Words are those of the document that the topic makes most likely."
         + ("" if rows.names is not None else " Documents are numbered from 0.")
     )
     table = Table(("topic", "document", "share", "words", "words of the topic in it"), tuple(lines))

@@ -18,10 +18,10 @@ from bigtensor.models.words.sample_figures import SampleMap
 from bigtensor.models.words.sampled_rows import SampledRows
 
 WORDS = 10
-"""Likely words of a topic that are shown."""
+"""Likely words, and distinctive words, of a topic that are shown."""
 
 WORDS_OF_NAME = 2
-"""Likely words that name a topic in figures."""
+"""Distinctive words that name a topic in figures."""
 
 MOST_LINES = 60
 """Topics, and samples, that a picture shows."""
@@ -43,24 +43,20 @@ class DescribedTopics(DescribedModel, Protocol):
 
 def words_section(model: DescribedTopics) -> Section:
     """Return the table of the likely words of every topic."""
-    topics = model.solution_.topics
     largest = model.topic_weights_.max()
-    lift = topics / np.maximum(topics @ model.topic_weights_, np.finfo(np.float64).tiny)[:, None]
-    # the score of Sievert and Shirley (2014) with the weight that their readers preferred
-    relevance = 0.6 * np.log(np.maximum(topics, 1e-300)) + 0.4 * np.log(np.maximum(lift, 1e-300))
     names = model.views_.feature_names
     rows = tuple(
         (
             Cell(str(topic)),
             Cell(f"{100 * weight:.1f} %", shade=float(weight / largest)),
             Cell(", ".join(names[word] for word in likely), wide=True),
-            Cell(", ".join(names[word] for word in own), wide=True),
+            Cell(", ".join(own), wide=True),
         )
         for topic, (weight, likely, own) in enumerate(
             zip(
                 model.topic_weights_,
-                likely_words(topics, WORDS),
-                likely_words(relevance, WORDS),
+                likely_words(model.solution_.topics, WORDS),
+                distinctive_words(model, WORDS),
                 strict=True,
             )
         )
@@ -74,17 +70,42 @@ def words_section(model: DescribedTopics) -> Section:
     return Section("topics", "Topics and their words", (table,), "Topics")
 
 
+def distinctive_words(model: DescribedTopics, n_words: int) -> list[list[str]]:
+    """Return the names of words that are likely in a topic and less so in all documents.
+
+    Parameters
+    ----------
+    model : fitted model
+        Fitted topics.
+    n_words : int
+        Words of every topic, the most distinctive first.
+    """
+    topics = model.solution_.topics
+    lift = topics / np.maximum(topics @ model.topic_weights_, np.finfo(np.float64).tiny)[:, None]
+    # the score of Sievert and Shirley (2014) with the weight that their readers preferred
+    relevance = 0.6 * np.log(np.maximum(topics, 1e-300)) + 0.4 * np.log(np.maximum(lift, 1e-300))
+    names = model.views_.feature_names
+    return [[names[word] for word in own] for own in likely_words(relevance, n_words)]
+
+
+def _topic_names(model: DescribedTopics) -> tuple[str, ...]:
+    """Return the number of every topic with its most distinctive words."""
+    words = distinctive_words(model, WORDS_OF_NAME)
+    return tuple(f"{topic} {' '.join(own)}" for topic, own in enumerate(words))
+
+
 def map_section(model: DescribedTopics) -> Section:
     """Return pictures of how near topics are to each other."""
     roots = np.sqrt(model.solution_.topics[:, :MOST_LINES])
     # one minus the squared Hellinger distance
     likeness = np.clip(roots.T @ roots, 0, 1)
     order = _neighbours(1 - likeness)
-    names = [f"{topic} {' '.join(own)}" for topic, own in enumerate(model.top_words(WORDS_OF_NAME))]
+    names = _topic_names(model)
     words = (
         "Topics that use the same words are close to each other, and stand beside each other in "
         "the table of overlaps. An overlap of 0 is no common word, and 1 the same topic. Words "
-        "that all documents use make overlaps large."
+        "that all documents use make overlaps large. The strongest colour stands for the largest "
+        "overlap of two topics. Topics are named by distinctive words."
     )
     apart = likeness[~np.eye(len(likeness), dtype=bool)]
     heatmap = Heatmap(
@@ -98,7 +119,7 @@ def map_section(model: DescribedTopics) -> Section:
     )
     figures: list[Block] = [heatmap]
     if roots.shape[1] > 2:
-        figures.insert(0, _topic_map(roots, tuple(names)))
+        figures.insert(0, _topic_map(roots, names))
     blocks = (Words(words), Group(tuple(figures), layout="halves"))
     return Section("map", "Map of the topics", blocks, "Map")
 
@@ -155,10 +176,7 @@ def samples_section(
         return
     kind = "sample" if rows.sample_id is not None else "class"
     words = f"Mean share of every topic in the documents of every {kind}, of {n:,} documents."
-    columns = tuple(
-        f"{topic} {' '.join(own)}"
-        for topic, own in enumerate(model.top_words(WORDS_OF_NAME)[:MOST_LINES])
-    )
+    columns = _topic_names(model)[:MOST_LINES]
     shades = np.stack(means)[:, :MOST_LINES]
     heatmap = Heatmap(
         f"Mean shares of topics by {kind}",

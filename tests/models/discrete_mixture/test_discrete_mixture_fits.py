@@ -3,6 +3,7 @@
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from scipy.optimize import linear_sum_assignment
@@ -25,6 +26,7 @@ from bigtensor.models.discrete_mixture.expectation_maximisation import (
     em_iterations,
 )
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
+from bigtensor.report.drawing import draw
 from bigtensor.statistics.codes.code_moments import SymbolGroup
 from tests.models.discrete_mixture.tables import Truth, distance, fitted_table, truth
 from tests.parameters import first_quick
@@ -281,3 +283,25 @@ def test_saved_model__answers_with_the_same_bits(tmp_path) -> None:
     np.testing.assert_array_equal(loaded.predict_proba(data), model.predict_proba(data))
     for name, table in model.component_probabilities_.items():
         assert table.identical(loaded.component_probabilities_[name])
+
+
+@pytest.fixture(scope="module")
+def survey_model() -> DiscreteMixture:
+    """Classes that agree with three statements or not, and that answer a fourth one alike."""
+    rng = np.random.default_rng(0)
+    kind, names = rng.integers(0, 2, 500), np.array(["agree fully", "disagree fully"])
+    codes = {f"question {v}": kind ^ (rng.random(500) < 0.1) for v in "abc"}
+    codes["question d"] = rng.integers(0, 2, 500)
+    answers = pd.DataFrame({question: names[code] for question, code in codes.items()})
+    return DiscreteMixture(2, random_state=0).fit(answers.astype("category"))
+
+
+def test_typical_categories__break_between_words(survey_model: DiscreteMixture) -> None:
+    (column,) = survey_model.description.report(survey_model, None).columns
+    assert "agree fully\N{NO-BREAK SPACE}(9" in " ".join(column.texts)
+
+
+def test_probabilities_of_categories__have_the_same_digits(survey_model: DiscreteMixture) -> None:
+    (section,) = survey_model.description.report(survey_model, None).sections
+    texts = [text.get_text() for text in draw(section.blocks[1]).axes[0].texts]
+    assert {len(text.partition(".")[2]) for text in texts} == {3}

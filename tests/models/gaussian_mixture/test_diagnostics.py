@@ -194,3 +194,12 @@ def test_features_of_other_units__are_told():
     assert not any("Standardise" in sentence for sentence in sentences)
     _, _, sentences = fit(rows - rows.mean(axis=0), 6, covariance_type="tied")
     assert not any("Standardise" in sentence for sentence in sentences)
+
+
+def test_report__counts_initialisations_in_place_of_listing_all() -> None:
+    rows, _, _ = drawn(n=1000, k=2)
+    model = GaussianMixture(2, random_state=0).fit(rows)
+    scores = model.diagnostics_["pilot"]["log_likelihood"]
+    (sentence,) = model.description.report(model, None).method
+    assert f"of {len(scores)} in 1,000 rows" in sentence
+    assert sum(f"({name})" in sentence for name in scores) == 1

@@ -18,6 +18,7 @@ def signals():
 def test_signals__are_the_sources_of_the_first_rows(signals):
     model = ICA(random_state=0).fit(signals)
     (section,) = signal_sections(model.solution_, read_rows(model, signals))
+    assert "all 3 sources" in section.blocks[0].text
     (figure,) = section.blocks[1].blocks
     expected = model.transform(signals[:MOST_ROWS])
     shown = np.column_stack([panel.items[0].y for panel in figure.panels])

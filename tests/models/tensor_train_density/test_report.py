@@ -1,5 +1,6 @@
 """Sections of the report, as data: what their figures show of densities that are known."""
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from bigtensor import TensorTrainDensity, TensorTrainOptions
 from bigtensor.errors import ConstantFeatureWarning
 from bigtensor.models.tensor_train_density.conditional_section import conditional_quantiles
 from bigtensor.models.tensor_train_density.dependence_section import mutual_informations
+from bigtensor.models.tensor_train_density.description import _method_in_words
 from bigtensor.models.tensor_train_density.sections import sections_of
 from bigtensor.models.words.report_blocks import Group, Table
 from bigtensor.models.words.report_figures import ArcDiagram, ConditionalPlot, Heatmap, Scatter
@@ -86,6 +88,25 @@ def test_dependence__counts_the_variables_that_are_left_out():
     (arcs,) = figures_of(sections, "dependence", ArcDiagram)
     assert len(arcs.names) == 40
     assert "The first 40 of 43 variables are shown." in blocks_of(sections, "dependence")[0].text
+
+
+def test_margins__count_the_variables_that_are_left_out(chained, monkeypatch):
+    monkeypatch.setattr("bigtensor.models.tensor_train_density.sections.MOST_PLOTS", 2)
+    words = blocks_of(sections_of(chained, None), "margins")[0].text
+    assert "The first 2 of 4 variables are shown." in words
+
+
+def test_method__says_how_much_of_a_density_is_gaussian():
+    diagnostics = {
+        "system": "ns",
+        "pilot_rows": 178,
+        "held_out_log_density": [],
+        "categorical": [],
+        "gaussian_components": 4,
+        "gaussian_share": 0.72,
+    }
+    text = " ".join(_method_in_words(diagnostics))
+    assert re.search(r"72\.0 %.* 4 components.* 28\.0 %", text)
 
 
 def test_dependence__of_rotated_coordinates_has_no_arcs():

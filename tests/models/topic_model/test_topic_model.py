@@ -161,6 +161,15 @@ def test_report__has_words_and_map(corpus, model):
     assert model.top_words(1)[0][0] in table.rows[0][2].text
 
 
+def test_report__names_topics_by_distinctive_words(model):
+    words, places = model.description.report(model, None).sections
+    distinctive = [row[3].text.split(", ")[:2] for row in words.blocks[0].rows]
+    # the likeliest words of topics are those of all documents
+    assert distinctive != model.top_words(2)
+    points = places.blocks[1].blocks[0]
+    assert points.sample_names == tuple(f"{t} {' '.join(own)}" for t, own in enumerate(distinctive))
+
+
 def test_report__lists_typical_documents_by_their_names(corpus, model, tmp_path):
     data = corpus.copy()
     data.obs_names = [f"text {number}" for number in range(data.n_obs)]
