@@ -37,6 +37,9 @@ INITIALISATIONS = 3
 REGULARISATION = 1e-3
 """Value of ``reg_covar`` under which numbers are compared, if it is to be chosen afterwards."""
 
+TOLERANCE = 1e-3
+"""Gain of a row at which EM iterations of a compared number end, in nats."""
+
 PATIENCE = 3
 """Numbers of components without a better score after which the search ends."""
 
@@ -111,8 +114,11 @@ def chosen_components(
         n_init=min(settings.n_init, INITIALISATIONS),
         reg_covar=REGULARISATION if settings.reg_covar is None else settings.reg_covar,
         criterion=None,
+        sample_tolerance=TOLERANCE,
     )
-    score = _held_out_scores if settings.criterion == "held_out" else _information_scores
+    folds: list[_Fold] = []
+    if settings.criterion == "held_out":
+        folds = yield from _folds(sample, fewer, fit)
     candidates = list(
         compared_numbers(least_components(settings.n_populations), settings.n_components)
     )
@@ -120,7 +126,11 @@ def chosen_components(
     means: list[float] = []
     for number, k in enumerate(candidates):
         yield Step("choosing the number of components", number + 1, len(candidates))
-        scores.append((yield from score(sample, replace(fewer, n_components=k), fit)))
+        of_number = replace(fewer, n_components=k)
+        if folds:
+            scores.append((yield from _held_out_scores(folds, of_number, fit)))
+        else:
+            scores.append((yield from _information_scores(sample, of_number, fit)))
         means.append(float(scores[-1].mean()))
         if number - int(np.argmax(means)) >= PATIENCE:
             break
@@ -150,28 +160,57 @@ def fewest_as_good(scores: list[FloatArray], best: int) -> int:
     return best
 
 
-def _held_out_scores(
+@dataclass(frozen=True, eq=False)
+class _Fold:
+    """Rows of the sample that are held out, and the others.
+
+    Attributes
+    ----------
+    train : SampleRows
+        Rows that mixtures are fitted to.
+    test : Block
+        Rows that are held out.
+    broad : (m,) float64 array
+        Log densities of the held-out rows under one Gaussian of the others, in nats.
+    """
+
+    train: SampleRows
+    test: Block
+    broad: FloatArray
+
+
+def _folds(
     sample: SampleRows, settings: GaussianSettings, fit: SampleFit
-) -> Generator[Step, None, FloatArray]:
-    """Return log-likelihoods of rows under mixtures of the other rows."""
+) -> Generator[Step, None, list[_Fold]]:
+    """Return divisions of the sample, until enough rows have been held out once."""
     rows = sample.block.rows
     order = np.random.default_rng(settings.random_state).permutation(rows)
     edges = np.linspace(0, rows, min(HELD_OUT, rows) + 1).astype(int)
-    scores: list[FloatArray] = []
+    folds: list[_Fold] = []
     for start, stop in pairwise(edges):
         held = np.zeros(rows, bool)
         held[order[start:stop]] = True
         train, test = sample.part(~held), sample.part(held).block
-        components = yield from fit(train, settings)
         broad = yield from fit(train, replace(settings, n_components=1))
-        scores.append(
-            np.logaddexp(
-                np.log1p(-BROAD_WEIGHT) + log_densities(components, test),
-                np.log(BROAD_WEIGHT) + log_densities(broad, test),
-            )
-        )
+        folds.append(_Fold(train, test, log_densities(broad, test)))
         if stop >= ENOUGH_HELD_OUT:
             break
+    return folds
+
+
+def _held_out_scores(
+    folds: list[_Fold], settings: GaussianSettings, fit: SampleFit
+) -> Generator[Step, None, FloatArray]:
+    """Return log-likelihoods of rows under mixtures of the other rows."""
+    scores: list[FloatArray] = []
+    for fold in folds:
+        components = yield from fit(fold.train, settings)
+        scores.append(
+            np.logaddexp(
+                np.log1p(-BROAD_WEIGHT) + log_densities(components, fold.test),
+                np.log(BROAD_WEIGHT) + fold.broad,
+            )
+        )
     return np.concatenate(scores)
 
 

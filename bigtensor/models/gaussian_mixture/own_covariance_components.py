@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 
 from bigtensor.array_types import FloatArray
 from bigtensor.descending_order import descending_order
@@ -86,13 +86,15 @@ class OwnCovarianceComponents:
         covariances = self.frame.covariances_of(self.covariances)
         # the eigenvalues would take as long as a pass over a few thousand wide rows
         wide = covariances.ndim == 3 and is_wide(*self.means.shape)
-        exact = wide or _least_variance(covariances) * _FLOAT32_PRECISION < 1
+        exact = (
+            wide or self.dtype == "float64" or _least_variance(covariances) * _FLOAT32_PRECISION < 1
+        )
         return OwnCovarianceDensities(
             self.weights,
             self.frame.of_rows(self.means),
             covariances,
             self.frame,
-            "float64" if exact else self.dtype,
+            "float64" if exact else "float32",
         )
 
     def penalised_mixture(self, regularisation: FloatArray) -> OwnCovarianceDensities:
@@ -185,19 +187,22 @@ def _penalties(covariances: FloatArray, regularisation: FloatArray) -> FloatArra
     if covariances.ndim == 2:
         return np.asarray(0.5 * (regularisation / covariances).sum(axis=1))
     units = np.sqrt(regularisation)
-    # eigenvalues would be slower, and a matrix that is not positive definite is refused later
-    relative = covariances / np.outer(units, units)
-    return np.array([0.5 * _trace_of_inverse(matrix) for matrix in relative])
+    return 0.5 * _traces_of_inverses(covariances / np.outer(units, units))
 
 
-def _trace_of_inverse(matrix: FloatArray) -> float:
-    """Return the trace of the inverse of a positive definite matrix; zero for another one."""
+def _traces_of_inverses(matrices: FloatArray) -> FloatArray:
+    """Return the traces of the inverses of positive definite matrices: ``(k,)``.
+
+    They are zero for a matrix that is not positive definite, which is refused later.
+    """
     try:
-        root = np.linalg.cholesky(matrix)
+        roots = np.linalg.cholesky(matrices)
     except np.linalg.LinAlgError:
-        return 0.0
-    inverse = solve_triangular(root, np.eye(len(root)), lower=True, check_finite=False)
-    return float(np.square(inverse).sum())
+        if len(matrices) == 1:
+            return np.zeros(1)
+        return np.concatenate([_traces_of_inverses(matrix[None]) for matrix in matrices])
+    # the transposed root is upper triangular, and in the order of LAPACK
+    return np.array([np.square(dtrtri(root.T)[0]).sum() for root in roots])
 
 
 def _least_variance(covariances: FloatArray) -> float:
