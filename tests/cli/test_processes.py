@@ -167,7 +167,9 @@ def test_interrupt__in_mid_fit_keeps_finished_parts_and_nothing_half_written(
     assert os.listdir(tmp_path) == ["parts"]  # noqa: PTH208
     again = run(*command, "--scheduler", "threads")
     assert again.exit_code == 0, again.stderr
-    assert "posterior 1: 300,000 rows, read" in again.stderr
+    # the whole pass, or a part of it where the interrupt came before its end
+    (line,) = (line for line in again.stderr.splitlines() if line.startswith("posterior 1:"))
+    assert line.endswith("from the checkpoint")
 
 
 @pytest.mark.slow
