@@ -227,7 +227,7 @@ def test_description__names_the_measure_that_iterations_raise(covariance_type, m
     description = model.description
     assert measure in description.facts(model)["outcome"]
     (sentence,) = description.report(model, None).method
-    assert f"by mean {measure} after" in sentence
+    assert f"Mean {measure}s after" in sentence
 
 
 def test_few_rows__have_a_larger_regularisation_that_helps_other_rows():
