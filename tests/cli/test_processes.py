@@ -229,6 +229,88 @@ def test_signal__while_a_store_is_read_prints_one_line(name, code, word):
     assert (done.returncode, done.stderr) == (code, f"{word}: nothing was written\n")
 
 
+INTERRUPTED_MODULE_LOCK = """
+import os, signal, sys, threading
+
+import click
+
+from bigtensor.cli.command import Command
+
+def interrupt(frame, event, function):
+    # Python calls it when the lock of a module is removed, with the lock of all imports
+    at = (frame.f_code.co_filename, frame.f_code.co_name, event)
+    if at == ("<frozen importlib._bootstrap>", "cb", "c_return"):
+        sys.setprofile(None)
+        os.kill(os.getpid(), signal.SIGINT)
+
+def work():
+    sys.setprofile(interrupt)
+    import colorsys
+    sys.setprofile(None)
+    thread = threading.Thread(target=__import__, args=["chunk"], daemon=True)
+    thread.start()
+    thread.join(10)
+    print("imported" if "chunk" in sys.modules else "waits for ever", flush=True)
+    threading.Event().wait(10)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+click.command(cls=Command)(work)([])
+"""
+
+
+def test_interrupt__during_an_import_leaves_no_lock():
+    """The signal was lost, and threads waited for ever for the lock of imports."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", INTERRUPTED_MODULE_LOCK],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 130, done.stderr
+    assert done.stderr == "interrupted: nothing was written\n"
+
+
+def test_interrupt__while_options_are_read_has_its_exit_code(run, monkeypatch, tmp_path):
+    """Click said "Aborted!", with the exit code of a failure."""
+
+    def convert(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bigtensor.cli.options.DATA.convert", convert)
+    result = run("plan", tmp_path / "cells.zarr")
+    assert (result.exit_code, result.stderr) == (130, "interrupted: nothing was written\n")
+
+
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "bigtensor.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+from bigtensor.__main__ import main
+main()
+"""
+
+
+def test_interrupt__while_the_command_line_is_imported_prints_one_line():
+    """It ended with a traceback of the import."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted: nothing was written\n")
+
+
 UNSTARTED_CALL = """
 import os, signal, threading, time
 
