@@ -154,13 +154,9 @@ def predict(
     if table is not None:
         write_table(weights, table)
     facts = {**_facts(out, outputs), "seconds": seconds_taken(), **shares_as_facts(rows)}
-    lines = [_summary(facts)]
-    if csv_path is not None:
-        lines.append(f"csv        {csv_path}")
-    lines.append(took_in_all(facts["seconds"]))
-    if table is not None:
-        lines.append(table_in_words(weights, table))
-    say(shares_in_words(rows) + "\n".join(lines), {**facts, "csv": csv_path, "table": table})
+    tables = [] if table is None else [table_in_words(weights, table)]
+    words = "\n".join([_summary(facts, csv_path), *tables])
+    say(shares_in_words(rows) + words, {**facts, "csv": csv_path, "table": table})
 
 
 def _loaded(path: Address, missing: str | None) -> Any:
@@ -273,12 +269,14 @@ def _facts(out: Address, outputs: tuple[str, ...]) -> dict[str, Any]:
     }
 
 
-def _summary(facts: dict[str, Any]) -> str:
+def _summary(facts: dict[str, Any], csv_path: Address | None) -> str:
     """Say what was written where, and how many rows have each label."""
     counts, rows = facts["counts"], facts["rows"]
+    csv = "" if csv_path is None else f"csv        {csv_path}\n"
+    took = took_in_all(facts["seconds"])
     if not counts:
         named = ", ".join(facts["outputs"])
-        return f"answers    {facts['labels']}: {named} of {rows:,} rows"
+        return f"answers    {facts['labels']}: {named} of {rows:,} rows\n{csv}{took}"
     names = dict(enumerate(facts["names"]))
     listed = ", ".join(
         f"{'left out' if label < 0 else names.get(label, label)}: {count:,}"
@@ -286,5 +284,6 @@ def _summary(facts: dict[str, Any]) -> str:
     )
     return (
         f"labels     {facts['labels']}: {', '.join(facts['outputs'])} of {rows:,} rows\n"
-        f"counts     {listed}"
+        f"counts     {listed}\n"
+        f"{csv}{took}"
     )
