@@ -228,15 +228,14 @@ def _one_line_warnings(command: click.Command, *, show_all: bool) -> Iterator[No
 def signals_raise() -> Iterator[None]:
     """Let Ctrl-C and SIGTERM end the command, so that outputs that are not whole are removed.
 
-    A signal during an import is raised after the import. Python drops an error that is raised
-    while it removes the lock of a module, and keeps the lock: every later import, also of worker
-    threads, would wait for ever.
+    A signal while Python takes or removes the lock of a module is raised later. Python drops an
+    error that is raised there, and keeps the lock of all imports: every later import, also of
+    worker threads, would wait for ever.
     """
     errors = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
 
     def end(number: int, frame: FrameType | None) -> None:
-        frames = (inner for inner, _ in traceback.walk_stack(frame))
-        if any(inner.f_code.co_filename.startswith("<frozen importlib") for inner in frames):
+        if frame is not None and frame.f_code.co_filename == "<frozen importlib._bootstrap>":
             threading.Timer(_IMPORT_WAIT, os.kill, [os.getpid(), number]).start()
         else:
             raise errors[signal.Signals(number)]
