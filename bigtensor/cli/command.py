@@ -5,13 +5,15 @@ from __future__ import annotations
 import atexit
 import json
 import logging
+import os
 import signal
+import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -36,6 +38,9 @@ _OTHER_NAMES = {"n_components": "components", "random_state": "seed", "where": "
 
 OF_EVERY_COMMAND = ("json", "quiet", "debug")
 """Names of the values of the options that every command has."""
+
+_IMPORT_WAIT = 0.05
+"""Seconds between a signal during an import and the next attempt to raise it."""
 
 _KEPT = "bigtensor.kept"
 _NOISY_LOGGERS = ("distributed", "tornado", "asyncio", "concurrent")
@@ -74,18 +79,14 @@ class Command(click.Command):
             set_progress(False),
             _one_line_warnings(self, show_all=debug),
             _quiet_loggers(debug=debug),
-            _termination_raises(),
+            signals_raise(),
         ):
             try:
                 return super().invoke(ctx)
             except (click.ClickException, click.exceptions.Exit, click.Abort):
                 raise
             except KeyboardInterrupt as signalled:
-                kept = ctx.meta.get(_KEPT, Kept(()))
-                terminated = isinstance(signalled, Terminated)
-                how = "terminated" if terminated else "interrupted"
-                complain(f"{how}: {kept.in_words()}")
-                signal_code = TERMINATED if terminated else INTERRUPTED
+                signal_code = end_by_signal(ctx, signalled)
             except Exception as error:
                 if debug:
                     # errors of other libraries name URLs in full
@@ -116,6 +117,14 @@ class Kept:
         """Say which outputs have been made."""
         made = [str(path) for path, before in self._before.items() if _identity(path) != before]
         return f"{' and '.join(made)} had been written" if made else self._otherwise
+
+
+def end_by_signal(ctx: click.Context, signalled: KeyboardInterrupt) -> int:
+    """Say after Ctrl-C or SIGTERM what is kept, and return the exit code."""
+    terminated = isinstance(signalled, Terminated)
+    how = "terminated" if terminated else "interrupted"
+    complain(f"{how}: {ctx.meta.get(_KEPT, Kept(())).in_words()}")
+    return TERMINATED if terminated else INTERRUPTED
 
 
 def when_interrupted(outputs: Sequence[Address], otherwise: str = "nothing was written") -> None:
@@ -216,22 +225,35 @@ def _one_line_warnings(command: click.Command, *, show_all: bool) -> Iterator[No
 
 
 @contextmanager
-def _termination_raises() -> Iterator[None]:
-    """Let SIGTERM end the command as Ctrl-C does: outputs that are not whole are removed."""
+def signals_raise() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM end the command, so that outputs that are not whole are removed.
 
-    def terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
-        raise Terminated
+    A signal while Python takes or removes the lock of a module is raised later. Python drops an
+    error that is raised there, and keeps the lock of all imports: every later import, also of
+    worker threads, would wait for ever.
+    """
+    errors = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
 
-    try:
-        before = signal.signal(signal.SIGTERM, terminate)
-    except ValueError:
-        # signals belong to the main thread, and this is another one
-        yield
-        return
+    def end(number: int, frame: FrameType | None) -> None:
+        if frame is not None and frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+            threading.Timer(_IMPORT_WAIT, os.kill, [os.getpid(), number]).start()
+        else:
+            raise errors[signal.Signals(number)]
+
+    before = {}
+    # signals belong to the main thread
+    if threading.current_thread() is threading.main_thread():
+        # a shell lets a command in the background ignore Ctrl-C
+        before = {
+            number: signal.signal(number, end)
+            for number in errors
+            if signal.getsignal(number) is not signal.SIG_IGN
+        }
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _silence_unfinished_calls(names: Sequence[str]) -> None:

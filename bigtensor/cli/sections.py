@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from bigtensor.cli.command import end_by_signal, signals_raise
 from bigtensor.cli.output import refuse_output
 
 _MOST_LETTERS = 200
@@ -26,6 +27,14 @@ class SectionedGroup(click.Group):
             return super().main(*args, **kwargs)
         except OSError as error:
             refuse_output(error)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run a command. Signals while its options are read have the exit codes of later ones."""
+        with signals_raise():
+            try:
+                return super().invoke(ctx)
+            except KeyboardInterrupt as signalled:
+                ctx.exit(end_by_signal(ctx, signalled))
 
     def add_section(self, title: str, commands: Iterable[click.Command]) -> None:
         """Add commands below a title.

@@ -172,6 +172,7 @@ def test_predict__labels_probabilities_and_csv(run, cells, model, tmp_path):
     assert names == ["row", "label", *answers]
     assert [int(row[1]) for row in rows] == label.tolist()
     assert only(tmp_path) == ["l.csv", "l.zarr"]
+    assert re.findall(r"^\w+", result.stdout, re.MULTILINE) == ["labels", "counts", "csv", "took"]
     counts = re.search(r"^counts +(.*)$", result.stdout, re.MULTILINE)[1]
     expected = ", ".join(f"{h}: {count:,}" for h, count in enumerate(np.bincount(label)))
     assert counts == expected

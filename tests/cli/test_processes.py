@@ -231,6 +231,82 @@ def test_signal__while_a_store_is_read_prints_one_line(name, code, word):
     assert (done.returncode, done.stderr) == (code, f"{word}: nothing was written\n")
 
 
+INTERRUPTED_MODULE_LOCK = """
+import signal, sys, threading
+
+import click
+
+from bigtensor.cli.command import Command
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        # the frame that has called is of the import system, as that which removes locks
+        signal.getsignal(signal.SIGINT)(signal.SIGINT, sys._getframe(1))
+        print("not raised here", flush=True)
+
+def work():
+    sys.meta_path.insert(0, Interrupting())
+    import colorsys
+    threading.Event().wait(10)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+click.command(cls=Command)(work)([])
+"""
+
+
+def test_interrupt__in_the_import_system_is_raised_later():
+    """The signal was lost, and threads waited for ever for the lock of imports."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_MODULE_LOCK],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (130, "not raised here\n"), done.stderr
+    assert done.stderr == "interrupted: nothing was written\n"
+
+
+def test_interrupt__while_options_are_read_has_its_exit_code(run, monkeypatch, tmp_path):
+    """Click said "Aborted!", with the exit code of a failure."""
+
+    def convert(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("bigtensor.cli.options.DATA.convert", convert)
+    result = run("plan", tmp_path / "cells.zarr")
+    assert (result.exit_code, result.stderr) == (130, "interrupted: nothing was written\n")
+
+
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+
+class Interrupting:
+    def find_spec(self, name, *_):
+        if name == "bigtensor.cli":
+            os.kill(os.getpid(), signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting())
+from bigtensor.__main__ import main
+main()
+"""
+
+
+def test_interrupt__while_the_command_line_is_imported_prints_one_line():
+    """It ended with a traceback of the import."""
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED_IMPORT],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (130, "interrupted: nothing was written\n")
+
+
 UNSTARTED_CALL = """
 import os, signal, threading, time
 

@@ -272,12 +272,11 @@ def _facts(out: Address, outputs: tuple[str, ...]) -> dict[str, Any]:
 def _summary(facts: dict[str, Any], csv_path: Address | None) -> str:
     """Say what was written where, and how many rows have each label."""
     counts, rows = facts["counts"], facts["rows"]
+    csv = "" if csv_path is None else f"csv        {csv_path}\n"
     took = took_in_all(facts["seconds"])
-    if csv_path is not None:
-        took += f"\ncsv        {csv_path}"
     if not counts:
         named = ", ".join(facts["outputs"])
-        return f"answers    {facts['labels']}: {named} of {rows:,} rows\n{took}"
+        return f"answers    {facts['labels']}: {named} of {rows:,} rows\n{csv}{took}"
     names = dict(enumerate(facts["names"]))
     listed = ", ".join(
         f"{'left out' if label < 0 else names.get(label, label)}: {count:,}"
@@ -286,5 +285,5 @@ def _summary(facts: dict[str, Any], csv_path: Address | None) -> str:
     return (
         f"labels     {facts['labels']}: {', '.join(facts['outputs'])} of {rows:,} rows\n"
         f"counts     {listed}\n"
-        f"{took}"
+        f"{csv}{took}"
     )

@@ -80,7 +80,8 @@ def open_csv(
         notes.append("the first column has no name and was left out as a row index")
     beside = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     kept = _kept_columns(path, names, beside)
-    numeric = {name for name in names if codes or guess[name].dtype.kind in "iuf"}
+    # pandas keeps integers of more than 64 bits as text; the rows are read as floats
+    numeric = {name for name in names if codes or bad_cell(text, guess, [name]) is None}
     answers = exported_answers(guess[names], {*kept.values()})
     if answers:
         left_out |= {*answers}

@@ -144,12 +144,20 @@ def bad_cell(
     exchange = str.maketrans({text.decimal: ".", ".": text.decimal})
     for name in names:
         column = frame[name]
-        cells = [cell.translate(exchange) if isinstance(cell, str) else cell for cell in column]
+        if column.dtype.kind in "iuf":
+            continue
+        # the reader makes truth values of columns that hold nothing else
+        texts = [str(cell) if isinstance(cell, bool) else cell for cell in column]
+        cells = [cell.translate(exchange) if isinstance(cell, str) else cell for cell in texts]
         numbers = pandas.to_numeric(pandas.Series(cells, column.index, object), errors="coerce")
         bad = column.notna() & numbers.isna()
         if bad.any():
             at = int(bad.to_numpy().argmax())
-            return f"column {name!r} holds {column.iloc[at]!r} in row {first + at} (from 0)"
+            is_truth_value = str(texts[at]).lower() in ("true", "false")
+            return (
+                f"column {name!r} holds {texts[at]!r} in row {first + at} (from 0)"
+                + " (write 1 for true and 0 for false)" * is_truth_value
+            )
     return None
 
 

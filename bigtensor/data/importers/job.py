@@ -21,7 +21,7 @@ from bigtensor.data.rows.row_shares import RowShares
 from bigtensor.data.stores.layout import FCS_DATASET, SOURCE_ROW, SampleStoreWriter, chunk_rows
 from bigtensor.data.values.feature_roles import COORDINATE
 from bigtensor.data.values.row_progress import RowProgress
-from bigtensor.errors import DataError, FileFormatWarning, Setting, TransformWarning, warn
+from bigtensor.errors import DataError, FileFormatWarning, Message, Setting, TransformWarning, warn
 
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
@@ -207,10 +207,10 @@ class ImportJob:
     def _notes(self, rounded: RoundedIntegers) -> tuple[str, ...]:
         """Return the notes of the files, and notes on values, which are warnings too."""
         notes = [f"{s.path.name}: {note}" for s in self.sources for note in s.notes]
-        note = rounded.note()
-        if note is not None:
-            warn(note, FileFormatWarning)
-            notes.append(note)
+        for note in (_repeated_markers(self.sources), rounded.note()):
+            if note:
+                warn(note, FileFormatWarning)
+                notes.append(note)
         if note := self.treatment.note:
             warn(note, TransformWarning)
             notes.append(note)
@@ -423,3 +423,20 @@ def _encoded(names: NDArray[Any], categories: Sequence[Categories]) -> NDArray[n
 def _broadcast(codes: NDArray[np.int32], rows: int) -> NDArray[np.int32]:
     """Return one code per row, repeated where a file has one code for all rows."""
     return np.broadcast_to(codes, rows)
+
+
+def _repeated_markers(sources: Sequence[ImportSource]) -> Message:
+    """Return a note on features named after channels because channels have one marker."""
+    named: dict[str, dict[str, None]] = {}
+    for source in sources:
+        markers = source.coordinates.get("marker", ())
+        for feature, marker in zip(source.features, markers, strict=bool(markers)):
+            if marker and feature != marker and markers.count(marker) > 1:
+                named.setdefault(marker, {})[feature] = None
+    listed = "; ".join(f"{marker}: {', '.join(features)}" for marker, features in named.items())
+    if not listed:
+        return Message("")
+    return (
+        "several channels have the same marker ($PnS), so that features have the names of the "
+        f"channels ({listed}); name them by " + Setting("panel", "PANEL.csv")
+    )

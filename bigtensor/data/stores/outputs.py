@@ -158,7 +158,7 @@ def check_target(address: str | os.PathLike[str], *, overwrite: bool = False) ->
     if isinstance(path, str):
         check_object_target(path, overwrite=overwrite)
         return
-    check_folder(path.parent)
+    _check_output_folder(path.parent)
     if not path.exists():
         return
     if not overwrite:
@@ -187,7 +187,7 @@ def check_target_file(address: str | os.PathLike[str], *, overwrite: bool) -> No
     if isinstance(path, str):
         check_object_file(path, overwrite=overwrite)
         return
-    check_folder(path.parent)
+    _check_output_folder(path.parent)
     if path.exists() and not path.is_file():
         # a file that is renamed would take the place of /dev/null or of a named pipe
         kind = "a folder" if path.is_dir() else "a device or a pipe"
@@ -221,6 +221,16 @@ def check_folder(folder: Path) -> None:
         ) from error
     if not exists:
         raise OutputError(f"the folder {folder} does not exist; make it first")
+
+
+def _check_output_folder(folder: Path) -> None:
+    """Refuse a folder in which no output can be made, or that is a Zarr store itself.
+
+    A table in the folder of a model would be removed and copied with the model.
+    """
+    check_folder(folder)
+    if any((folder / name).exists() for name in STORE_ROOTS):
+        raise OutputError(f"{folder} is a Zarr store; give an output outside its folder")
 
 
 def check_room(address: str | os.PathLike[str], nbytes: int) -> None:

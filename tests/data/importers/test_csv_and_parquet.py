@@ -120,6 +120,23 @@ def test_csv__a_row_index_is_left_out(tmp_path: Path) -> None:
     np.testing.assert_allclose(whole(source, 99), table()[["CD3", "CD4"]], rtol=1e-15)
 
 
+def test_csv__integers_of_any_length_are_numbers(tmp_path: Path) -> None:
+    """Pandas guesses that a column with an integer of more than 64 bits holds texts."""
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n1,12345678901234567890123\n2,3\n")
+    assert whole(open_csv(path), 5).tolist() == [[1, float("12345678901234567890123")], [2, 3]]
+
+
+@pytest.mark.parametrize("cells", ["true\nfalse", "True\n1", "FALSE\n", "1\n" * 1200 + "True"])
+def test_csv__truth_values_are_named_with_a_remedy(tmp_path: Path, cells: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("b,a\n" + "".join(f"{cell},1\n" for cell in cells.split("\n")))
+    row = cells.count("1\n") if cells.startswith("1") else 0
+    match = rf"(?i)'b' holds '(true|false)' in row {row} \(from 0\) \(write 1 for true"
+    with pytest.raises(DataError, match=match):
+        whole(open_csv(path), 500)
+
+
 def test_csv__repeated_names_are_numbered(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("a,b,a\n1,2,3\n")

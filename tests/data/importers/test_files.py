@@ -92,6 +92,23 @@ def test_fcs__transform_is_recorded_so_that_it_can_be_repeated(
     }
 
 
+def test_fcs__markers_of_several_channels_are_named_once(
+    tmp_path: Path, write_fcs: FcsWriter
+) -> None:
+    """The features had the names of the channels without a word."""
+    markers = {"$P1S": "CD4", "$P2S": "CD4", "$P3S": "CD8"}
+    files = [write_fcs(f"{i}.fcs", columns(i), markers, names=["B1", "R1", "V1"]) for i in (1, 2)]
+    with pytest.warns(FileFormatWarning, match=r"the same marker .*\(CD4: B1, R1\)") as caught:
+        summary = import_files(files, tmp_path / "cells.zarr")
+    assert summary.features == ("B1", "R1", "CD8")
+    assert len(caught) == 1
+    rows = {"channel": ["B1", "R1", "V1"], "marker": ["CD4", "CD4b", "CD8"], "role": ["use"] * 3}
+    panel = pd.DataFrame(rows)
+    panel.to_csv(tmp_path / "panel.csv", index=False)
+    summary = import_files(files, tmp_path / "named.zarr", panel=tmp_path / "panel.csv")
+    assert summary.features == ("CD4", "CD4b", "CD8")
+
+
 def test_fcs__untransformed_is_the_callers_choice(tmp_path: Path, write_fcs: FcsWriter) -> None:
     path = write_fcs("a.fcs", columns(1), {"$P2S": "CD3"}, names=["FSC-A", "FITC-A", "PE"])
     summary = import_files(path, tmp_path / "a.zarr", untransformed=["FITC-A", "PE"])

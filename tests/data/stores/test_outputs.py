@@ -30,6 +30,16 @@ def test_check__leaves_nothing_behind(check, tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("check", [check_target, check_target_file])
+def test_check__refuses_a_place_inside_a_store(check, tmp_path: Path):
+    """A table in the folder of a model was removed with it when the model was written again."""
+    model = tmp_path / "model.zarr"
+    model.mkdir()
+    (model / "zarr.json").touch()
+    with pytest.raises(OutputError, match=r"model\.zarr is a Zarr store.*outside"):
+        check(model / "labels.csv", overwrite=True)
+
+
 def test_check_target_file__refuses_folders_and_files_that_exist(tmp_path: Path):
     with pytest.raises(OutputError, match="is a folder; give the name of a file"):
         check_target_file(tmp_path, overwrite=True)

@@ -280,10 +280,16 @@ def _data_start(fcs_dataset: Dataset, rows: int, row_bytes: int, offsets: Offset
         raise FileFormatError(f"{path} does not say where its events lie")
     where = f"bytes {chosen[0]} to {chosen[1]}"
     if held(chosen) != rows:
-        other = "; try the other value of " + Setting("offsets") + " ('header', 'text')"
+        other = "header" if chosen == in_text else "text"
+        fits = held(in_header if other == "header" else in_text) == rows
         raise FileFormatError(
-            f"{path}: {where} hold {held(chosen)} events of {row_bytes} bytes, but $TOT says {rows}"
-            + ("" if version == "2.0" else other)
+            f"{path}: {where} hold {held(chosen)} events of {row_bytes} bytes, but $TOT says "
+            f"{rows}; "
+            + (
+                "choose " + Setting("offsets", other)
+                if fits
+                else "export the file again from the instrument's software"
+            )
         )
     size = path.stat().st_size
     if start + chosen[0] + rows * row_bytes > size:

@@ -103,8 +103,18 @@ def test_offsets__the_row_count_refuses_the_wrong_ones(shared_data: Path) -> Non
     path = shared_data / "fcs_zoo" / "data_start_offset_discrepancy_example.fcs"
     with pytest.raises(FileFormatError, match=r"11 events of 54 bytes, .*\$TOT says 2"):
         read_fcs_header(path, offsets="header")
+    with pytest.raises(FileFormatError, match="choose offsets='text'"):
+        read_fcs_header(path, offsets="header")
     with pytest.warns(FileFormatWarning, match=r"\$TIMESTEP=x+ is no number"):
         assert read(path, offsets="text").shape == (2, 26)
+
+
+@pytest.mark.parametrize("offsets", [None, "header", "text"])
+def test_offsets__that_do_not_help_are_not_advised(write_fcs: FcsWriter, offsets: str) -> None:
+    path = write_fcs("a.fcs", [np.zeros(3, "<f4")], {"$TOT": 4})
+    with pytest.raises(FileFormatError, match=r"\$TOT says 4; export the file again") as error:
+        read_fcs_header(path, offsets=offsets)
+    assert "offsets=" not in str(error.value)
 
 
 def test_datasets__coulter_lmd_has_two(shared_data: Path) -> None:
