@@ -92,3 +92,15 @@ def test_histogram_bandwidths__follow_the_rule_of_thumb(step):
         spread = min(deviation, np.diff(quartiles)[0] / 1.34)
         wanted = max(0.9 * spread * mass**-0.2, 0.75) * step
         assert found == pytest.approx(wanted, rel=1e-12)
+
+
+def test_densities_at_few_values__are_in_the_ratio_of_their_shares():
+    shares = np.array([[0.9, 0.5, 0.01], [0.1, 0.5, 0.99]])
+    counts = np.zeros((1, 513, 3))
+    # the ends of the data lie between grid points
+    counts[0, [9, 10]] = 500 * shares[0]
+    counts[0, [502, 503]] = 500 * shares[1]
+    step = np.full(1, 1 / 493)
+    densities = smooth_histograms(counts, step, histogram_bandwidths(counts, step))[0]
+    heights = densities[[9, 502]]
+    np.testing.assert_allclose(heights / heights[:, [1]], shares / 0.5, rtol=1e-9)

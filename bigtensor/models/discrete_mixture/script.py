@@ -152,7 +152,11 @@ def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, No
     estimated = replace(
         estimated,
         solution=ordered.in_data(estimated.solution),
-        diagnostics={"distinct_rows": rows.rows, **estimated.diagnostics},
+        diagnostics={
+            "distinct_rows": rows.rows,
+            "equal_views": ordered.equal_views(),
+            **estimated.diagnostics,
+        },
         weight=weight,
     )
     return _concluded(settings, choice, estimated)
@@ -218,6 +222,24 @@ class _OrderedRows:
             for group in _groups_of(self.rows, self.settings)
         )
         return first, second, third
+
+    def equal_views(self) -> list[list[str]]:
+        """Return the names of views that are equal but for the names of their categories.
+
+        Returns
+        -------
+        list of list of str
+            Two views or more each, in the order of the data. Views of one category are left out.
+        """
+        groups = dict[bytes, list[str]]()
+        for view in np.argsort(self.order).tolist():
+            codes = self.rows.dense_values[:, view]
+            _, first, code = np.unique(codes, return_index=True, return_inverse=True)
+            if len(first) > 1:
+                # the first row of its category stands for every entry, whatever the codes
+                name = self.settings.shape.views[view][0]
+                groups.setdefault(first[code].tobytes(), []).append(name)
+        return [names for names in groups.values() if len(names) > 1]
 
     def in_data(self, solution: DiscreteSolution) -> DiscreteSolution:
         """Return a mixture of views and categories in the order of the data."""

@@ -45,6 +45,7 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any], *, chos
         else as_warnings(*(sentence + remedy for sentence in small))
     )
     faults += as_warnings(*_alike(fit.solution, remedy))
+    faults += [(None, sentence) for sentence in _equal(diagnostics.get("equal_views", []))]
     k = fit.solution.n_components
     confirmation = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
     return with_verdict(fit, faults, confirmation, diagnostics)
@@ -59,6 +60,19 @@ def _undetermined(solution: DiscreteSolution) -> list[str]:
         f"{solution.n_components} components have {solution.parameters} parameters, but the "
         f"categories of the views can be combined in {free + 1} ways, which determine at most "
         f"{free}: other components explain the data as well. Use fewer components, or more views."
+    ]
+
+
+def _equal(groups: list[list[str]]) -> list[Message]:
+    """Return a sentence on views that are equal, which no component makes independent."""
+    if not groups:
+        return []
+    named = "; ".join(" and ".join(names) for names in groups)
+    return [
+        f"Views that are equal but for the names of their categories: {named}. Components are "
+        "split along them, so that there may be too many. Leave out all but one of them ("
+        + Setting("views")
+        + ")."
     ]
 
 

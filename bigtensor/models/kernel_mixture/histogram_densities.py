@@ -22,6 +22,12 @@ TAIL = 5e-4
 KERNEL_REACH = 5.0
 """Widths at which the kernel of the smoothing is cut off: it is 4e-6 of its maximum there."""
 
+FEW_POINTS = 20
+"""Grid points with a count that ten values have, where each falls between two of them."""
+
+ROWS_A_POINT = 10.0
+"""Mean count of these points above which rows share values, and are not merely few."""
+
 MARGIN = 0.1
 """The grid goes on by this part of its length beyond those quantiles, as far as there are rows."""
 
@@ -149,7 +155,9 @@ def histogram_bandwidths(histograms: FloatArray, step: FloatArray) -> FloatArray
     """Return the rule-of-thumb width of every view and component.
 
     The width is ``max(0.9 min(sd, IQR / 1.34) N_h^(-1/5), 0.75 step)`` of the component's own
-    histogram (Silverman 1986, sec. 3.4.2).
+    histogram (Silverman 1986, sec. 3.4.2). If a view has few values, such as 0 and 1, it is
+    ``0.75 step`` for all components: at such a value a narrower density would be larger, whatever
+    the share of the value in the component.
 
     Parameters
     ----------
@@ -167,8 +175,16 @@ def histogram_bandwidths(histograms: FloatArray, step: FloatArray) -> FloatArray
     for view, columns in enumerate(histograms):
         counts = np.ascontiguousarray(columns.T)
         mass = np.maximum(counts.sum(axis=1), np.finfo(np.float64).tiny)
-        bandwidths[view] = component_width(_spread(counts, mass), mass, 1.0) * step[view]
+        spread = 0 * mass if _has_few_values(counts) else _spread(counts, mass)
+        bandwidths[view] = component_width(spread, mass, 1.0) * step[view]
     return bandwidths
+
+
+def _has_few_values(counts: FloatArray) -> bool:
+    """Return True if many rows share few values: ``counts`` is (components, bins + 1)."""
+    of_points = counts.sum(axis=0)
+    points = np.count_nonzero(of_points)
+    return bool(points <= FEW_POINTS and of_points.sum() >= ROWS_A_POINT * points)
 
 
 def smooth_histograms(

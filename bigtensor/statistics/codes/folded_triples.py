@@ -8,10 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from bigtensor.array_types import FloatArray, IntArray
+from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
-from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.codes.triple_counts import (
     WINDOW,
@@ -19,6 +18,7 @@ from bigtensor.statistics.codes.triple_counts import (
     TripleCountsResult,
     add_windows,
 )
+from bigtensor.statistics.folds import fold_of_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,9 +62,9 @@ class FoldedTriplesResult:
 class FoldedTriples(SumStatistic[FoldedTriplesResult]):
     """`TripleCounts` with a table for every fold.
 
-    The fold of a window is a hash of the sequence of its first row and of the stretch of rows that
-    the row lies in: it does not depend on how rows are cut into blocks. A sequence that is shorter
-    than a stretch lies in one or two.
+    The fold of a window follows from the stretch of rows that its first row lies in: it depends
+    neither on how rows are cut into blocks nor on the ids of sequences. A sequence that is shorter
+    than a stretch lies in one or two folds.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class FoldedTriples(SumStatistic[FoldedTriplesResult]):
     stretch : int
         Rows of a stretch.
     random_state : int, default 0
-        Seed of the hash that chooses folds.
+        Seed of the folds.
 
     Raises
     ------
@@ -113,13 +113,7 @@ class FoldedTriples(SumStatistic[FoldedTriplesResult]):
         if not block.rows:
             return
         codes, weight = self.counts.add_first_rows(state, block, work)
-        fold = work.take("folds.fold", (block.rows,), "int64")
-        ids = np.zeros(block.rows, np.int64)
-        if block.sequence is not None:
-            np.copyto(ids, block.sequence[: block.rows], casting="unsafe")
-        write_folds(
-            ids, block.row_index(), self.stretch, np.uint64(self.random_state), self.folds, fold
-        )
+        fold = fold_of_rows(block.row_index() // self.stretch, self.folds, self.random_state)
         starts = block.window_starts(WINDOW)
         for number in range(self.folds):
             chosen = starts & (fold == number)
@@ -131,41 +125,5 @@ class FoldedTriples(SumStatistic[FoldedTriplesResult]):
         return FoldedTriplesResult(self.counts, state["table"], others)
 
     def work_nbytes(self, rows: int) -> int:
-        """Return the bytes of codes, weights and folds of the rows that are shown."""
-        return self.counts.work_nbytes(rows) + 8 * rows
-
-
-@row_loop
-def write_folds(
-    sequence: IntArray,
-    index: IntArray,
-    stretch: int,
-    seed: np.uint64,
-    folds: int,
-    fold: IntArray,
-) -> None:
-    """Write the fold of every row: a hash of its sequence, its stretch and a seed.
-
-    The mixing steps are those of SplitMix64 (Steele, Lea and Flood 2014).
-
-    Parameters
-    ----------
-    sequence, index : (rows,) int64 arrays
-        Sequence and global index of every row.
-    stretch : int
-        Rows of a stretch.
-    seed : uint64
-        Seed of the hash.
-    folds : int
-        Number of folds.
-    fold : (rows,) int64 array
-        Receives numbers from 0 to ``folds - 1``.
-    """
-    for row in range(fold.size):
-        mixed = seed
-        for part in (np.uint64(sequence[row]), np.uint64(index[row] // stretch)):
-            mixed = (mixed ^ part) + np.uint64(0x9E3779B97F4A7C15)
-            mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-            mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-            mixed = mixed ^ (mixed >> np.uint64(31))
-        fold[row] = np.int64(mixed % np.uint64(folds))
+        """Return the bytes of codes and weights, and of the stretches, their keys and the folds."""
+        return self.counts.work_nbytes(rows) + 6 * 8 * rows

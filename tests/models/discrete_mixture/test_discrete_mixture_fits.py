@@ -251,7 +251,7 @@ def test_large_alphabets__are_sketched_and_polished_over_all_rows() -> None:
 
 def test_components__beyond_what_the_views_determine_are_a_warning() -> None:
     data = np.random.default_rng(0).integers(0, 2, (500, 3))
-    with pytest.warns(ConditioningWarning, match="table of the views has 7 "):
+    with pytest.warns(ConditioningWarning, match="at most 7: "):
         DiscreteMixture(5, n_starts=2).fit(data)
 
 

@@ -118,3 +118,13 @@ def test_few_rows__are_fitted_without_holding_any_out() -> None:
         model = DiscreteMixture(2).fit(np.array([[0, 1, 1], [1, 0, 0]]))
     assert "ridge_choice" not in model.diagnostics_
     assert model.weights_.sum() == pytest.approx(1)
+
+
+def test_equal_views__are_named_whatever_the_names_of_their_categories() -> None:
+    table = pd.DataFrame(X, columns=[*"abcd"]).assign(same=1, copy=X[:, 1], other=0)
+    table["renamed"] = table["b"].map({0: "high", 1: "low", 2: "none"})
+    model = DiscreteMixture(2, random_state=0).fit(table.astype(str))
+    assert model.diagnostics_["equal_views"] == [["b", "copy", "renamed"]]
+    verdict = model.diagnostics_["verdict"]
+    assert any("b and copy and renamed" in sentence for sentence in verdict["sentences"])
+    assert DiscreteMixture(2, random_state=0).fit(X).diagnostics_["equal_views"] == []

@@ -270,3 +270,13 @@ def test_rounds__have_as_many_cells_as_the_rows_of_all_sites_allow():
     # twice the fourth root of the number of rows
     assert model.prepare(rows).diagnostics_["cells"] == 9
     assert model.prepare(rows, rows=40_000).diagnostics_["cells"] == 28
+
+
+def test_yes_and_no__are_measurements_whose_shares_tell_the_states():
+    rng = np.random.default_rng(7)
+    states = np.cumsum(rng.random(3_000) < 0.05) % 2
+    shares = np.array([[0.1, 0.5, 0.9], [0.6, 0.5, 0.2]])
+    answers = (rng.random((3_000, 3)) < shares[states]).astype(float)
+    model = HiddenMarkovModel(2, emissions="kernel", random_state=0).fit(answers)
+    agreement = np.mean(np.asarray(model.predict(answers)) == states)
+    assert max(agreement, 1 - agreement) > 0.95

@@ -1,15 +1,13 @@
 """Counts of triples by fold against counts of all rows, and where folds are cut."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
-from bigtensor.statistics.codes.folded_triples import (
-    FoldedTriples,
-    FoldedTriplesResult,
-    write_folds,
-)
+from bigtensor.statistics.codes.folded_triples import FoldedTriples, FoldedTriplesResult
 from bigtensor.statistics.codes.triple_counts import TripleCounts
 from bigtensor.statistics.in_memory import sum_in_memory
 
@@ -42,28 +40,29 @@ def test_folds__add_up_to_all_windows() -> None:
     assert (tables(found) > 0).all()
 
 
-def test_short_sequences__lie_in_one_fold_each() -> None:
-    """Each sequence has a category of its own, which one table alone may hold."""
-    lengths = [20] * 6
-    codes = np.repeat(np.arange(6), lengths)[:, None].astype(np.int8)
-    block = Block(codes, {"s": slice(0, 1)}, 0, 120, sequence=codes[:, 0].astype(np.int64))
-    found = sum_in_memory(FoldedTriples(6, folds=3, stretch=120), block)
-    cells = found.tables.reshape(3, 7, 7, 7)[:, range(6), range(6), range(6)]
-    assert (np.count_nonzero(cells, axis=0) == 1).all()
-    np.testing.assert_array_equal(cells.sum(axis=0), 18)
+def test_ids_of_sequences__are_names_and_change_no_fold() -> None:
+    block = rows([20] * 30)
+    assert block.sequence is not None
+    statistic = FoldedTriples(4, folds=3, stretch=12)
+    renamed = replace(block, sequence=1_000 - 7 * block.sequence)
+    tables_of_both = [sum_in_memory(statistic, one).tables for one in (block, renamed)]
+    np.testing.assert_array_equal(*tables_of_both)
 
 
-def test_one_long_sequence__is_cut_into_stretches() -> None:
-    index = np.arange(100_000)
-    fold = np.empty(len(index), np.int64)
-    write_folds(np.zeros(len(index), np.int64), index, 100, np.uint64(0), 5, fold)
-    of_stretch = fold.reshape(1000, 100)
-    assert (of_stretch == of_stretch[:, :1]).all()
-    # 1,000 stretches fall on five folds with a standard deviation of 12.6
-    assert np.abs(np.bincount(of_stretch[:, 0], minlength=5) - 200).max() < 50
-    other = np.empty(len(index), np.int64)
-    write_folds(np.zeros(len(index), np.int64), index, 100, np.uint64(1), 5, other)
-    assert 0.7 < np.mean(fold != other) < 0.9
+def test_a_stretch__lies_in_one_fold() -> None:
+    """Each stretch has a category of its own, which one table alone may hold."""
+    stretches, folds = 50, 5
+    codes = np.repeat(np.arange(stretches), 20)[:, None].astype(np.int8)
+    block = Block(codes, {"s": slice(0, 1)}, 0, len(codes))
+    chosen = []
+    for seed in (0, 1):
+        statistic = FoldedTriples(stretches, folds, stretch=20, random_state=seed)
+        cells = sum_in_memory(statistic, block).tables.reshape(folds, *[stretches + 1] * 3)
+        of_stretch = cells[:, range(stretches), range(stretches), range(stretches)]
+        assert (np.count_nonzero(of_stretch, axis=0) == 1).all()
+        assert (np.bincount(of_stretch.argmax(axis=0), minlength=folds) > 2).all()
+        chosen.append(of_stretch.argmax(axis=0))
+    assert 0.6 < np.mean(chosen[0] != chosen[1]) < 1
 
 
 @pytest.mark.parametrize(("folds", "stretch"), [(1, 10), (5, 0)])

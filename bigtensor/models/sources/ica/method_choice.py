@@ -33,7 +33,11 @@ CLEAR_LOSS = -0.03
 """Gain below which one half of the sample is enough to tell that there is no noise."""
 
 LEAST_RATIO = 2.5
-"""Dependence of whitened sources relative to that of the cumulant, above which there is noise."""
+"""Ratio of the dependences of both estimators above which the smaller one is clearly smaller.
+
+If sources are slow, such as a few periods of an oscillation, blocks of rows are unlike each other,
+and a draw of them does not tell which dependence is smaller.
+"""
 
 LEAST_AGREEMENT = 0.9
 """Share of the drawn blocks of rows that agree that the cumulant's sources depend less."""
@@ -118,7 +122,9 @@ def chosen_method(
         and evidence["agreement"] >= LEAST_AGREEMENT
     )
     more_precise = (
-        evidence["error_ratio"] >= LEAST_ERROR_RATIO and evidence["agreement"] >= NO_OBJECTION
+        evidence["error_ratio"] >= LEAST_ERROR_RATIO
+        and evidence["cumulant"] <= LEAST_RATIO * evidence["whitened"]
+        and evidence["agreement"] >= NO_OBJECTION
     )
     if less_dependent or more_precise:
         return MethodChoice("cumulant", terms, evidence)

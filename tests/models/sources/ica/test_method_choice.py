@@ -159,3 +159,13 @@ def test_heavy_tails__are_no_outliers(freedom):
     rng = np.random.default_rng(int(10 * freedom))
     rows = rng.standard_t(freedom, size=(20_000, 3)) @ rng.standard_normal((3, 3))
     assert ICA(3, random_state=0).fit(rows).diagnostics_["outlying_rows"] == 0
+
+
+def test_slow_sources__do_not_speak_for_the_cumulant():
+    """Blocks of rows hold parts of a period, and a draw of them does not tell the dependence."""
+    time = np.linspace(0, 8, 3_000)
+    wave = np.sin(7.1 * time)
+    sources = [np.sin(2 * time), np.sign(np.sin(3 * time)), 2 * time % 1 - 0.5, wave**3]
+    mixing = np.random.default_rng([0, 3_000]).normal(size=(4, 4))
+    model = ICA(random_state=0).fit(np.column_stack(sources) @ mixing.T)
+    assert model.method_ == "whitened"
