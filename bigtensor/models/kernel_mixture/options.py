@@ -48,9 +48,9 @@ class SpectralOptions(Options):
         Smallest width of the densities behind labels and posterior probabilities, in multiples of
         the scale of a feature inside the clusters of the pilot sample. It applies to views of one
         measured feature. None uses the reported densities, which have a width of each component's
-        own. ``"auto"`` is None after a spectral initialisation, 1.25 after k-means, and 1 if
-        components are merged. Broad densities keep labels steady if components are no products of
-        views, as in cytometry.
+        own. ``"auto"`` is None after a spectral initialisation or with two views, 1.25 after
+        k-means, and 1 if components are merged. Broad densities keep labels steady if components
+        are no products of views, as in cytometry.
 
     Examples
     --------

@@ -203,7 +203,9 @@ BROAD_WIDTH = 1.25
 
 On 12 samples of gated cells a width of 0.5, 1 and 1.25 gave a mean class-weighted F1 of 0.915,
 0.924 and 0.934; half the whole spread of a feature gave 0.922, but lost components of well
-separated mixtures.
+separated mixtures. Two views have fine densities. With the number of classes the mean adjusted Rand
+index was 0.31 with a width of 1.25, 0.38 with 0.5 and 0.37 with fine densities, on pairs of
+features of six sets, two sets of blobs and a banana.
 """
 
 BROAD_WIDTH_OF_POPULATIONS = 1.0
@@ -312,7 +314,7 @@ def settings_of(
         bandwidth=parameters.bandwidth,
         spectral=start == "spectral",
         shared=parameters.views_share_components,
-        posterior_width=_posterior_width(parameters, start),
+        posterior_width=_posterior_width(parameters, start, len(shape.views)),
         max_iter=parameters.max_iter,
         moments_rows=parameters.moments_rows,
         n_populations=parameters.n_populations,
@@ -434,12 +436,15 @@ def without_effect(parameters: ParameterValues, n_views: int = SPECTRAL_VIEWS) -
     )
 
 
-def _posterior_width(parameters: ParameterValues, start: str) -> float | None:
+def _posterior_width(parameters: ParameterValues, start: str, n_views: int) -> float | None:
     """Return the width of the posterior passes in scales inside components, if any."""
     if parameters.posterior_width == "auto":
         if start != "kmeans":
             return None
-        return BROAD_WIDTH if parameters.n_populations is None else BROAD_WIDTH_OF_POPULATIONS
+        if parameters.n_populations is not None:
+            return BROAD_WIDTH_OF_POPULATIONS
+        # two broad densities hardly tell components apart, and these become one
+        return BROAD_WIDTH if n_views >= SPECTRAL_VIEWS else None
     return None if parameters.posterior_width is None else float(parameters.posterior_width)
 
 

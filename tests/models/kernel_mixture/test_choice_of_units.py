@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from bigtensor import KernelMixture
-from bigtensor.models.kernel_mixture.choices.units import spread_rounded
+from bigtensor.models.kernel_mixture.choices.held_out_densities import spread_rounded
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning"),

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 from click.testing import CliRunner
 from numpy.testing import assert_array_equal
-from sklearn.datasets import make_blobs, make_moons
+from sklearn.datasets import make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 import bigtensor
@@ -71,10 +71,34 @@ def test_groups_that_are_high_in_one_feature_each__are_found(rows, features):
         assert adjusted_rand_score(label, model.fit(X).predict(X)) > 0.99
 
 
-def test_two_features_that_depend_on_each_other__have_populations():
-    X, label = make_moons(1_000, noise=0.05, random_state=0)
+def sheared_blobs():
+    X, label = make_blobs(1_500, random_state=170)
+    return X @ [[0.6, -0.6], [-0.4, 0.8]], label
+
+
+@pytest.mark.parametrize(
+    ("X", "label"),
+    [
+        make_moons(1_000, noise=0.05, random_state=0),
+        # features are uncorrelated within circles
+        make_circles(1_500, noise=0.05, factor=0.5, random_state=0),
+        sheared_blobs(),
+    ],
+    ids=["moons", "circles", "sheared blobs"],
+)
+def test_two_features_that_depend_on_each_other__have_populations(X, label):
     model = KernelMixture(random_state=0).fit(X)
+    assert len(model.population_weights_) == len(np.unique(label))
     assert adjusted_rand_score(label, model.predict(X)) > 0.95
+    assert notes_of(model, "n_populations")
+
+
+@pytest.mark.parametrize("n_components", ["auto", 3])
+def test_two_features__keep_components_of_unequal_spreads(n_components):
+    X, label = make_blobs(1_500, cluster_std=[1.0, 2.5, 0.5], random_state=170)
+    model = KernelMixture(n_components, random_state=0).fit(X)
+    assert len(model.weights_) == 3
+    assert adjusted_rand_score(label, model.predict(X)) > 0.9
 
 
 @pytest.mark.parametrize("seed", first_quick(range(2)))
