@@ -110,9 +110,10 @@ class HiddenMarkovModel(SequenceModel):
         out, which cuts the sequence there, and ``"marginalise"`` keeps them as steps without an
         observation.
     weights : {"counts", "relative"}, default "counts"
-        Meaning of sample weights, equal within a sequence. With ``"counts"``, a sequence of weight
-        2 occurs twice. ``"relative"`` weights only compare sequences, and their unit has no effect:
-        they are scaled so that their sum is the effective sample size of Kish (1965).
+        Meaning of sample weights. The rows of a sequence have one weight. With ``"counts"``, a
+        sequence of weight 2 occurs twice. ``"relative"`` weights only compare sequences, and their
+        unit has no effect: they are scaled so that their sum is the effective sample size of Kish
+        (1965).
     sample_dim : str, default "sample"
         Name of the sample dimension of labelled data.
     random_state : int, RandomState or Generator, optional
