@@ -1,6 +1,6 @@
 """Import job: open files to one Zarr store."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -204,10 +204,19 @@ class ImportJob:
             shares=None if chosen is None else chosen.shares,
         )
 
+    @property
+    def _used(self) -> frozenset[str]:
+        """Features that have the role "use", or no role."""
+        roles = self.treatment.roles
+        if roles is None:
+            return frozenset(self.features)
+        pairs = zip(self.features, roles, strict=True)
+        return frozenset(name for name, role in pairs if role.role == "use")
+
     def _notes(self, rounded: RoundedIntegers) -> tuple[str, ...]:
         """Return the notes of the files, and notes on values, which are warnings too."""
         notes = [f"{s.path.name}: {note}" for s in self.sources for note in s.notes]
-        for note in (_repeated_markers(self.sources), rounded.note()):
+        for note in (_repeated_markers(self.sources, self._used), rounded.note()):
             if note:
                 warn(note, FileFormatWarning)
                 notes.append(note)
@@ -425,13 +434,13 @@ def _broadcast(codes: NDArray[np.int32], rows: int) -> NDArray[np.int32]:
     return np.broadcast_to(codes, rows)
 
 
-def _repeated_markers(sources: Sequence[ImportSource]) -> Message:
-    """Return a note on features named after channels because channels have one marker."""
+def _repeated_markers(sources: Sequence[ImportSource], used: Collection[str]) -> Message:
+    """Return a note on used features named after channels because channels have one marker."""
     named: dict[str, dict[str, None]] = {}
     for source in sources:
         markers = source.coordinates.get("marker", ())
         for feature, marker in zip(source.features, markers, strict=bool(markers)):
-            if marker and feature != marker and markers.count(marker) > 1:
+            if feature in used and marker not in ("", feature) and markers.count(marker) > 1:
                 named.setdefault(marker, {})[feature] = None
     listed = "; ".join(f"{marker}: {', '.join(features)}" for marker, features in named.items())
     if not listed:

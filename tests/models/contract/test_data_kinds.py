@@ -52,7 +52,7 @@ def test_check__asks_for_codes_with_categories() -> None:
     assert takes.check(samples, "M") is samples
     assert shape_of(samples).categories == (("a",), ("b",), ("c",))
     assert shape_of(open_samples(VALUES)).categories == ()
-    with pytest.raises(DataError, match=r"no categories; .* with --codes"):
+    with pytest.raises(DataError, match=r"no categories. .* with --codes"):
         takes.check(open_samples(CODES.drop_attrs().chunk({"sample": 100})), "M")
     with pytest.raises(DataError, match=r"M takes codes .* with --codes"):
         takes.check(open_samples(VALUES), "M")
