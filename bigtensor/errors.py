@@ -368,7 +368,7 @@ class RefinementWarning(BigtensorWarning):
 
 
 def warn(message: str, category: type[BigtensorWarning]) -> None:
-    """Issue a warning at the line of the user's code that called the package.
+    """Issue a warning at the line of the user's code that called the package in this thread.
 
     Parameters
     ----------
@@ -381,6 +381,6 @@ def warn(message: str, category: type[BigtensorWarning]) -> None:
     depths = (
         depth
         for depth, (frame, _) in enumerate(walk_stack(sys._getframe()), start=2)
-        if frame.f_globals.get("__name__", "").partition(".")[0] in ("bigtensor", "sklearn")
+        if (frame.f_globals.get("__name__") or "").partition(".")[0] in ("bigtensor", "sklearn")
     )
     warnings.warn(message, category, stacklevel=max(depths))  # noqa: TID251

@@ -233,10 +233,13 @@ def signals_raise() -> Iterator[None]:
     worker threads, would wait for ever.
     """
     errors = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
+    raised_later: list[threading.Timer] = []
 
     def end(number: int, frame: FrameType | None) -> None:
         if frame is not None and frame.f_code.co_filename == "<frozen importlib._bootstrap>":
-            threading.Timer(_IMPORT_WAIT, os.kill, [os.getpid(), number]).start()
+            timer = threading.Timer(_IMPORT_WAIT, os.kill, [os.getpid(), number])
+            raised_later.append(timer)
+            timer.start()
         else:
             raise errors[signal.Signals(number)]
 
@@ -252,6 +255,9 @@ def signals_raise() -> Iterator[None]:
     try:
         yield
     finally:
+        # a command that has ended is not to be interrupted any more
+        for timer in raised_later:
+            timer.cancel()
         for number, handler in before.items():
             signal.signal(number, handler)
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import bigtensor
+from bigtensor.cli.command import _IMPORT_WAIT, signals_raise
 from tests.parameters import first_quick
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -266,6 +267,17 @@ def test_interrupt__in_the_import_system_is_raised_later():
     )
     assert (done.returncode, done.stdout) == (130, "not raised here\n"), done.stderr
     assert done.stderr == "interrupted: nothing was written\n"
+
+
+def test_interrupt__that_waits_for_an_import_ends_with_the_command(monkeypatch):
+    """A signal of a moment before the end ended the next command, or Python with a traceback."""
+    ended = []
+    monkeypatch.setattr(os, "kill", lambda *_: ended.append(True))
+    code = compile("import sys; call(2, sys._getframe())", "<frozen importlib._bootstrap>", "exec")
+    with signals_raise():
+        exec(code, {"call": signal.getsignal(signal.SIGINT)})
+    time.sleep(4 * _IMPORT_WAIT)
+    assert not ended
 
 
 def test_interrupt__while_options_are_read_has_its_exit_code(run, monkeypatch, tmp_path):

@@ -324,12 +324,14 @@ def test_other_preparation__is_refused(rows, prepared, prepared_clusters):
             prepared.solve(theirs)
 
 
-def test_rows_left_out__are_no_absent_rows(rows):
-    model = KernelMixture(3, missing="omit", **PRECISE).prepare(rows)
+@pytest.mark.parametrize("weight", [1.0, 3.0])
+def test_rows_left_out__are_no_absent_rows(rows, weight):
+    whole = np.full(len(rows), weight)
+    model = KernelMixture(3, missing="omit", **PRECISE).prepare(rows, whole)
     gaps = rows.copy()
     gaps[:1000, 0] = np.nan
     with pytest.warns(MissingValueWarning, match=r"1,000 of 4,000 rows"):
-        statistics = model.accumulate(gaps)
+        statistics = model.accumulate(gaps, whole)
     assert model.solve(statistics).diagnostics_["rows_left_out"] == 1000
 
 

@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 
 from bigtensor import HiddenMarkovModel
-from bigtensor.errors import MissingValueWarning
+from bigtensor.errors import DataError, MissingValueWarning, ParameterError
 from bigtensor.models.contract.opening_for_answers import with_features_of_fit
 from bigtensor.models.hidden_markov.decoded_paths import (
     decoded_summary,
@@ -131,6 +131,33 @@ def test_page__decodes_where_there_are_data(model: HiddenMarkovModel, steps: xr.
         assert title in page
         assert title not in alone
     assert "paths of all 60,000 rows" in page
+
+
+def test_page__compares_stored_states_with_known_labels(
+    model: HiddenMarkovModel, steps: xr.Dataset
+) -> None:
+    state = model.predict(steps)
+    known = xr.DataArray(
+        np.where(state.to_numpy() == 1, "asleep", "awake"), dims="sample", name="stage"
+    )
+    data = steps.assign(stage=known)
+    page = render_report(model, data=data, labels=state, truth="stage")
+    assert 'id="classes"' in page
+    for name in ("asleep", "awake"):
+        assert f'<th scope="row">{name}</th>' in page
+    assert 'id="classes"' not in render_report(model, data=steps, labels=state)
+    with pytest.raises(DataError, match="states 0 to 2"):
+        render_report(model, data=steps, labels=state + 1)
+
+
+def test_render_report__says_why_samples_are_not_compared(
+    model: HiddenMarkovModel, steps: xr.Dataset
+) -> None:
+    data = steps.assign(sample_id=("sample", np.repeat(["a", "b", "c"], 20_000)))
+    samples = {"sample": ["a", "b", "c"], "dose": ["0", "1", "2"]}
+    with pytest.raises(ParameterError, match=r"kind \(HiddenMarkovModel\); .*'bigtensor compare'"):
+        render_report(model, data=data, samples=samples, by="dose")
+    assert model.weights_by(data).sizes["sample_id"] == 3
 
 
 def test_page__says_where_a_broad_figure_goes_on(model: HiddenMarkovModel) -> None:

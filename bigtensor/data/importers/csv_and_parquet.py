@@ -68,8 +68,12 @@ def open_csv(
         text = CsvText.of_spreadsheet(path)
         with text.rows() as (header, _):
             names = _checked_names(text, header)
+        beside = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
+        kept = _kept_columns(path, names, beside)
+        # texts beside the features have commas of their own
+        texts = {label, sample_id, sequence}
         guess = first_rows(text, names)
-        if _has_decimal_commas(guess, text.separator):
+        if _has_decimal_commas(guess[[name for name in names if name not in texts]], text):
             text = replace(text, decimal=",")
             guess = first_rows(text, names)
     notes, left_out = [], set()
@@ -78,8 +82,6 @@ def open_csv(
     if not header[0]:
         left_out.add(names[0])
         notes.append("the first column has no name and was left out as a row index")
-    beside = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
-    kept = _kept_columns(path, names, beside)
     # pandas keeps integers of more than 64 bits as text; the rows are read as floats
     numeric = {name for name in names if codes or bad_cell(text, guess, [name]) is None}
     answers = exported_answers(guess[names], {*kept.values()})
@@ -205,7 +207,9 @@ def exported_answers(rows: pd.DataFrame, kept: Collection[str]) -> list[str]:
         not begin with a row number, or does not end with an answer, as a table of the user with
         labels before its features, or with labels that are texts.
     """
-    names = [str(name) for name in rows.columns]
+    names = [str(name) for name in rows.columns if name not in kept]
+    if not names:
+        return []
     # rows of a plate repeat, and populations of towns have no label beside them
     has_row_numbers = names[0] == "row" and rows["row"].dtype.kind in "iu" and rows["row"].is_unique
     answers = [*takewhile(_ANSWER.fullmatch, reversed(names))][::-1]
@@ -215,7 +219,7 @@ def exported_answers(rows: pd.DataFrame, kept: Collection[str]) -> list[str]:
         answers = [name for name in answers if name != "population"]
     if not (has_row_numbers and answers):
         return []
-    return [name for name in ("row", *answers) if name not in kept]
+    return ["row", *answers]
 
 
 def _index_columns(schema: pa.Schema) -> list[str]:
@@ -223,7 +227,8 @@ def _index_columns(schema: pa.Schema) -> list[str]:
     metadata = schema.pandas_metadata or {}
     # an index of consecutive numbers is a mapping, and no column
     index = [name for name in metadata.get("index_columns", ()) if isinstance(name, str)]
-    return [name for name in schema.names if name in index]
+    # other programs drop the metadata of pandas, and keep its columns
+    return [name for name in schema.names if name in index or name.startswith("__index_level_")]
 
 
 def _is_numeric_arrow(arrow: ModuleType, kind: pa.DataType) -> bool:
@@ -264,10 +269,11 @@ def _kept_columns(
     return chosen
 
 
-def _has_decimal_commas(rows: pd.DataFrame, separator: str) -> bool:
+def _has_decimal_commas(rows: pd.DataFrame, text: CsvText) -> bool:
     """Return True if a column of texts holds numbers with decimal commas."""
-    texts = [rows[name].fillna("").astype(str).tolist() for name in rows if rows[name].dtype == "O"]
-    return any(with_decimal_points(cells, separator) != cells for cells in texts)
+    columns = (rows[name] for name in rows if rows[name].dtype.kind not in "biufc")
+    texts = (column.fillna("").astype(str).tolist() for column in columns)
+    return any(with_decimal_points(cells, text.separator) != cells for cells in texts)
 
 
 def _feature_columns(

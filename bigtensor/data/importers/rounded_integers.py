@@ -52,6 +52,7 @@ class RoundedIntegers:
         # values are float64, in which larger integers have lost their last digits before
         beyond = (sizes >= _EXACT["float64"]) & (sizes <= _LARGEST)
         rounded = (beyond | (values.astype(self._dtype) != values)) & are_whole(values)
+        self._any_beyond_float64 |= bool((rounded & beyond).any())
         for column in map(int, np.flatnonzero(rounded.any(axis=0))):
             feature, row = self._features[column], int(rounded[:, column].argmax())
             if feature in self._places:
@@ -59,7 +60,6 @@ class RoundedIntegers:
             value = values[row, column]
             place = f"{file}: row {first + row} (from 0) of {feature!r} holds "
             if beyond[row, column]:
-                self._any_beyond_float64 = True
                 place += f"{value:.17g} or an integer that is rounded to it"
             else:
                 place += f"{int(value):,}, which float32 rounds to {int(np.float32(value)):,}"
@@ -81,6 +81,6 @@ class RoundedIntegers:
                 + Setting("sample_id")
                 + " or "
                 + Setting("sequence")
-                + ", or leave them out of the file"
+                + ", or leave them out of the file. Measurements may stay as they are"
             )
         return self._places[first] + also + "; " + remedy

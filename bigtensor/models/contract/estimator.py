@@ -310,6 +310,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         ------
         StatisticsError
             When the model is not prepared, or the statistics are of another preparation or mixture.
+        ParameterError
+            When a parameter besides ``missing`` and ``sample_dim`` has changed since `prepare`.
 
         Warns
         -----
@@ -370,6 +372,11 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         -------
         self
             This model.
+
+        Raises
+        ------
+        ParameterError
+            When a parameter besides ``missing`` and ``sample_dim`` has changed since `prepare`.
         """
         if self._rounds is None:
             self.prepare(X, sample_weight, rows=rows, **options)

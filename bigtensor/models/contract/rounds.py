@@ -124,7 +124,9 @@ class Rounds:
         statistics : Statistics
             Sums that are to be solved.
         """
-        present = statistics.weight + statistics.rows_left_out
+        # rows that were left out are not weighted: they count as much as the others do on average
+        rows = max(statistics.rows, 1)
+        present = statistics.weight * (rows + statistics.rows_left_out) / rows
         if present < LEAST_SHARE * self.expected_rows:
             warn(
                 f"the statistics of {statistics.data} have {present:,.0f} rows, and the model was "

@@ -50,8 +50,8 @@ class GaussianMixture(MixtureAnswers):
     ----------
     n_components : int or "auto", default "auto"
         Number of components k, which may exceed the number of features. Components without rows are
-        not returned. ``"auto"`` chooses a number of at most 100 by ``criterion``, or takes one for
-        every label.
+        not returned. ``"auto"`` chooses a number by ``criterion``, of at most 100 and at most
+        ``n / (2 d + 2)`` for n rows of d features, or takes one for every label.
     covariance_type : {"full", "tied", "diag", "spherical", "shared_spherical"}, default "full"
         Type of the covariances. Every component has its own with ``"full"`` (a matrix), ``"diag"``
         (a variance for every feature) and ``"spherical"`` (one variance). All components share one

@@ -19,7 +19,7 @@ from bigtensor.models.gaussian.mixture_faults import (
     noise_ratio,
 )
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
-from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.models.gaussian_mixture.settings import MOST_CHOSEN, GaussianSettings
 from bigtensor.models.pilot.constant_features import described
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
@@ -103,9 +103,10 @@ def larger_numbers(diagnostics: dict[str, Any], settings: GaussianSettings) -> l
         return []
     most = max(map(int, choice["by_number_of_components"]))
     rows = f"{settings.shape.all_rows:,.0f} rows of {settings.n_features} features"
+    limit = "no larger one is compared" if most == MOST_CHOSEN else f"{rows} allow no larger one"
     return [
         "The best of the numbers of components that were compared is the largest, "
-        f"{most}, and {rows} allow no larger one. If you expect more, give their number ("
+        f"{most}, and {limit}. If you expect more, give their number ("
         + Setting("n_components")
         + ")."
     ]

@@ -182,3 +182,10 @@ def test_integers_that_float64_rounds__are_named_in_a_warning(tmp_path, name, dt
         summary = import_files(tmp_path / name, tmp_path / "t.zarr", dtype=dtype)
     assert len(caught) == len(summary.warnings) == 1
     assert "dtype" not in summary.warnings[0]
+
+
+def test_integers_that_both_types_round__are_not_told_to_use_the_larger_one(tmp_path):
+    pd.DataFrame({"id": [2**24 + 1, 2**53 + 1]}).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.warns(FileFormatWarning, match="row 0 .*'id'.*16,777,217.*label"):
+        (note,) = import_files(tmp_path / "t.csv", tmp_path / "t.zarr", dtype="float32").warnings
+    assert "dtype" not in note

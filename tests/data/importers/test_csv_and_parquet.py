@@ -192,6 +192,12 @@ def test_csv__cells_are_separated_as_spreadsheets_save_them(tmp_path: Path) -> N
     mixed.write_text("a;b\n1,5;2.5\n")
     with pytest.raises(DataError, match=r"'b' holds '2\.5' in row 0"):
         open_csv(mixed)
+    mixed.write_text("well;b\n3,4;1.5\n")
+    assert whole(open_csv(mixed, label="well"), 5).tolist() == [[1.5]]
+    mixed.write_text("a;b\n1,5;2,5\n")
+    # texts of pandas 3 are no objects
+    with pd.option_context("future.infer_string", True):
+        assert whole(open_csv(mixed), 5).tolist() == [[1.5, 2.5]]
     tabs = tmp_path / "a.tsv"
     tabs.write_text("a,b\n1,2\n")
     with pytest.raises(FileFormatError, match="one column, 'a,b'; tabs separate"):
@@ -303,6 +309,14 @@ def test_parquet__a_row_index_is_left_out(name: str | None, tmp_path: Path) -> N
         assert open_parquet(path).features == ("CD3",)
 
 
+def test_parquet__an_index_whose_metadata_are_gone_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    arrow_table = pa.Table.from_pandas(table()[["CD3"]].set_index(np.arange(500) ** 2))
+    pq.write_table(arrow_table.replace_schema_metadata(None), path)
+    with pytest.warns(FileFormatWarning, match="row index"):
+        assert open_parquet(path).features == ("CD3",)
+
+
 def test_parquet__a_named_index_is_a_column_to_keep(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     names = [f"cell{row}" for row in range(500)]
@@ -349,6 +363,9 @@ def test_exported_answers__are_no_features(tmp_path: Path) -> None:
         assert open_csv(path).features == ("CD3",)
     with pytest.warns(FileFormatWarning, match="left out"):
         assert open_csv(path, label="label").features == ("CD3",)
+    path.write_text("row,CD3,label,donor\n0,1.5,0,a\n1,2.5,1,b\n")
+    with pytest.warns(FileFormatWarning, match="left out"):
+        assert open_csv(path, sample_id="donor").features == ("CD3",)
     path.write_text("CD3,label\n1.5,0\n2.5,1\n")
     assert open_csv(path).features == ("CD3", "label")
     path.write_text("row,column,CD3\n1,1,1.5\n1,2,2.5\n")
