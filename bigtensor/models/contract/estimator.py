@@ -308,10 +308,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
 
         Raises
         ------
-        StatisticsError
-            When the model is not prepared, or the statistics are of another preparation or mixture.
-        ParameterError
-            When a parameter besides ``missing`` and ``sample_dim`` has changed since `prepare`.
+        StatisticsError, ParameterError
+            As by `accumulate`, and when the statistics are of another preparation or mixture.
 
         Warns
         -----
@@ -353,7 +351,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         `statistics_`. The solution equals one `accumulate` and `solve` on all batches, after the
         first pass of the script of a fit. For a later pass, all rows have to be read again with
         `accumulate` and `solve`. A model that has no solution before a later pass, such as `ICA`
-        with ``method="cumulant"``, has none after `partial_fit`.
+        with ``method="cumulant"``, has none after `partial_fit`. Errors are those of `accumulate`.
 
         Parameters
         ----------
@@ -372,11 +370,6 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         -------
         self
             This model.
-
-        Raises
-        ------
-        ParameterError
-            When a parameter besides ``missing`` and ``sample_dim`` has changed since `prepare`.
         """
         if self._rounds is None:
             self.prepare(X, sample_weight, rows=rows, **options)
