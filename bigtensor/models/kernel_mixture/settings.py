@@ -96,6 +96,8 @@ class Settings:
         Settings for the case that features depend on each other within components.
     if_two_views : Settings, optional
         Settings for the case that constant features leave two views of more.
+    posterior_width_of_two_views : float, optional
+        ``posterior_width`` for the same case.
     """
 
     shape: DataShape
@@ -126,6 +128,7 @@ class Settings:
     notes: tuple[str, ...] = ()
     if_dependent: Settings | None = None
     if_two_views: Settings | None = None
+    posterior_width_of_two_views: float | None = None
 
     @property
     def slices(self) -> dict[str, slice]:
@@ -332,6 +335,7 @@ def settings_of(
         notes=_notes(parameters, shape),
         if_dependent=_settings_if_dependent(parameters, shape),
         if_two_views=_settings_if_two_views(parameters, shape, start),
+        posterior_width_of_two_views=_posterior_width(parameters, "kmeans", SPECTRAL_VIEWS - 1),
     )
 
 
