@@ -86,7 +86,7 @@ def test_sample_map__has_readable_names_if_one_sample_is_far_away(count, names):
         assert box.x1 < inside.x1
         for other in boxes[:number]:
             apart = max(box.x0 - other.x1, other.x0 - box.x1, box.y0 - other.y1, other.y0 - box.y1)
-            assert apart > -1  # pixels
+            assert apart > -3  # pixels; letters are drawn differently by versions of Matplotlib
     # a name beside the crowd is joined to its point
     assert len(axes.lines) > count / 2
     starts = np.array([line.get_xydata()[0] for line in axes.lines])
