@@ -18,6 +18,9 @@ from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS
 SAMPLE_ITERATIONS = 200
 """Most EM iterations of every initialisation in the sample."""
 
+SAMPLE_TOLERANCE = 1e-5
+"""Gain of the mean log-likelihood at which they end, in nats."""
+
 FIRST_ITERATIONS = 20
 """EM iterations of every clustering of k-means, before the best ones go on."""
 
@@ -142,7 +145,7 @@ def _settled(
         CovarianceForm(settings.spherical),
         pilot.tensor.within,
         max_iter=iterations,
-        tolerance=settings.sample_tolerance,
+        tolerance=SAMPLE_TOLERANCE,
     )
     ended = in_memory(script, pilot.block)
     return ended.state.components, ended.measures[-1]

@@ -37,9 +37,6 @@ INITIALISATIONS = 3
 REGULARISATION = 1e-3
 """Value of ``reg_covar`` under which numbers are compared, if it is to be chosen afterwards."""
 
-TOLERANCE = 1e-3
-"""Gain of a row at which EM iterations of a compared number end, in nats."""
-
 PATIENCE = 3
 """Numbers of components without a better score after which the search ends."""
 
@@ -114,7 +111,6 @@ def chosen_components(
         n_init=min(settings.n_init, INITIALISATIONS),
         reg_covar=REGULARISATION if settings.reg_covar is None else settings.reg_covar,
         criterion=None,
-        sample_tolerance=TOLERANCE,
     )
     folds: list[_Fold] = []
     if settings.criterion == "held_out":

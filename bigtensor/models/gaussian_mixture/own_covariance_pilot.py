@@ -19,6 +19,7 @@ from bigtensor.models.gaussian_mixture.competition import (
     FIRST_ITERATIONS,
     GO_ON,
     SAMPLE_ITERATIONS,
+    SAMPLE_TOLERANCE,
 )
 from bigtensor.models.gaussian_mixture.component_choice import (
     log_densities,
@@ -111,8 +112,7 @@ def pilot_components(
         # iterations in the sample would lose what another fit found in all rows
         ends = [PilotEnd(name, one, _score(one, block)) for name, one in initial.items()]
     else:
-        ridge = regularisation_of(total.variances, least)
-        ends = _compared(initial, block, ridge, reach, settings.sample_tolerance)
+        ends = _compared(initial, block, regularisation_of(total.variances, least), reach)
     best = max(ends, key=lambda end: end.log_likelihood)
     facts: dict[str, Any] = {
         "initialisation": best.name,
@@ -129,8 +129,7 @@ def pilot_components(
             anew = components_of_moments(labelled.moments, frame, chosen, settings)
             start = replace(anew, names=best.components.names)
             ridge = regularisation_of(total.variances, chosen)
-            first = [PilotEnd(best.name, start, -np.inf)]
-            (best,) = _improved(first, block, ridge, reach, settings.sample_tolerance)
+            (best,) = _improved([PilotEnd(best.name, start, -np.inf)], block, ridge, reach)
     return best.components, facts
 
 
@@ -177,16 +176,15 @@ def _compared(
     block: Block,
     ridge: FloatArray,
     reach: Reach,
-    tolerance: float,
 ) -> list[PilotEnd]:
     """Return initialisations after EM iterations, the best one first.
 
     The best few go on to convergence, and all where rows are few.
     """
     first = [PilotEnd(name, components, -np.inf) for name, components in initial.items()]
-    ends = _by_likelihood(_improved(first, block, ridge, reach, tolerance, FIRST_ITERATIONS))
+    ends = _by_likelihood(_improved(first, block, ridge, reach, FIRST_ITERATIONS))
     go_on = len(ends) if block.rows <= FEW_ROWS else GO_ON
-    return _by_likelihood(_improved(ends[:go_on], block, ridge, reach, tolerance)) + ends[go_on:]
+    return _by_likelihood(_improved(ends[:go_on], block, ridge, reach)) + ends[go_on:]
 
 
 def _by_likelihood(ends: list[PilotEnd]) -> list[PilotEnd]:
@@ -199,8 +197,8 @@ def _improved(
     block: Block,
     ridge: FloatArray,
     reach: Reach,
-    tolerance: float,
     iterations: int = SAMPLE_ITERATIONS,
+    tolerance: float = SAMPLE_TOLERANCE,
 ) -> list[PilotEnd]:
     """Return components after further EM iterations.
 
@@ -289,7 +287,7 @@ def _validated(
             start = components_of_moments(moments, frame, reg_covar, settings)
             ridge = regularisation_of(variances, reg_covar)
             first = [PilotEnd("", start, -np.inf)]
-            (end,) = _improved(first, inside, ridge, reach, COMPARISON_TOLERANCE, FIRST_ITERATIONS)
+            (end,) = _improved(first, inside, ridge, reach, FIRST_ITERATIONS, COMPARISON_TOLERANCE)
             return log_densities(end.components, outside)
 
         return scores

@@ -32,9 +32,6 @@ LEAST_PILOT_ROWS = 10_000
 MOST_CHOSEN = 100
 """Largest number of components that is chosen."""
 
-SAMPLE_TOLERANCE = 1e-5
-"""Gain of a row at which EM iterations in the pilot sample end, in nats."""
-
 SAMPLED_FOR = 20
 """Number of components that the pilot sample is large enough for, if the number is chosen."""
 
@@ -79,8 +76,6 @@ class GaussianSettings:
         Seed of the model.
     initial : InitialArrays, optional
         Parameters to start from.
-    sample_tolerance : float
-        Gain of a row at which EM iterations in the pilot sample end, in nats.
     """
 
     shape: DataShape
@@ -96,7 +91,6 @@ class GaussianSettings:
     pilot_rows: int
     random_state: int
     initial: InitialArrays | None = None
-    sample_tolerance: float = SAMPLE_TOLERANCE
 
     @property
     def n_features(self) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.mixture import GaussianMixture as Peer
 
-from bigtensor import GaussianMixture
+from bigtensor import GaussianMixture, simulate
 from bigtensor.models.gaussian_mixture.component_choice import compared_numbers, fewest_as_good
 from bigtensor.models.gaussian_mixture.settings import free_parameters
 
@@ -38,6 +38,14 @@ def test_auto__finds_separate_components(covariance_type: str, criterion: str) -
 def test_one_group__is_one_component() -> None:
     rows = np.random.default_rng(0).normal(size=(300, 3))
     assert len(GaussianMixture(**FAST).fit(rows).weights_) == 1
+
+
+def test_auto__finds_populations_that_overlap() -> None:
+    """EM iterations that end early leave four components behind eight."""
+    cells = simulate.correlated_cells(
+        20_000, (0.4, 0.25, 0.2, 0.15), markers=2, separation=3, random_state=1
+    )
+    assert len(GaussianMixture(random_state=0).fit(cells).weights_) == 4
 
 
 def test_auto__finds_components_in_few_rows_of_many_features() -> None:
