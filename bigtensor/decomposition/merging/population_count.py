@@ -41,15 +41,15 @@ sets in sight.
 """
 
 STABILITY_DROP = 0.02
-"""How much lower the mean stability of all cuts finer than a far more stable one has to be."""
+"""How much lower the mean stability of all cuts finer than a wholly stable one has to be."""
 
-INSTABILITY_RATIO = 8
-"""Instability (1 - mean stability) of finer cuts, in parts of that of a far more stable cut.
+WHOLLY_STABLE = 0.998
+"""Mean stability of a cut that is the answer if all finer cuts are less stable.
 
-Parts of arcs, moons and rings agree with halves well enough for a high score. The instability of
-all cuts finer than the right one was at least 10.8 times its own on six kinds of shapes, and at
-most 4.6 times for any cut of 15 sets of cells, digits and tables. On two of six samples of GvHD a
-cut into three or four has 24 times and more. Six of these sets were in sight for the choice.
+Parts of arcs, moons and rings agree with halves well enough for a high score. The cut into the
+whole shapes had a stability of 1.000 and finer ones at most 0.975, for three seeds each. With 0.997
+and 0.999 the choices were the same on all data. Of eight sets of cells and digits none has such a
+cut. Iris has: two populations, of which one holds two species.
 """
 
 
@@ -101,8 +101,8 @@ def choose_population_count(
     population of the row, times ``log k``: the information of k labels, discounted where halves of
     the rows do not agree with them. It is averaged over the halves. Cuts from the first one with
     populations that are not separate are not considered. Of cuts whose score is within one standard
-    error of the best, over the halves, the coarsest is chosen. A cut that is far more stable than
-    every finer one is chosen whatever the scores.
+    error of the best, over the halves, the coarsest is chosen. A cut that is wholly stable, where
+    no finer one is nearly as stable, is chosen whatever the scores.
 
     Halves of the rows do not tell whether a rare population is one. Finer cuts follow the chosen
     one while each only splits off a separate population that the halves cannot judge.
@@ -150,7 +150,7 @@ def choose_population_count(
 
 
 def _best_cuts(scores: FloatArray, stability: Sequence[float]) -> IntArray:
-    """Return the cuts that are about equally good, or a far more stable one, from coarse to fine.
+    """Return the cuts that are about equally good, or the wholly stable one, from coarse to fine.
 
     Parameters
     ----------
@@ -162,8 +162,7 @@ def _best_cuts(scores: FloatArray, stability: Sequence[float]) -> IntArray:
     if not len(scores):
         return np.empty(0, np.int64)
     for place, own in enumerate(stability[:-1]):
-        finer = max(stability[place + 1 :])
-        if finer <= own - STABILITY_DROP and 1 - finer >= INSTABILITY_RATIO * (1 - own):
+        if own >= WHOLLY_STABLE and max(stability[place + 1 :]) <= own - STABILITY_DROP:
             return np.array([place], np.int64)
     return _within_one_standard_error(scores)
 

@@ -8,11 +8,11 @@ from scipy.stats import sem
 
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.merging.population_count import (
-    INSTABILITY_RATIO,
     RARE_SEPARATE_BELOW,
     SEPARATE_BELOW,
     SEPARATE_BELOW_ALONE,
     STABILITY_DROP,
+    WHOLLY_STABLE,
     choose_population_count,
     finest_separate_cut,
 )
@@ -214,15 +214,13 @@ def with_stability(of_cut, of_parts):
     ("of_cut", "of_parts", "chosen"),
     [
         (1.0, 0.9, 3),
-        # one more population divides a third of the rows
-        (0.99, 0.99 - 0.03 * (INSTABILITY_RATIO - 1) - 1e-6, 3),
-        (0.99, 0.99 - 0.03 * (INSTABILITY_RATIO - 1) + 1e-6, 6),
-        (1.0, 1 - 3 * STABILITY_DROP - 1e-6, 3),
-        (1.0, 1 - 3 * STABILITY_DROP + 1e-6, 6),
+        (WHOLLY_STABLE + 1e-6, 0.9, 3),
+        (WHOLLY_STABLE - 1e-3, 0.9, 6),
         (1.0, 1.0, 6),
+        (1.0, 1 - 2 * STABILITY_DROP, 6),  # one more population costs a third of that
     ],
 )
-def test_choice__is_a_far_more_stable_cut_whatever_the_scores(of_cut, of_parts, chosen):
+def test_choice__is_a_wholly_stable_cut_whatever_the_scores(of_cut, of_parts, chosen):
     first = components()
     halves = compared(first, *[(TREE, first)] * 2)
     tree = with_stability(of_cut, of_parts)

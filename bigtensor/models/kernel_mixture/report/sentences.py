@@ -102,8 +102,8 @@ def cuts_sentences(model: DescribedKernelMixture) -> list[str]:
     sentences = [
         "Above is the mean agreement with fits of halves of the rows: 1 stands for populations "
         "with the same rows. The score combines a high agreement with many populations. Of the "
-        "numbers whose score is about the best, the smallest is chosen. A cut that is far more "
-        "stable than all finer ones is chosen first.",
+        "numbers whose score is about the best, the smallest is chosen. If a cut is wholly stable "
+        "and no finer one is, the cut is chosen.",
         "Below is how often rows of the two most similar populations are taken for each other.",
     ]
     if "separate_below" in count_choice:
