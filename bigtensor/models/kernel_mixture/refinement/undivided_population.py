@@ -168,9 +168,7 @@ class UndividedPopulation:
         old = {feature + sign for sign in ("+", "-", "hi", "lo")}
         words = [word for word in name.split() if word not in old]
         # a population that is positive stays so below its upper tail, and the other way round
-        has_sign_of_tail = not {*name.split()}.isdisjoint(
-            {feature + sign for sign in (("+", "hi") if is_upper else ("-", "lo"))}
-        )
+        has_sign_of_tail = feature + ("+" if is_upper else "-") in name.split()
         marks = ("lo", "hi") if has_sign_of_tail else ("-", "+")
         taken = {*self.populations.names} - {name}
         names = [" ".join([*words, feature + mark]) for mark in marks]
