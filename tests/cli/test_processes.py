@@ -28,6 +28,18 @@ def many_cells(run, tmp_path_factory):
     return path
 
 
+def run_script(script, *arguments):
+    """Run a script of Python in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", script, *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
 def wait_for(process, text):
     """Read standard error up to a line that starts with some text; return what was read."""
     lines = []
@@ -221,14 +233,7 @@ click.command(cls=Command)(lambda: zarr.open_group(Endless(), mode="r"))([])
 )
 def test_signal__while_a_store_is_read_prints_one_line(name, code, word):
     """What was left of the read on Zarr's thread was reported with a traceback."""
-    done = subprocess.run(
-        [sys.executable, "-c", UNFINISHED_READ, name],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_script(UNFINISHED_READ, name)
     assert (done.returncode, done.stderr) == (code, f"{word}: nothing was written\n")
 
 
@@ -257,14 +262,7 @@ click.command(cls=Command)(work)([])
 
 def test_interrupt__in_the_import_system_is_raised_later():
     """The signal was lost, and threads waited for ever for the lock of imports."""
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED_MODULE_LOCK],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_script(INTERRUPTED_MODULE_LOCK)
     assert (done.returncode, done.stdout) == (130, "not raised here\n"), done.stderr
     assert done.stderr == "interrupted: nothing was written\n"
 
@@ -308,14 +306,7 @@ main()
 
 def test_interrupt__while_the_command_line_is_imported_prints_one_line():
     """It ended with a traceback of the import."""
-    done = subprocess.run(
-        [sys.executable, "-c", INTERRUPTED_IMPORT],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_script(INTERRUPTED_IMPORT)
     assert (done.returncode, done.stderr) == (130, "interrupted: nothing was written\n")
 
 
@@ -339,14 +330,7 @@ click.command(cls=Command)(end)([])
 
 def test_signal__before_a_call_has_started_prints_one_line():
     """A thread let go of the call after the command had ended, and Python warned of it."""
-    done = subprocess.run(
-        [sys.executable, "-c", UNSTARTED_CALL],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    done = run_script(UNSTARTED_CALL)
     assert (done.returncode, done.stderr) == (143, "terminated: nothing was written\n")
 
 

@@ -39,8 +39,8 @@ LEAST_ROWS_A_FEATURE = 2
 """Rows a component for each of its features and one more, in a choice of components.
 
 Held-out rows judge the numbers, and this one says which are compared. Two rows for each parameter
-allowed one component alone where several are far better: 2,250 rows of satimage (36 features) had
-a held-out log-likelihood of -105.7 nats a row with one component, and -99.0 with the five chosen.
+allowed one component alone where several are far better: 569 rows of breast cancers (30 features)
+have a held-out log-likelihood of 28.0 nats a row with one component, 34.7 with the three chosen.
 """
 
 

@@ -19,7 +19,11 @@ from bigtensor.models.gaussian.mixture_faults import (
     noise_ratio,
 )
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
-from bigtensor.models.gaussian_mixture.settings import MOST_CHOSEN, GaussianSettings
+from bigtensor.models.gaussian_mixture.settings import (
+    MOST_CHOSEN,
+    GaussianSettings,
+    most_components,
+)
 from bigtensor.models.pilot.constant_features import described
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
@@ -102,8 +106,11 @@ def larger_numbers(diagnostics: dict[str, Any], settings: GaussianSettings) -> l
     if choice is None or not choice["at_the_end"]:
         return []
     most = max(map(int, choice["by_number_of_components"]))
-    rows = f"{settings.shape.all_rows:,.0f} rows of {settings.n_features} features"
-    limit = "no larger one is compared" if most == MOST_CHOSEN else f"{rows} allow no larger one"
+    rows, d = settings.shape.all_rows, settings.n_features
+    limit = f"{rows:,.0f} rows of {d} features allow no larger one"
+    if most_components(rows, d) == MOST_CHOSEN:
+        # numbers go up in steps, of which none need be the limit itself
+        limit = f"at most {MOST_CHOSEN} are compared"
     return [
         "The best of the numbers of components that were compared is the largest, "
         f"{most}, and {limit}. If you expect more, give their number ("

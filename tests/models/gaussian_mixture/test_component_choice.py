@@ -65,6 +65,15 @@ def test_note__says_that_rows_allow_no_larger_number(covariance_type: str) -> No
     assert "n_components" in note
 
 
+def test_note__says_that_no_larger_number_is_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("settings", "verdict"):
+        monkeypatch.setattr(f"bigtensor.models.gaussian_mixture.{module}.MOST_CHOSEN", 3)
+    model = GaussianMixture(**FAST).fit(drawn(5, 400))
+    assert len(model.weights_) == 3
+    (note,) = (one for one in model.diagnostics_["verdict"]["sentences"] if "largest" in one)
+    assert "at most 3 are" in note
+
+
 def test_bic__is_that_of_scikit_learn() -> None:
     rows = drawn(2)
     model = GaussianMixture(criterion="bic", **FAST).fit(rows)
