@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, ParameterError
-from bigtensor.features.buffers import aligned_empty
+from bigtensor.features.buffers import Buffers, aligned_empty
 
 Result = TypeVar("Result", covariant=True)
 
@@ -67,6 +67,10 @@ class Workspace:
             buffer = aligned_empty((size,), dtype)
             self._buffers[name] = buffer
         return buffer[:size].reshape(shape)
+
+    def take_all(self, buffers: Buffers) -> list[NDArray[Any]]:
+        """Return an uninitialised array for every name, in the order of the mapping."""
+        return [self.take(name, shape, dtype) for name, (shape, dtype) in buffers.items()]
 
     @property
     def nbytes(self) -> int:

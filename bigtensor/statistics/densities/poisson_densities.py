@@ -132,8 +132,7 @@ class PoissonTile:
         self.rows = block.rows
         self.mixture = mixture
         self.block = block
-        ((name, (shape, dtype)),) = mixture.tile_arrays(block.rows).items()
-        self.features: FloatArray = work.take(name, shape, dtype)
+        (self.features,) = work.take_all(mixture.tile_arrays(block.rows))
         self.features[:-1] = block.dense_values[: block.rows].T
         if not are_counts(self.features[:-1]):
             raise DataError(

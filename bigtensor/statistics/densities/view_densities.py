@@ -247,10 +247,7 @@ class Tile:
         self.bases: dict[str, NDArray[Any]] = {}
         self._values: dict[str, NDArray[Any]] = {}
         for part in mixture.embedded:
-            self.bases[part.view], self._values[part.view] = (
-                work.take(name, shape, dtype)
-                for name, (shape, dtype) in part.work_arrays(rows).items()
-            )
+            self.bases[part.view], self._values[part.view] = work.take_all(part.work_arrays(rows))
 
     def write_log_joint(self, out: NDArray[Any]) -> None:
         """Write ``log pi_h + sum_t log p_t(x_t | h)`` into ``(rows, width)``, C-contiguous."""

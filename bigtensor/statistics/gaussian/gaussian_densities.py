@@ -242,13 +242,7 @@ class GaussianTile:
     def __init__(self, mixture: GaussianDensities, rows: int, work: Workspace) -> None:
         self.rows = rows
         self.mixture = mixture
-        self._centred: NDArray[Any]
-        self.whitened: NDArray[Any]
-        self.log_common: FloatArray
-        self._centred, self.whitened, self.log_common = (
-            work.take(name, shape, dtype)
-            for name, (shape, dtype) in mixture.tile_arrays(rows).items()
-        )
+        self._centred, self.whitened, self.log_common = work.take_all(mixture.tile_arrays(rows))
         self._reference = mixture.reference.astype(mixture.dtype)
 
     def write_log_joint(self, out: NDArray[Any]) -> None:

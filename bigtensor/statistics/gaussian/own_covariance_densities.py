@@ -355,12 +355,7 @@ class OwnCovarianceTile:
     def __init__(self, mixture: OwnCovarianceDensities, rows: int, work: Workspace) -> None:
         self.rows = rows
         self.mixture = mixture
-        self._centred: NDArray[Any]
-        self.features: NDArray[Any]
-        self._centred, self.features = (
-            work.take(name, shape, dtype)
-            for name, (shape, dtype) in mixture.tile_arrays(rows).items()
-        )
+        self._centred, self.features = work.take_all(mixture.tile_arrays(rows))
         self._scaling = mixture.frame.scaling.astype(mixture.dtype)
 
     def write_log_joint(self, out: NDArray[Any]) -> None:
@@ -386,8 +381,7 @@ class OwnCovarianceTile:
         work : Workspace
             Buffers that are reused from block to block.
         """
-        ((name, (shape, dtype)),) = self.mixture.sum_arrays(self.rows).items()
-        products = work.take(name, shape, dtype)
+        (products,) = work.take_all(self.mixture.sum_arrays(self.rows))
         np.matmul(self.features, posterior, out=products)
         sums += products
 
@@ -467,10 +461,7 @@ class WideTile(OwnCovarianceTile):
         if self.incomplete is not None:
             posterior = posterior.copy()
             posterior[self.incomplete.places] = 0
-        weighted, products = (
-            work.take(name, shape, dtype)
-            for name, (shape, dtype) in self.mixture.sum_arrays(self.rows).items()
-        )
+        weighted, products = work.take_all(self.mixture.sum_arrays(self.rows))
         n_quadratic = self.mixture.features.n_quadratic
         for component in range(posterior.shape[1]):
             shares = posterior[:, component]
