@@ -155,6 +155,41 @@ class SumStatistic(Statistic[Result]):
         )
 
 
+class OfOtherRows(Statistic[Result]):
+    """A statistic whose `update` shows another one other rows, or fewer, than those of a block.
+
+    State and result are those of the other statistic. Subclasses are frozen dataclasses.
+
+    Attributes
+    ----------
+    statistic : Statistic
+        The other statistic.
+    """
+
+    statistic: Statistic[Result]
+
+    def __post_init__(self) -> None:
+        # a wrapper wants what the statistic inside it wants
+        object.__setattr__(self, "block_rows", self.statistic.block_rows)
+        object.__setattr__(self, "halo", self.statistic.halo)
+
+    def init(self) -> State:
+        """Return the state of zero rows."""
+        return self.statistic.init()
+
+    def combine(self, left: State, right: State) -> State:
+        """Combine two states."""
+        return self.statistic.combine(left, right)
+
+    def finalize(self, state: State) -> Result:
+        """Return the result of the statistic."""
+        return self.statistic.finalize(state)
+
+    def state_nbytes(self) -> int:
+        """Return the bytes of the state."""
+        return self.statistic.state_nbytes()
+
+
 def positive_weight(weight: FloatArray, results: str) -> float:
     """Return the total weight of all rows, by which sums are divided.
 
