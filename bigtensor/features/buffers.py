@@ -26,6 +26,10 @@ class Scratch(Protocol):
         """Return an uninitialised C-contiguous array, the same memory for the same name."""
         ...
 
+    def take_all(self, buffers: Buffers) -> list[NDArray[Any]]:
+        """Return an uninitialised array for every name, in the order of the mapping."""
+        ...
+
 
 def padded_width(rows: int) -> int:
     """Return the least odd multiple of 16 that is not below ``rows``.

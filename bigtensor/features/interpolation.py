@@ -84,10 +84,7 @@ class InterpolatedFeatures:
         add : bool
             If True, add to `out`, otherwise overwrite it.
         """
-        position, interval, distance, features = (
-            work.take(name, shape, dtype)
-            for name, (shape, dtype) in self.work_arrays(len(values[0])).items()
-        )
+        position, interval, distance, features = work.take_all(self.work_arrays(len(values[0])))
         for row, view in zip(position, values, strict=True):
             np.copyto(row, view[:, 0])
         counts = np.array(self.counts, np.int64)

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, ParameterError
-from bigtensor.features.buffers import aligned_empty
+from bigtensor.features.buffers import Buffers, aligned_empty
 
 Result = TypeVar("Result", covariant=True)
 
@@ -67,6 +67,10 @@ class Workspace:
             buffer = aligned_empty((size,), dtype)
             self._buffers[name] = buffer
         return buffer[:size].reshape(shape)
+
+    def take_all(self, buffers: Buffers) -> list[NDArray[Any]]:
+        """Return an uninitialised array for every name, in the order of the mapping."""
+        return [self.take(name, shape, dtype) for name, (shape, dtype) in buffers.items()]
 
     @property
     def nbytes(self) -> int:
@@ -149,6 +153,41 @@ class SumStatistic(Statistic[Result]):
             math.prod(shape) * np.dtype(dtype).itemsize
             for shape, dtype in self.state_arrays().values()
         )
+
+
+class OfOtherRows(Statistic[Result]):
+    """A statistic whose `update` shows another one other rows, or fewer, than those of a block.
+
+    State and result are those of the other statistic. Subclasses are frozen dataclasses.
+
+    Attributes
+    ----------
+    statistic : Statistic
+        The other statistic.
+    """
+
+    statistic: Statistic[Result]
+
+    def __post_init__(self) -> None:
+        # a wrapper wants what the statistic inside it wants
+        object.__setattr__(self, "block_rows", self.statistic.block_rows)
+        object.__setattr__(self, "halo", self.statistic.halo)
+
+    def init(self) -> State:
+        """Return the state of zero rows."""
+        return self.statistic.init()
+
+    def combine(self, left: State, right: State) -> State:
+        """Combine two states."""
+        return self.statistic.combine(left, right)
+
+    def finalize(self, state: State) -> Result:
+        """Return the result of the statistic."""
+        return self.statistic.finalize(state)
+
+    def state_nbytes(self) -> int:
+        """Return the bytes of the state."""
+        return self.statistic.state_nbytes()
 
 
 def positive_weight(weight: FloatArray, results: str) -> float:

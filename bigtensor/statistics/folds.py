@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,10 +10,8 @@ from numpy.typing import NDArray
 from bigtensor.array_types import IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
-from bigtensor.statistics.base import State, Statistic, Workspace
+from bigtensor.statistics.base import OfOtherRows, Result, State, Statistic, Workspace
 from bigtensor.statistics.row_keys import block_keys, keys_at
-
-Result = TypeVar("Result", covariant=True)
 
 _PURPOSE = "fold"
 
@@ -30,7 +27,7 @@ def fold_of_rows(index: IntArray, folds: int, random_state: int) -> NDArray[np.u
 
 
 @dataclass(frozen=True)
-class OfFold(Statistic[Result]):
+class OfFold(OfOtherRows[Result]):
     """A statistic of the rows of one fold, or of all other rows.
 
     Several of them in one pass, each with parameters made from the training rows of its fold, serve
@@ -71,11 +68,7 @@ class OfFold(Statistic[Result]):
             raise ParameterError(
                 "a statistic of windows of rows cannot be folded by rows; fold by sequence instead"
             )
-        object.__setattr__(self, "block_rows", self.statistic.block_rows)
-
-    def init(self) -> State:
-        """Return the state of zero rows."""
-        return self.statistic.init()
+        super().__post_init__()
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add the rows that are meant."""
@@ -84,18 +77,6 @@ class OfFold(Statistic[Result]):
         block = block.without_halo()
         within = fold_of_block(block, self.folds, self.random_state) == self.fold
         self.statistic.update(state, block.keep(within if self.inside else ~within), work)
-
-    def combine(self, left: State, right: State) -> State:
-        """Combine the states."""
-        return self.statistic.combine(left, right)
-
-    def finalize(self, state: State) -> Result:
-        """Return the result of the rows that are meant."""
-        return self.statistic.finalize(state)
-
-    def state_nbytes(self) -> int:
-        """Return the bytes of the state."""
-        return self.statistic.state_nbytes()
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the inner workspace, of the keys, and of the rows that are kept."""

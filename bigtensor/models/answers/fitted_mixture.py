@@ -13,7 +13,11 @@ from bigtensor.statistics.densities.joint_densities import JointDensities
 
 
 class FittedMixture(Protocol):
-    """Contract of the solution of a mixture."""
+    """Contract of the solution of a mixture.
+
+    Solutions that derive from it draw components by their weights, and estimate weights of groups
+    under the densities that labels come from.
+    """
 
     @property
     def populations(self) -> Populations | None:
@@ -28,11 +32,15 @@ class FittedMixture(Protocol):
 
     def likelihood_mixture(self) -> JointDensities:
         """Return the densities that weights of groups are estimated under."""
+        return self.mixture()
 
     def draw(
         self, n_samples: int, rng: np.random.Generator
     ) -> tuple[NDArray[Any], NDArray[np.int32]]:
         """Draw rows, features beside each other in the order of the views, and components."""
+        weights = self.mixture().weights
+        label = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
+        return self.draw_rows(label, rng), label.astype(np.int32)
 
     def draw_rows(self, label: NDArray[np.integer], rng: np.random.Generator) -> NDArray[Any]:
         """Draw a row of every component, features beside each other in the order of the views."""

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.descending_order import descending_order
+from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
 from bigtensor.statistics.codes.code_tables import CodeTables
@@ -102,7 +103,7 @@ class DiscreteSolution:
 
 
 @dataclass(frozen=True, eq=False)
-class DiscreteFit:
+class DiscreteFit(FittedMixture):
     """Discrete mixture of named views and categories.
 
     Attributes
@@ -130,18 +131,6 @@ class DiscreteFit:
     def mixture(self) -> MixtureDensities:
         """Return the probabilities that labels come from."""
         return self.solution.mixture()
-
-    def likelihood_mixture(self) -> MixtureDensities:
-        """Return the probabilities that weights of groups are estimated under."""
-        return self.solution.mixture()
-
-    def draw(
-        self, n_samples: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Draw codes, in the order of the views, and components."""
-        weights = self.solution.weights
-        label = rng.choice(len(weights), size=n_samples, p=weights / weights.sum())
-        return self.draw_rows(label, rng), label.astype(np.int32)
 
     def draw_rows(self, label: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.int32]:
         """Draw a row of every component: ``(rows, views)``."""

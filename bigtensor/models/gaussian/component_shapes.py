@@ -15,6 +15,7 @@ from bigtensor.descending_order import descending_order
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.moment_tensors.pilot_tensor import standard_scales
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.densities.row_functions import Responsibilities
 
 _LEAST_ROWS = 40
 """Rows of a component whose shape is looked at."""
@@ -108,12 +109,9 @@ def _by_component(
     components: GaussianComponents, rows: Block
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield the rows of every component that has some, and whitened."""
-    mixture, work = components.mixture(), Workspace()
-    labels = np.empty(rows.rows, np.intp)
-    for window, tile in mixture.tiles(rows.without_halo(), work):
-        joint = np.empty((tile.rows, mixture.width), mixture.dtype)
-        tile.write_log_joint(joint)
-        labels[window] = joint.argmax(axis=1)
+    mixture, labels = components.mixture(), np.empty(rows.rows, np.intp)
+    block = rows.without_halo()
+    Responsibilities(mixture, ("label",)).evaluate(block, {"label": labels}, Workspace())
     whitening = mixture.whitening.astype(np.float64)
     for component in np.unique(labels):
         members = rows.values[: rows.rows][labels == component].astype(np.float64)

@@ -1,10 +1,10 @@
-"""EM iterations of Gaussian components that share their covariance."""
+"""EM iterations of Gaussian components, whatever the type of their covariances."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -21,62 +21,69 @@ from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSu
 from bigtensor.statistics.moments.covariances import Covariances
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
-
-@dataclass(frozen=True)
-class CovarianceForm:
-    """Form of the covariance that components share.
-
-    Attributes
-    ----------
-    spherical : tuple of slice, optional
-        Columns that have one variance together; None stands for a full covariance.
-    independent : tuple of slice
-        Groups of all columns between which a full covariance is zero; empty for one group.
-    """
-
-    spherical: tuple[slice, ...] | None = None
-    independent: tuple[slice, ...] = ()
+_Components = TypeVar("_Components")
 
 
 @dataclass(frozen=True, eq=False)
-class EmIterate:
+class EmIterate(Generic[_Components]):
     """Estimate after an EM iteration.
 
     Attributes
     ----------
-    components : GaussianComponents
+    components : GaussianComponents or OwnCovarianceComponents
         The mixture.
     total : TotalMoments, optional
-        Mean and covariance of the rows within reach. The first pass sums them if they are None.
+        Mean and covariance of the rows within reach. Only a shared covariance needs them. Its first
+        pass sums them if they are None.
     outlying_rows : int
         Number of rows out of reach.
     """
 
-    components: GaussianComponents
+    components: _Components
     total: TotalMoments | None = None
     outlying_rows: int = 0
 
 
+class EmStep(Protocol[_Components]):
+    """Both steps of an EM iteration."""
+
+    def posterior_pass(self, iterate: EmIterate[_Components]) -> Pass[ResultWithin[Any]]:
+        """Return the pass of the E step."""
+        ...
+
+    def maximised(
+        self, before: EmIterate[_Components], within: ResultWithin[Any]
+    ) -> tuple[EmIterate[_Components], float]:
+        """Return the estimate after the M step, and the mean log-likelihood of a row before it.
+
+        Parameters
+        ----------
+        before : EmIterate
+            Estimate before the iteration.
+        within : ResultWithin
+            Result of its `posterior_pass`.
+        """
+        ...
+
+
 def em_iterations(
-    initial: EmIterate,
-    form: CovarianceForm,
-    reach: Reach,
+    initial: EmIterate[_Components],
+    step: EmStep[_Components],
     *,
     max_iter: int,
     tolerance: float = 0.0,
     before: float | None = None,
-    conclude: Callable[[Iterations[EmIterate]], Solved] | None = None,
-) -> Generator[Any, Any, Iterations[EmIterate]]:
+    conclude: Callable[[Iterations[EmIterate[_Components]]], Solved] | None = None,
+) -> Generator[Any, Any, Iterations[EmIterate[_Components]]]:
     """Ask for posterior sums and maximise the likelihood by EM iterations.
 
     Parameters
     ----------
     initial : EmIterate
         Initial components.
-    form : CovarianceForm
-        Form of the covariance.
-    reach : Reach
-        Distances within which rows count.
+    step : EmStep
+        The E step and the M step of the type of covariances. Regularised covariances maximise a
+        penalised likelihood.
     max_iter : int
         Largest number of iterations.
     tolerance : float, default 0
@@ -92,26 +99,14 @@ def em_iterations(
         The measures are mean log-likelihoods of the rows before every iteration, in nats.
     """
 
-    def ask(iterate: EmIterate, _: int) -> Script:
-        return (yield posterior_pass(iterate.components, reach, with_total=iterate.total is None))
-
-    def update(before: EmIterate, within: ResultWithin[dict[str, Any]]) -> tuple[EmIterate, float]:
-        total, sums = before.total, within.result["posterior"]
-        if total is None:
-            moments = within.result["total"]
-            total = TotalMoments(moments.mean, moments.covariance)
-        step = m_step(before.components.means, sums, total, form.spherical, form.independent)
-        components = replace(
-            before.components, weights=step.weights, means=step.means, covariance=step.covariance
-        )
-        after = EmIterate(components, total, within.left_out)
-        return after, sums.log_likelihood / sums.weight
+    def ask(iterate: EmIterate[_Components], _: int) -> Script:
+        return (yield step.posterior_pass(iterate))
 
     return (
         yield from iterate(
             initial,
             ask,
-            update,
+            step.maximised,
             max_iter=max_iter,
             stopping_rule=gain_below(tolerance, before),
             conclude=conclude,
@@ -119,11 +114,44 @@ def em_iterations(
     )
 
 
-def posterior_pass(
-    components: GaussianComponents, reach: Reach, *, with_total: bool = False
-) -> Pass[ResultWithin[dict[str, Any]]]:
-    """Return the pass of an EM iteration, which may also sum the moments of all rows."""
-    parts: dict[str, Any] = {"posterior": GaussianPosteriorSums(components.mixture())}
-    if with_total:
-        parts["total"] = Covariances(reach.columns, np.concatenate(reach.points))
-    return Pass("posterior", WithinReach(Together.named(**parts), reach))
+@dataclass(frozen=True, eq=False)
+class SharedCovarianceEm:
+    """EM iteration of components that share their covariance.
+
+    Attributes
+    ----------
+    reach : Reach
+        Distances within which rows count.
+    spherical : tuple of slice, optional
+        Columns that have one variance together; None stands for a full covariance.
+    independent : tuple of slice
+        Groups of all columns between which a full covariance is zero; empty for one group.
+    """
+
+    reach: Reach
+    spherical: tuple[slice, ...] | None = None
+    independent: tuple[slice, ...] = ()
+
+    def posterior_pass(
+        self, iterate: EmIterate[GaussianComponents]
+    ) -> Pass[ResultWithin[dict[str, Any]]]:
+        """Return the pass of the E step, which also sums the moments of all rows if needed."""
+        parts: dict[str, Any] = {"posterior": GaussianPosteriorSums(iterate.components.mixture())}
+        if iterate.total is None:
+            parts["total"] = Covariances(self.reach.columns, np.concatenate(self.reach.points))
+        return Pass("posterior", WithinReach(Together.named(**parts), self.reach))
+
+    def maximised(
+        self, before: EmIterate[GaussianComponents], within: ResultWithin[dict[str, Any]]
+    ) -> tuple[EmIterate[GaussianComponents], float]:
+        """Return the estimate after the M step, and the mean log-likelihood of a row before it."""
+        total, sums = before.total, within.result["posterior"]
+        if total is None:
+            moments = within.result["total"]
+            total = TotalMoments(moments.mean, moments.covariance)
+        step = m_step(before.components.means, sums, total, self.spherical, self.independent)
+        components = replace(
+            before.components, weights=step.weights, means=step.means, covariance=step.covariance
+        )
+        after = EmIterate(components, total, within.left_out)
+        return after, sums.log_likelihood / sums.weight

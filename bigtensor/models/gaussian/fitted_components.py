@@ -13,13 +13,14 @@ from bigtensor.decomposition.gaussian.shared_covariance_m_step import (
     block_diagonal,
 )
 from bigtensor.descending_order import descending_order
+from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianComponents:
+class GaussianComponents(FittedMixture):
     """Weights and means of components, and the covariance that they share.
 
     Attributes
@@ -67,10 +68,6 @@ class GaussianComponents:
         """Return the densities that labels come from."""
         return GaussianDensities(self.weights, self.means, self.covariance, self.dtype)
 
-    def likelihood_mixture(self) -> GaussianDensities:
-        """Return the densities that weights of groups are estimated under."""
-        return self.mixture()
-
     def by_weight(self) -> GaussianComponents:
         """Return the components in the order of descending weight; named ones stay in theirs."""
         if self.names:
@@ -90,13 +87,6 @@ class GaussianComponents:
         if covariance.ndim == 2:
             covariance = covariance[:, positions]
         return replace(self, means=self.means[:, positions], covariance=covariance)
-
-    def draw(
-        self, n_samples: int, rng: np.random.Generator
-    ) -> tuple[NDArray[np.float64], NDArray[np.int32]]:
-        """Draw rows, in the order of the views, and components."""
-        label = rng.choice(len(self.weights), size=n_samples, p=self.weights / self.weights.sum())
-        return self.draw_rows(label, rng), label.astype(np.int32)
 
     def draw_rows(
         self, label: NDArray[np.integer], rng: np.random.Generator

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
 from bigtensor.models.contract.script import Step, in_memory
-from bigtensor.models.gaussian.em_iterations import CovarianceForm, EmIterate, em_iterations
+from bigtensor.models.gaussian.em_iterations import EmIterate, SharedCovarianceEm, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents, distinct_components
 from bigtensor.models.gaussian_mixture.initialisations import PilotRows
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import FEW_ROWS
+
+_Components = TypeVar("_Components")
 
 SAMPLE_ITERATIONS = 200
 """Most EM iterations of every initialisation in the sample."""
@@ -38,77 +40,58 @@ larger shares of the rows are worse.
 
 
 @dataclass(frozen=True, eq=False)
-class End:
+class End(Generic[_Components]):
     """Components after EM iterations in the sample.
 
     Attributes
     ----------
-    components : GaussianComponents
+    name : str
+        Name of the initialisation.
+    components : GaussianComponents or OwnCovarianceComponents
         The mixture.
     log_likelihood : float
-        Mean of a row of the sample, in nats.
-    merged : int
-        Components that were indistinct from others and are part of them.
+        Mean of a row of the sample, in nats. It is penalised if every component has a covariance.
     """
 
-    components: GaussianComponents
+    name: str
+    components: _Components
     log_likelihood: float
-    merged: int
 
 
-@dataclass(frozen=True, eq=False)
-class BestEnd:
-    """Best end of all initialisations.
-
-    Attributes
-    ----------
-    initialisation : str
-        Name of the best one.
-    ends : dict of str to End
-        Components after EM iterations, by the name of their initialisation.
-    """
-
-    initialisation: str
-    ends: Mapping[str, End]
-
-    @property
-    def components(self) -> GaussianComponents:
-        """The components of the best end."""
-        return self.ends[self.initialisation].components
-
-    def facts(self) -> dict[str, Any]:
-        """Return the initialisation and its alternatives as diagnostics."""
-        return {
-            "initialisation": self.initialisation,
-            "log_likelihood": {name: end.log_likelihood for name, end in self.ends.items()},
-            "merged": self.ends[self.initialisation].merged,
-        }
+def competition_facts(best: End[Any], ends: Iterable[End[Any]]) -> dict[str, Any]:
+    """Return the best initialisation and its alternatives as diagnostics."""
+    return {
+        "initialisation": best.name,
+        "log_likelihood": {end.name: end.log_likelihood for end in ends},
+    }
 
 
-def best_end(
+def shared_components(
     initialisations: Mapping[str, GaussianComponents], pilot: PilotRows, settings: GaussianSettings
-) -> Generator[Step, None, BestEnd]:
-    """Return the end with most whole components, and among such ends with the best likelihood.
+) -> Generator[Step, None, tuple[GaussianComponents, dict[str, Any]]]:
+    """Return the components of the best initialisation, and the facts of the competition.
 
-    Components of a few rows of a rare feature have a likelihood without bound.
+    The best one has most whole components, and among such ones the best likelihood. Components of a
+    few rows of a rare feature have a likelihood without bound.
     """
-    ends: dict[str, End] = {}
+    ends: list[End[GaussianComponents]] = []
     for name, initial in initialisations.items():
         yield Step(f"EM iterations in the sample from {name}")
         if settings.max_iter == 0 or settings.starts_from_all_arrays:
             # iterations in the sample would lose what another fit found in all rows
             _, likelihood = _settled(initial, pilot, settings, iterations=1)
-            ends[name] = End(initial, likelihood, 0)
+            ends.append(End(name, initial, likelihood))
         else:
-            ends[name] = _end(initial, pilot, settings)
+            ends.append(End(name, *_distinct(initial, pilot, settings)))
     rows = pilot.block.total_weight()
     least = float(np.clip(rows / (4 * settings.n_components), FEW_ROWS, ENOUGH_ROWS))
 
-    def merit(name: str) -> tuple[int, float]:
-        whole = np.count_nonzero(ends[name].components.weights * rows >= least)
-        return int(whole), ends[name].log_likelihood
+    def merit(end: End[GaussianComponents]) -> tuple[int, float]:
+        return int(np.count_nonzero(end.components.weights * rows >= least)), end.log_likelihood
 
-    return BestEnd(max(ends, key=merit), ends)
+    best = max(ends, key=merit)
+    merged = initialisations[best.name].n_components - best.components.n_components
+    return best.components, {**competition_facts(best, ends), "merged": merged}
 
 
 def best_clusterings(
@@ -123,14 +106,16 @@ def best_clusterings(
     return {name: first[name][0] for name in names[:GO_ON]}
 
 
-def _end(initial: GaussianComponents, pilot: PilotRows, settings: GaussianSettings) -> End:
-    """Return the components after EM iterations, with indistinct pairs merged."""
+def _distinct(
+    initial: GaussianComponents, pilot: PilotRows, settings: GaussianSettings
+) -> tuple[GaussianComponents, float]:
+    """Return the components after EM iterations, with indistinct pairs merged, as `_settled`."""
     components, likelihood = _settled(initial, pilot, settings)
     while (
         distinct := distinct_components(components, pilot.block.total_weight())
     ) is not components:
         components, likelihood = _settled(distinct, pilot, settings)
-    return End(components, likelihood, initial.n_components - components.n_components)
+    return components, likelihood
 
 
 def _settled(
@@ -142,8 +127,7 @@ def _settled(
     """Return the components after EM iterations in the sample, and their mean log-likelihood."""
     script = em_iterations(
         EmIterate(components, pilot.total),
-        CovarianceForm(settings.spherical),
-        pilot.tensor.within,
+        SharedCovarianceEm(pilot.tensor.within, settings.spherical),
         max_iter=iterations,
         tolerance=SAMPLE_TOLERANCE,
     )

@@ -10,6 +10,7 @@ from scipy.linalg.lapack import dtrtri
 
 from bigtensor.array_types import FloatArray
 from bigtensor.descending_order import descending_order
+from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
 from bigtensor.statistics.gaussian.own_covariance_densities import (
@@ -29,7 +30,7 @@ _MOST_PENALTY = 700.0
 
 
 @dataclass(frozen=True, eq=False)
-class OwnCovarianceComponents:
+class OwnCovarianceComponents(FittedMixture):
     """Weights, means and covariances of components.
 
     Attributes
@@ -113,10 +114,6 @@ class OwnCovarianceComponents:
         penalties = np.minimum(_penalties(self.covariances, regularisation), _MOST_PENALTY)
         return replace(self, weights=self.weights * np.exp(-penalties)).mixture()
 
-    def likelihood_mixture(self) -> OwnCovarianceDensities:
-        """Return the densities that weights of groups are estimated under."""
-        return self.mixture()
-
     def by_weight(self) -> OwnCovarianceComponents:
         """Return the components in the order of descending weight; named ones stay in theirs."""
         return self if self.names else self.taken(descending_order(self.weights))
@@ -156,13 +153,6 @@ class OwnCovarianceComponents:
             covariances=covariances,
             frame=self.frame.of_features(positions),
         )
-
-    def draw(
-        self, n_samples: int, rng: np.random.Generator
-    ) -> tuple[FloatArray, NDArray[np.int32]]:
-        """Draw rows, in the order of the views, and components."""
-        label = rng.choice(len(self.weights), size=n_samples, p=self.weights / self.weights.sum())
-        return self.draw_rows(label, rng), label.astype(np.int32)
 
     def draw_rows(self, label: NDArray[np.integer], rng: np.random.Generator) -> FloatArray:
         """Draw a row of every component: ``(rows, features)``."""

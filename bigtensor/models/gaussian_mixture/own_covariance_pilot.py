@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,18 +14,22 @@ from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.models.contract.script import Step, in_memory
+from bigtensor.models.gaussian.em_iterations import EmIterate, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.competition import (
     FIRST_ITERATIONS,
     GO_ON,
     SAMPLE_ITERATIONS,
     SAMPLE_TOLERANCE,
+    End,
+    competition_facts,
 )
 from bigtensor.models.gaussian_mixture.component_choice import (
     log_densities,
     log_joint_densities,
 )
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance_em import OwnCovarianceEm
 from bigtensor.models.gaussian_mixture.own_covariance_initialisations import (
     LabelMoments,
     cluster_labels,
@@ -34,9 +38,6 @@ from bigtensor.models.gaussian_mixture.own_covariance_initialisations import (
     nearest_components,
     regularisation_of,
     with_own_covariances,
-)
-from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
-    own_covariance_iterations,
 )
 from bigtensor.models.gaussian_mixture.own_covariance_ridge import (
     CANDIDATES,
@@ -62,24 +63,7 @@ takes up to 1.8 times as long.
 FEW_ROWS = 5_000
 """Rows of a sample up to which all initialisations go on to convergence."""
 
-
-@dataclass(frozen=True, eq=False)
-class PilotEnd:
-    """Components after EM iterations in the sample.
-
-    Attributes
-    ----------
-    name : str
-        Name of the initialisation.
-    components : OwnCovarianceComponents
-        The mixture.
-    log_likelihood : float
-        Mean penalised log-likelihood of a row of the sample, in nats.
-    """
-
-    name: str
-    components: OwnCovarianceComponents
-    log_likelihood: float
+_End: TypeAlias = End[OwnCovarianceComponents]
 
 
 def pilot_components(
@@ -110,15 +94,12 @@ def pilot_components(
     yield Step("EM iterations in the sample")
     if settings.max_iter == 0 or settings.starts_from_all_arrays:
         # iterations in the sample would lose what another fit found in all rows
-        ends = [PilotEnd(name, one, _score(one, block)) for name, one in initial.items()]
+        ends = [End(name, one, _score(one, block)) for name, one in initial.items()]
     else:
-        ends = _compared(initial, block, regularisation_of(total.variances, least), reach)
+        em = OwnCovarianceEm(reach, regularisation_of(total.variances, least))
+        ends = _compared(initial, block, em)
     best = max(ends, key=lambda end: end.log_likelihood)
-    facts: dict[str, Any] = {
-        "initialisation": best.name,
-        "log_likelihood": {end.name: end.log_likelihood for end in ends},
-        "reg_covar": least,
-    }
+    facts = {**competition_facts(best, ends), "reg_covar": least}
     if _chooses_regularisation(settings, best.name):
         yield Step("choosing the regularisation")
         labelled = _labelled(best.components, sample, settings)
@@ -128,8 +109,8 @@ def pilot_components(
             # covariances that are free to shrink end elsewhere than those that are not
             anew = components_of_moments(labelled.moments, frame, chosen, settings)
             start = replace(anew, names=best.components.names)
-            ridge = regularisation_of(total.variances, chosen)
-            (best,) = _improved([PilotEnd(best.name, start, -np.inf)], block, ridge, reach)
+            em = OwnCovarianceEm(reach, regularisation_of(total.variances, chosen))
+            (best,) = _improved([End(best.name, start, -np.inf)], block, em)
     return best.components, facts
 
 
@@ -172,34 +153,30 @@ def _initial_components(
 
 
 def _compared(
-    initial: Mapping[str, OwnCovarianceComponents],
-    block: Block,
-    ridge: FloatArray,
-    reach: Reach,
-) -> list[PilotEnd]:
+    initial: Mapping[str, OwnCovarianceComponents], block: Block, em: OwnCovarianceEm
+) -> list[_End]:
     """Return initialisations after EM iterations, the best one first.
 
     The best few go on to convergence, and all where rows are few.
     """
-    first = [PilotEnd(name, components, -np.inf) for name, components in initial.items()]
-    ends = _by_likelihood(_improved(first, block, ridge, reach, FIRST_ITERATIONS))
+    first = [End(name, components, -np.inf) for name, components in initial.items()]
+    ends = _by_likelihood(_improved(first, block, em, FIRST_ITERATIONS))
     go_on = len(ends) if block.rows <= FEW_ROWS else GO_ON
-    return _by_likelihood(_improved(ends[:go_on], block, ridge, reach)) + ends[go_on:]
+    return _by_likelihood(_improved(ends[:go_on], block, em)) + ends[go_on:]
 
 
-def _by_likelihood(ends: list[PilotEnd]) -> list[PilotEnd]:
+def _by_likelihood(ends: list[_End]) -> list[_End]:
     """Return the ends with the largest likelihood first."""
     return sorted(ends, key=lambda end: -end.log_likelihood)
 
 
 def _improved(
-    ends: Sequence[PilotEnd],
+    ends: Sequence[_End],
     block: Block,
-    ridge: FloatArray,
-    reach: Reach,
+    em: OwnCovarianceEm,
     iterations: int = SAMPLE_ITERATIONS,
     tolerance: float = SAMPLE_TOLERANCE,
-) -> list[PilotEnd]:
+) -> list[_End]:
     """Return components after further EM iterations.
 
     Without regularisation a component may collapse. Such ends are left out.
@@ -209,18 +186,18 @@ def _improved(
     ParameterError
         When a component collapses in all of them.
     """
-    improved: list[PilotEnd] = []
+    improved: list[_End] = []
     collapse: ParameterError | None = None
     for end in ends:
-        script = own_covariance_iterations(
-            end.components, ridge, reach, max_iter=iterations, tolerance=tolerance
+        script = em_iterations(
+            EmIterate(end.components), em, max_iter=iterations, tolerance=tolerance
         )
         try:
             ended = in_memory(script, block)
         except ParameterError as error:
             collapse = error
             continue
-        improved.append(PilotEnd(end.name, ended.state.components, ended.measures[-1]))
+        improved.append(End(end.name, ended.state.components, ended.measures[-1]))
     if collapse is not None and not improved:
         raise collapse
     return improved
@@ -285,9 +262,9 @@ def _validated(
 
         def scores(reg_covar: float) -> FloatArray:
             start = components_of_moments(moments, frame, reg_covar, settings)
-            ridge = regularisation_of(variances, reg_covar)
-            first = [PilotEnd("", start, -np.inf)]
-            (end,) = _improved(first, inside, ridge, reach, FIRST_ITERATIONS, COMPARISON_TOLERANCE)
+            em = OwnCovarianceEm(reach, regularisation_of(variances, reg_covar))
+            first = [End("", start, -np.inf)]
+            (end,) = _improved(first, inside, em, FIRST_ITERATIONS, COMPARISON_TOLERANCE)
             return log_densities(end.components, outside)
 
         return scores

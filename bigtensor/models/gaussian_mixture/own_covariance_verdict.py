@@ -12,12 +12,7 @@ from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.own_covariance_ridge import CANDIDATES
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
-from bigtensor.models.gaussian_mixture.verdict import (
-    constant_notes,
-    empty_components,
-    larger_numbers,
-    not_iterated,
-)
+from bigtensor.models.gaussian_mixture.verdict import common_notes, empty_components
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.convergence_warning import ConvergenceWarning
 from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
@@ -42,12 +37,7 @@ def judged_own_covariances(
     faults += outlier_faults(diagnostics)
     flat = np.flatnonzero(_least_variances(components) < _FLAT * CANDIDATES[0])
     faults += [(None, note) for note in _flat(flat)]
-    notes = [
-        *constant_notes(diagnostics),
-        *larger_numbers(diagnostics, settings),
-        *not_iterated(settings),
-    ]
-    faults += [(None, note) for note in notes]
+    faults += [(None, note) for note in common_notes(diagnostics, settings)]
     confirmation = f"{k} component{'s' * (k > 1)}, none almost empty."
     return with_verdict(
         components, confirmation_before_notes(faults, confirmation), confirmation, diagnostics

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 
 from bigtensor.models.contract.script import PlannedPass
-from bigtensor.models.gaussian.em_iterations import posterior_pass
+from bigtensor.models.gaussian.em_iterations import EmIterate
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
-from bigtensor.models.gaussian_mixture.own_covariance_iterations import own_covariance_pass
+from bigtensor.models.gaussian_mixture.component_choice import Components
+from bigtensor.models.gaussian_mixture.own_covariance_initialisations import with_own_covariances
 from bigtensor.models.gaussian_mixture.populations import population_pass
-from bigtensor.models.gaussian_mixture.script import SETTLING_ITERATIONS, label_pass
+from bigtensor.models.gaussian_mixture.script import (
+    SETTLING_ITERATIONS,
+    em_step,
+    label_pass,
+    settling_step,
+)
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
-from bigtensor.statistics.windows import settling_windows
 from bigtensor.statistics.within_reach import Reach
 
 _INITIALISATIONS = 4
@@ -35,50 +42,31 @@ def planned_preparation(settings: GaussianSettings) -> list[PlannedPass]:
 
 def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
     """Return upper bounds of the sums over all rows."""
-    if settings.own_covariances:
-        return _planned_own(settings)
-    k, d = settings.n_components, settings.n_features
-    covariance = np.eye(d) if settings.tied else np.ones(d)
-    blank = GaussianComponents(
-        np.full(k, 1 / k), np.zeros((k, d)), covariance, settings.shape.views, settings.shape.dtype
-    )
-    reach = Reach.unbounded(settings.columns)
-    iteration = posterior_pass(blank, reach, with_total=True)
-    planned = [PlannedPass(iteration, settings.max_iter)]
-    if settings.n_populations is not None:
-        planned.append(PlannedPass(population_pass(blank, reach)))
-    return planned
-
-
-def _planned_own(settings: GaussianSettings) -> list[PlannedPass]:
-    """Return the sums for components that have a covariance each."""
     blank, reach = _blank(settings), Reach.unbounded(settings.columns)
-    ridge = np.zeros(settings.n_features)
-    planned = [PlannedPass(own_covariance_pass(blank, ridge, reach), settings.max_iter)]
-    windows = settling_windows(settings.shape.rows)
-    if windows is not None:
-        settling = own_covariance_pass(blank, ridge, reach, windows)
-        planned.insert(0, PlannedPass(settling, SETTLING_ITERATIONS))
+    iterate: EmIterate[Any] = EmIterate(blank)
+    step = em_step(settings, reach, np.zeros(settings.n_features))
+    planned = [PlannedPass(step.posterior_pass(iterate), settings.max_iter)]
+    settling = settling_step(settings, step)
+    if settling is not None:
+        planned.insert(0, PlannedPass(settling.posterior_pass(iterate), SETTLING_ITERATIONS))
     if settings.n_populations is not None:
         planned.append(PlannedPass(population_pass(blank, reach)))
     return planned
 
 
-def _blank(settings: GaussianSettings) -> OwnCovarianceComponents:
+def _blank(settings: GaussianSettings) -> Components:
     """Return components of the sizes to come."""
     k, d = settings.n_components, settings.n_features
-    covariances = {
-        "full": np.repeat(np.eye(d)[None], k, axis=0),
-        "diag": np.ones((k, d)),
-        "spherical": np.ones(k),
-    }[settings.covariance_type]
-    scaling = np.eye(d) if settings.covariance_type == "full" else np.ones(d)
-    return OwnCovarianceComponents(
+    shared = GaussianComponents(
         np.full(k, 1 / k),
         np.zeros((k, d)),
-        covariances,
-        Frame(np.zeros(d), scaling),
+        np.eye(d) if settings.tied else np.ones(d),
         settings.shape.views,
-        # products of float64 need most memory
-        "float64",
+        settings.shape.dtype,
     )
+    if not settings.own_covariances:
+        return shared
+    scaling = np.eye(d) if settings.covariance_type == "full" else np.ones(d)
+    own = with_own_covariances(shared, Frame(np.zeros(d), scaling), settings)
+    # products of float64 need most memory
+    return replace(own, dtype="float64")

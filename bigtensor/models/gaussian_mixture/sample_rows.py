@@ -11,8 +11,9 @@ from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMoments
 from bigtensor.errors import DataError
 from bigtensor.models.contract.script import in_memory
+from bigtensor.models.gaussian.em_iterations import EmIterate, em_iterations
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
-from bigtensor.models.gaussian_mixture.own_covariance_iterations import own_covariance_iterations
+from bigtensor.models.gaussian_mixture.own_covariance_em import OwnCovarianceEm
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.statistics.gaussian.incomplete_rows import completed_rows
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
@@ -120,8 +121,11 @@ def completed_sample(block: Block, reach: Reach, settings: GaussianSettings) -> 
         settings.shape.views,
         settings.shape.dtype,
     )
-    script = own_covariance_iterations(
-        first, _RIDGE * variances, reach, max_iter=_ITERATIONS, tolerance=_TOLERANCE
+    script = em_iterations(
+        EmIterate(first),
+        OwnCovarianceEm(reach, _RIDGE * variances),
+        max_iter=_ITERATIONS,
+        tolerance=_TOLERANCE,
     )
     gaussian = in_memory(script, block).state.components
     return SampleRows(block, completed_rows(entries, gaussian.means[0], gaussian.covariances[0]))

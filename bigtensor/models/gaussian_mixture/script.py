@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -20,9 +20,14 @@ from bigtensor.models.contract.iteration import Iterations
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.gaussian.component_labels import check_label_means
 from bigtensor.models.gaussian.component_shapes import component_shapes
-from bigtensor.models.gaussian.em_iterations import CovarianceForm, EmIterate, em_iterations
+from bigtensor.models.gaussian.em_iterations import (
+    EmIterate,
+    EmStep,
+    SharedCovarianceEm,
+    em_iterations,
+)
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian_mixture.competition import BestEnd, best_clusterings, best_end
+from bigtensor.models.gaussian_mixture.competition import best_clusterings, shared_components
 from bigtensor.models.gaussian_mixture.component_choice import Components, chosen_components
 from bigtensor.models.gaussian_mixture.initialisations import (
     ORDERS,
@@ -34,11 +39,8 @@ from bigtensor.models.gaussian_mixture.initialisations import (
     moment_initialisation,
 )
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance_em import OwnCovarianceEm
 from bigtensor.models.gaussian_mixture.own_covariance_initialisations import regularisation_of
-from bigtensor.models.gaussian_mixture.own_covariance_iterations import (
-    OwnCovarianceIterate,
-    own_covariance_iterations,
-)
 from bigtensor.models.gaussian_mixture.own_covariance_pilot import pilot_components
 from bigtensor.models.gaussian_mixture.own_covariance_verdict import judged_own_covariances
 from bigtensor.models.gaussian_mixture.populations import (
@@ -161,11 +163,11 @@ def prepare(settings: GaussianSettings) -> Script:
         ridge = regularisation_of(total.variances, facts["reg_covar"])[places]
     else:
         pilot = _pilot_of(rows, reach, settings)
-        best = yield from _best_shared(pilot, settings, labelled)
+        components, facts = yield from _best_shared(pilot, settings, labelled)
         yield Step("looking at the shapes of the components")
-        shapes = component_shapes(best.components, pilot.block)
+        shapes = component_shapes(components, pilot.block)
         names = tuple(settings.features[place] for place in order)
-        components, facts = best.components, {**best.facts(), "shapes": shapes.facts(names)}
+        facts["shapes"] = shapes.facts(names)
         ridge = np.zeros(settings.n_features)
         if settings.criterion is not None:
             # indistinct components are not fewer than asked for if nobody asked for a number
@@ -221,7 +223,7 @@ def _sample_components(
     """Return the components of some rows of the sample."""
     if settings.own_covariances:
         return (yield from _best_own(rows, reach, settings))[0]
-    return (yield from _best_shared(_pilot_of(rows, reach, settings), settings)).components
+    return (yield from _best_shared(_pilot_of(rows, reach, settings), settings))[0]
 
 
 def _best_own(
@@ -241,14 +243,14 @@ def _best_own(
 
 def _best_shared(
     pilot: PilotRows, settings: GaussianSettings, labelled: GaussianComponents | None = None
-) -> Generator[Step, None, BestEnd]:
-    """Return the best components that share their covariance."""
+) -> Generator[Step, None, tuple[GaussianComponents, dict[str, Any]]]:
+    """Return the best components that share their covariance, and the facts of the competition."""
     if labelled is not None:
-        return (yield from best_end({"labels": labelled}, pilot, settings))
+        return (yield from shared_components({"labels": labelled}, pilot, settings))
     if settings.initial is not None and settings.initial.means is not None:
         of_means = given_initialisation(settings.initial.means, pilot.total, settings)
         initial = {"given": settings.initial.in_place_of(of_means)}
-        return (yield from best_end(initial, pilot, settings))
+        return (yield from shared_components(initial, pilot, settings))
     initial = yield from _initialisations(pilot, settings)
     if settings.initial is not None:
         initial = {
@@ -256,7 +258,7 @@ def _best_shared(
             for name, one in initial.items()
             if one.n_components == settings.n_components
         }
-    return (yield from best_end(initial, pilot, settings))
+    return (yield from shared_components(initial, pilot, settings))
 
 
 def _content_order(rows: SampleRows) -> NDArray[np.intp]:
@@ -270,12 +272,8 @@ def refine(preparation: GaussianPreparation) -> Script:
 
     Where populations are asked for, a last pass sums what the components share.
     """
-    settings, components = preparation.settings, preparation.components
-    solved: Solved = yield from (
-        _refine_own(preparation, components)
-        if isinstance(components, OwnCovarianceComponents)
-        else _refine_shared(preparation, components)
-    )
+    settings = preparation.settings
+    solved: Solved = yield from _maximised(preparation)
     if settings.n_populations is None or preparation.replicates is None:
         return solved
     within: ResultWithin[CoPosteriorSumsResult] = yield population_pass(
@@ -284,45 +282,48 @@ def refine(preparation: GaussianPreparation) -> Script:
     return with_populations(solved, within.result, preparation.replicates, settings.n_populations)
 
 
-def _refine_shared(preparation: GaussianPreparation, components: GaussianComponents) -> Script:
-    """Ask for posterior sums of components that share their covariance."""
-    settings, conclude = preparation.settings, partial(_concluded, preparation, judged)
+def em_step(settings: GaussianSettings, reach: Reach, regularisation: FloatArray) -> EmStep[Any]:
+    """Return the EM iteration of the type of covariances over all rows.
+
+    Parameters
+    ----------
+    settings : GaussianSettings
+        Resolved parameters of the fit.
+    reach : Reach
+        The rows that count.
+    regularisation : (d,) float64 array
+        Added to the variances of the features, if every component has a covariance for itself.
+    """
+    if settings.own_covariances:
+        return OwnCovarianceEm(reach, regularisation)
+    return SharedCovarianceEm(reach, settings.spherical)
+
+
+def settling_step(settings: GaussianSettings, step: EmStep[Any]) -> EmStep[Any] | None:
+    """Return the EM iteration over windows of the rows; None if the rows are few or need none."""
+    windows = settling_windows(settings.shape.rows)
+    if windows is None or not isinstance(step, OwnCovarianceEm):
+        return None
+    return replace(step, windows=windows)
+
+
+def _maximised(preparation: GaussianPreparation) -> Script:
+    """Ask for posterior sums until the likelihood converges."""
+    settings, conclude = preparation.settings, partial(_concluded, preparation)
+    step = em_step(settings, preparation.reach, preparation.regularisation)
+    settling = settling_step(settings, step)
+    iterate: EmIterate[Any] = EmIterate(preparation.components)
+    # settling would lose what another fit found in all rows
+    if settling is not None and settings.max_iter and not settings.starts_from_all_arrays:
+        settled = yield from em_iterations(
+            iterate, settling, max_iter=SETTLING_ITERATIONS, tolerance=settings.tol
+        )
+        iterate = EmIterate(settled.state.components)
     return conclude(
         (
             yield from em_iterations(
-                EmIterate(components),
-                CovarianceForm(settings.spherical),
-                preparation.reach,
-                max_iter=settings.max_iter,
-                tolerance=settings.tol,
-                before=settings.log_likelihood_before,
-                conclude=conclude,
-            )
-        )
-    )
-
-
-def _refine_own(preparation: GaussianPreparation, components: OwnCovarianceComponents) -> Script:
-    """Ask for posterior sums of components that have a covariance each."""
-    settings, windows = preparation.settings, settling_windows(preparation.settings.shape.rows)
-    # settling would lose what another fit found in all rows
-    if windows is not None and settings.max_iter and not settings.starts_from_all_arrays:
-        settled = yield from own_covariance_iterations(
-            components,
-            preparation.regularisation,
-            preparation.reach,
-            max_iter=SETTLING_ITERATIONS,
-            tolerance=settings.tol,
-            windows=windows,
-        )
-        components = settled.state.components
-    conclude = partial(_concluded, preparation, judged_own_covariances)
-    return conclude(
-        (
-            yield from own_covariance_iterations(
-                components,
-                preparation.regularisation,
-                preparation.reach,
+                iterate,
+                step,
                 max_iter=settings.max_iter,
                 tolerance=settings.tol,
                 before=settings.log_likelihood_before,
@@ -374,11 +375,7 @@ def _of_moments(
     return {"moments": components}
 
 
-def _concluded(
-    preparation: GaussianPreparation,
-    judge: Callable[[Any, GaussianSettings, dict[str, Any]], Solved],
-    iterations: Iterations[EmIterate] | Iterations[OwnCovarianceIterate],
-) -> Solved:
+def _concluded(preparation: GaussianPreparation, iterations: Iterations[EmIterate[Any]]) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
     components, settings = iterations.state.components, preparation.settings
     diagnostics = {
@@ -392,4 +389,5 @@ def _concluded(
         "converged": iterations.converged,
     }
     ordered = components if settings.orders_components else components.by_weight()
+    judge = judged_own_covariances if settings.own_covariances else judged
     return judge(ordered, settings, diagnostics)

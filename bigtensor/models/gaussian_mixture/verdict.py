@@ -63,9 +63,7 @@ def judged(
     )
     faults += outlier_faults(diagnostics)
     notes = [
-        *constant_notes(diagnostics),
-        *larger_numbers(diagnostics, settings),
-        *not_iterated(settings),
+        *common_notes(diagnostics, settings),
         *doubled_weights(components.weights),
     ]
     notes += heavy_tails(shapes["tails"])
@@ -91,7 +89,16 @@ def empty_components(
     return np.zeros_like(empty) if kept else empty
 
 
-def constant_notes(diagnostics: dict[str, Any]) -> list[str]:
+def common_notes(diagnostics: dict[str, Any], settings: GaussianSettings) -> list[Message | str]:
+    """Return the notes on fits with covariances of any type."""
+    return [
+        *_constant_features(diagnostics),
+        *_larger_numbers(diagnostics, settings),
+        *_not_iterated(settings),
+    ]
+
+
+def _constant_features(diagnostics: dict[str, Any]) -> list[str]:
     """Return a sentence on constant features, which the fit left out."""
     left_out = diagnostics.get("constant_features")
     if not left_out:
@@ -100,7 +107,7 @@ def constant_notes(diagnostics: dict[str, Any]) -> list[str]:
     return [f"{said[0].upper()}{said[1:]}, and no part in the fit."]
 
 
-def larger_numbers(diagnostics: dict[str, Any], settings: GaussianSettings) -> list[Message]:
+def _larger_numbers(diagnostics: dict[str, Any], settings: GaussianSettings) -> list[Message]:
     """Return a sentence on a choice in which the largest number of components was the best."""
     choice = diagnostics["pilot"].get("component_choice")
     if choice is None or not choice["at_the_end"]:
@@ -119,7 +126,7 @@ def larger_numbers(diagnostics: dict[str, Any], settings: GaussianSettings) -> l
     ]
 
 
-def not_iterated(settings: GaussianSettings) -> list[str]:
+def _not_iterated(settings: GaussianSettings) -> list[str]:
     """Return a sentence on a model that is its initialisation."""
     if settings.max_iter:
         return []

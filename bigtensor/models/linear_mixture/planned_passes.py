@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMoments
 from bigtensor.decomposition.sample_tensors.discovery import most_contractions
 from bigtensor.decomposition.sample_tensors.gauss_newton import most_steps
 from bigtensor.models.contract.script import PlannedMethod, PlannedPass
-from bigtensor.models.gaussian.em_iterations import posterior_pass
+from bigtensor.models.gaussian.em_iterations import EmIterate, SharedCovarianceEm
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.linear_mixture.declared_parameters import METHODS
 from bigtensor.models.linear_mixture.from_formed_tensor import (
@@ -65,7 +66,9 @@ def planned_refinement(settings: LinearSettings) -> list[PlannedPass]:
             settings.shape.views,
             settings.shape.dtype,
         )
-        planned.append(PlannedPass(posterior_pass(blank, tensor.within), settings.max_iter))
+        iterate = EmIterate(blank, TotalMoments(np.zeros(d), np.eye(d)))
+        iteration = SharedCovarianceEm(tensor.within).posterior_pass(iterate)
+        planned.append(PlannedPass(iteration, settings.max_iter))
     return planned
 
 

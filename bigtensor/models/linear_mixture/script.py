@@ -12,7 +12,7 @@ from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.iteration import Iterations
 from bigtensor.models.contract.script import Estimate, Script, Solved
-from bigtensor.models.gaussian.em_iterations import CovarianceForm, EmIterate, em_iterations
+from bigtensor.models.gaussian.em_iterations import EmIterate, SharedCovarianceEm, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents, distinct_components
 from bigtensor.models.linear_mixture.columns import LinearTerms, mixture_of
 from bigtensor.models.linear_mixture.from_formed_tensor import (
@@ -103,7 +103,7 @@ def refine(preparation: LinearPreparation) -> Script:
     terms = _mixture(located, preparation)
     moments: CovariancesResult = located.refined.first["total"]
 
-    def conclude(iterations: Iterations[EmIterate]) -> Solved:
+    def conclude(iterations: Iterations[EmIterate[GaussianComponents]]) -> Solved:
         components = distinct = iterations.state.components
         if not is_too_few(components, preparation.pilot | located.search, settings.n_components):
             distinct = distinct_components(components, settings.shape.all_rows, settings.slices)
@@ -118,8 +118,7 @@ def refine(preparation: LinearPreparation) -> Script:
         (
             yield from em_iterations(
                 initial,
-                CovarianceForm(independent=settings.slices),
-                tensor.within,
+                SharedCovarianceEm(tensor.within, independent=settings.slices),
                 max_iter=settings.max_iter,
                 conclude=conclude,
             )

@@ -114,8 +114,7 @@ class CodeLookup:
 
     def __init__(self, tables: CodeTables, rows: int, work: Workspace) -> None:
         self._tables = tables
-        ((name, (shape, dtype)),) = tables.lookup_arrays(rows).items()
-        self._line: NDArray[np.int32] = work.take(name, shape, dtype)
+        (self._line,) = work.take_all(tables.lookup_arrays(rows))
 
     def locate(self, values: NDArray[Any]) -> None:
         """Find the lines of ``(rows, views)`` codes; negative ones are missing."""

@@ -168,10 +168,7 @@ def _add_products(sums: FloatArray, posterior: NDArray[Any], block: Block, work:
     """Add the products of posterior probabilities."""
     rows, components = len(posterior), len(sums)
     of_components = posterior[:, :components]
-    scaled, root, products = (
-        work.take(name, shape, dtype)
-        for name, (shape, dtype) in _product_buffers(components, rows, posterior.dtype).items()
-    )
+    scaled, root, products = work.take_all(_product_buffers(components, rows, posterior.dtype))
     if block.weight is None:
         scaled = of_components
     else:

@@ -78,8 +78,7 @@ class GroupLikelihood(SumStatistic[GroupLikelihoodResult]):
             if not is_weighted[groups].any():
                 continue
             posterior = self.classes.posterior(tile, work)
-            buffers = self._buffers(tile.rows).items()
-            ratio, weighted, density, weight = (work.take(name, *spec) for name, spec in buffers)
+            ratio, weighted, density, weight = work.take_all(self._buffers(tile.rows))
             order = np.argsort(groups, kind="stable")
             codes = groups[order]
             starts = np.flatnonzero(np.append(True, codes[1:] != codes[:-1]))

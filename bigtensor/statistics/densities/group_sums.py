@@ -82,10 +82,7 @@ class GroupSums(SumStatistic[GroupSumsResult]):
         group = block.row_groups()
         for window, tile in self.classes.mixture.tiles(block, work):
             posterior = self.classes.posterior(tile, work)
-            label, groups, weight = (
-                work.take(name, shape, dtype)
-                for name, (shape, dtype) in self._buffers(tile.rows).items()
-            )
+            label, groups, weight = work.take_all(self._buffers(tile.rows))
             tile.block.write_weight(weight)
             np.copyto(groups, group[window], casting="same_kind")
             write_labels(posterior, label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol, TypeVar
 
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
+from bigtensor.features.buffers import Buffers, aligned_empty, buffers_nbytes
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.sub_blocks import sub_blocks
 
@@ -49,44 +51,77 @@ class JointTile(Protocol):
         """
 
 
-class JointDensities(Protocol):
-    """Joint densities of components and rows: ``log pi_h + log p(x | h)``."""
+class JointDensities(ABC):
+    """Joint densities of components and rows: ``log pi_h + log p(x | h)``.
 
-    @property
-    def weights(self) -> FloatArray:
-        """Positive mixing weights: ``(components,)``."""
+    Attributes
+    ----------
+    weights : (components,) float64 array
+        Positive mixing weights.
+    """
+
+    weights: FloatArray
 
     @property
     def n_components(self) -> int:
         """Number of components."""
+        return int(self.weights.size)
 
     @property
     def width(self) -> int:
         """Length of the rows of joint densities: the components, and padding after them."""
+        return self.n_components
 
     @property
+    @abstractmethod
     def dtype(self) -> np.dtype[Any]:
         """Dtype of joint densities and posterior probabilities: float32 or float64."""
 
     @property
+    @abstractmethod
     def log_volume(self) -> float:
         """Natural logarithm of the volume, in units of the data, that densities are relative to."""
 
     @property
+    @abstractmethod
     def tile_rows(self) -> int:
         """Rows that are evaluated at once."""
 
-    def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
-        """Write the log joint densities of all rows into ``(rows, components)``.
-
-        Densities are relative to `log_volume`. A row with a NaN receives NaN.
-        """
-
+    @abstractmethod
     def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, JointTile]]:
         """Yield a block in tiles of `tile_rows` rows. Every tile is valid until the next one."""
 
+    @abstractmethod
+    def tile_arrays(self, rows: int) -> Buffers:
+        """Return the buffers of a tile of ``rows`` rows."""
+
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace of tiles of blocks of ``rows`` rows."""
+        return buffers_nbytes(self.tile_arrays(min(rows, self.tile_rows)))
+
+    def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
+        """Write the log joint densities of every row and component.
+
+        Densities are relative to the volume of `log_volume`.
+
+        Parameters
+        ----------
+        block : Block
+            Dense. A row with a NaN receives NaN, unless the densities marginalise missing entries.
+        out : (rows, components) array
+            Of `dtype` or float64.
+        work : Workspace
+            Buffers that are reused from block to block.
+        """
+        longest = aligned_empty((min(block.rows, self.tile_rows), self.width), self.dtype)
+        for window, tile in self.tiles(block, work):
+            joint = longest[: tile.rows]
+            tile.write_log_joint(joint)
+            of_components = joint[:, : self.n_components]
+            if tile.log_common is None:
+                np.copyto(out[window], of_components)
+            else:
+                np.add(of_components, tile.log_common[:, None], out=out[window])
 
 
 class ReusedTile(Protocol):

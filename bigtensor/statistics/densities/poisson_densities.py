@@ -13,8 +13,9 @@ from scipy.special import gammaln
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import DataError, ParameterError
-from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.features.buffers import Buffers
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.densities.joint_densities import JointDensities
 from bigtensor.statistics.sub_blocks import sub_blocks
 
 
@@ -24,7 +25,7 @@ def are_counts(values: NDArray[Any]) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class PoissonDensities:
+class PoissonDensities(JointDensities):
     """Weights and Poisson rates of components; features are independent given the component.
 
     The features of a row are its counts and a one, so that log probabilities are one product.
@@ -67,36 +68,9 @@ class PoissonDensities:
         return np.dtype("float64")
 
     @property
-    def n_components(self) -> int:
-        """Number of components."""
-        return len(self.weights)
-
-    @property
-    def width(self) -> int:
-        """Length of the rows of joint probabilities: the components."""
-        return self.n_components
-
-    @property
     def feature_width(self) -> int:
         """Number of features: the counts and a one."""
         return int(self.rates.shape[1]) + 1
-
-    def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
-        """Write ``log pi_h + log p(x | h)`` for every component and row.
-
-        Parameters
-        ----------
-        block : Block
-            Counts; a row with a NaN receives NaN.
-        out : (rows, components) array
-            Receives the logarithms.
-        work : Workspace
-            Buffers that are reused from block to block.
-        """
-        for window, tile in self.tiles(block, work):
-            joint = np.empty((tile.rows, self.width))
-            tile.write_log_joint(joint)
-            np.add(joint, tile.log_common[:, None], out=out[window])
 
     def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, PoissonTile]]:
         """Yield a block in tiles of `tile_rows` rows. Every tile is valid until the next one."""
@@ -105,8 +79,7 @@ class PoissonDensities:
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes that blocks of ``rows`` rows need."""
-        tile = min(rows, self.tile_rows)
-        return buffers_nbytes(self.tile_arrays(tile)) + 8 * tile * (self.width + 1)
+        return super().work_nbytes(rows) + 8 * min(rows, self.tile_rows) * (self.width + 1)
 
     def tile_arrays(self, rows: int) -> Buffers:
         """Return the buffers of a tile."""
@@ -132,8 +105,7 @@ class PoissonTile:
         self.rows = block.rows
         self.mixture = mixture
         self.block = block
-        ((name, (shape, dtype)),) = mixture.tile_arrays(block.rows).items()
-        self.features: FloatArray = work.take(name, shape, dtype)
+        (self.features,) = work.take_all(mixture.tile_arrays(block.rows))
         self.features[:-1] = block.dense_values[: block.rows].T
         if not are_counts(self.features[:-1]):
             raise DataError(

@@ -59,10 +59,7 @@ class PopulationHistograms(SumStatistic[FloatArray]):
         """Add one block."""
         for window, tile in self.classes.mixture.tiles(block, work):
             posterior = self.classes.posterior(tile, work)
-            share, group, values = (
-                work.take(name, shape, dtype)
-                for name, (shape, dtype) in self._buffers(tile.rows).items()
-            )
+            share, group, values = work.take_all(self._buffers(tile.rows))
             np.copyto(share, posterior[:, self.population])
             if tile.block.weight is not None:
                 np.multiply(share, tile.block.weight[: tile.rows], out=share)

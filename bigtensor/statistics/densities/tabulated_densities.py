@@ -166,13 +166,7 @@ class Lookup:
 
     def __init__(self, tables: TabulatedDensities, rows: int, work: Workspace) -> None:
         self._tables = tables
-        self._position: FloatArray
-        self.point: NDArray[np.int32]
-        self.share: NDArray[Any]
-        self._position, self.point, self.share = (
-            work.take(name, shape, dtype)
-            for name, (shape, dtype) in tables.lookup_arrays(rows).items()
-        )
+        self._position, self.point, self.share = work.take_all(tables.lookup_arrays(rows))
 
     def locate(self, values: NDArray[Any]) -> None:
         """Find the rows of ``(rows, features)`` values; NaN gives a share of NaN."""

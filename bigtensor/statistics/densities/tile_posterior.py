@@ -70,12 +70,7 @@ def tile_posterior(
     log_density : (rows,) float64 array
         Relative to the volume of the mixture's densities. Both are valid until the next tile.
     """
-    posterior: NDArray[Any]
-    log_density: FloatArray
-    posterior, log_density = (
-        work.take(name, shape, dtype)
-        for name, (shape, dtype) in posterior_buffers(tile.mixture, tile.rows).items()
-    )
+    posterior, log_density = work.take_all(posterior_buffers(tile.mixture, tile.rows))
     tile.write_log_joint(posterior)
     normalise(posterior, log_density, label)
     if tile.log_common is not None:

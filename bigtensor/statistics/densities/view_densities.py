@@ -14,7 +14,6 @@ from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.features.buffers import (
     Buffers,
-    aligned_empty,
     buffers_nbytes,
     merge_buffers,
     padded_width,
@@ -22,7 +21,7 @@ from bigtensor.features.buffers import (
 from bigtensor.features.maps import FeatureMap
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.codes.code_tables import CodeLookup, CodeTables
-from bigtensor.statistics.densities.joint_densities import reused_tiles
+from bigtensor.statistics.densities.joint_densities import JointDensities, reused_tiles
 from bigtensor.statistics.densities.tabulated_densities import Lookup, TabulatedDensities
 
 _TILE_BYTES = 3 * 1024**2
@@ -100,7 +99,7 @@ class EmbeddedDensities:
 
 
 @dataclass(frozen=True, eq=False)
-class MixtureDensities:
+class MixtureDensities(JointDensities):
     """Weights of the components and their densities in every view.
 
     Arrays with one entry for every row and component have the components last: the tables do, and
@@ -140,11 +139,6 @@ class MixtureDensities:
             )
 
     @property
-    def n_components(self) -> int:
-        """The number of components."""
-        return int(self.weights.size)
-
-    @property
     def width(self) -> int:
         """Length of the rows of joint densities: the components, and padding of the tables."""
         return self.n_components if self.tables is None else self.tables.width
@@ -173,38 +167,14 @@ class MixtureDensities:
         """Rows that are evaluated at once."""
         # a tile's own array, and those that are made of it
         arrays = 2 * self.dtype.itemsize * self.width
-        per_row = buffers_nbytes(self._buffers(_TILE_STEP)) / _TILE_STEP + arrays
+        per_row = buffers_nbytes(self.tile_arrays(_TILE_STEP)) / _TILE_STEP + arrays
         return _TILE_STEP * int(np.clip(_TILE_BYTES / per_row / _TILE_STEP, 1, _MOST_STEPS))
-
-    def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
-        """Write ``log pi_h + sum_t log p_t(x_t | h)`` for every component and row.
-
-        Densities are relative to the volume of `log_volume`.
-
-        Parameters
-        ----------
-        block : Block
-            Dense; a row with a NaN receives NaN.
-        out : (rows, components) array
-            Of `dtype` or float64.
-        work : Workspace
-            Buffers that are reused from block to block.
-        """
-        padded = aligned_empty((min(block.rows, self.tile_rows), self.width), self.dtype)
-        for window, tile in self.tiles(block, work):
-            joint = padded[: tile.rows]
-            tile.write_log_joint(joint)
-            np.copyto(out[window], joint[:, : self.n_components])
 
     def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, Tile]]:
         """Yield a block in tiles of `tile_rows` rows. Every tile is valid until the next one."""
         return reused_tiles(block, self.tile_rows, lambda rows: Tile(self, rows, work))
 
-    def work_nbytes(self, rows: int) -> int:
-        """Return the bytes that blocks of ``rows`` rows need."""
-        return buffers_nbytes(self._buffers(min(rows, self.tile_rows)))
-
-    def _buffers(self, rows: int) -> Buffers:
+    def tile_arrays(self, rows: int) -> Buffers:
         """Return the buffers of a tile."""
         needs = [part.work_arrays(rows) for part in self.embedded]
         needs += [part.feature_map.work_arrays(rows) for part in self.embedded]
@@ -247,10 +217,7 @@ class Tile:
         self.bases: dict[str, NDArray[Any]] = {}
         self._values: dict[str, NDArray[Any]] = {}
         for part in mixture.embedded:
-            self.bases[part.view], self._values[part.view] = (
-                work.take(name, shape, dtype)
-                for name, (shape, dtype) in part.work_arrays(rows).items()
-            )
+            self.bases[part.view], self._values[part.view] = work.take_all(part.work_arrays(rows))
 
     def write_log_joint(self, out: NDArray[Any]) -> None:
         """Write ``log pi_h + sum_t log p_t(x_t | h)`` into ``(rows, width)``, C-contiguous."""

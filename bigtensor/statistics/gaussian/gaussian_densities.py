@@ -13,10 +13,10 @@ from scipy.linalg import cholesky, solve_triangular
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
-from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.features.buffers import Buffers
 from bigtensor.features.row_loops import reducing_row_loop, row_loop
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.densities.joint_densities import reused_tiles
+from bigtensor.statistics.densities.joint_densities import JointDensities, reused_tiles
 
 TILE_BYTES = 2 * 1024**2
 """Buffers of one tile, and the products made of them: few enough to stay near the processor."""
@@ -29,7 +29,7 @@ _MOST_STEPS = 16
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianDensities:
+class GaussianDensities(JointDensities):
     """Weights and means of Gaussian components, and the covariance that all of them share.
 
     With a reference c and the inverse W of a root of the covariance, rows become
@@ -96,19 +96,9 @@ class GaussianDensities:
         return np.dtype(self.precision)
 
     @property
-    def n_components(self) -> int:
-        """Number of components."""
-        return int(self.weights.size)
-
-    @property
     def n_features(self) -> int:
         """Number of columns, d."""
         return int(self.means.shape[1])
-
-    @property
-    def width(self) -> int:
-        """Length of the rows of joint densities: the components, without padding."""
-        return self.n_components
 
     @property
     def log_volume(self) -> float:
@@ -125,33 +115,9 @@ class GaussianDensities:
         per_row = self.dtype.itemsize * (2 * self.width + 3 * self.n_features)
         return TILE_STEP * int(np.clip(TILE_BYTES / per_row / TILE_STEP, 1, _MOST_STEPS))
 
-    def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
-        """Write ``log pi_h + log p(x | h)`` for every component and row.
-
-        Densities are relative to the volume of `log_volume`.
-
-        Parameters
-        ----------
-        block : Block
-            Dense; a row with a NaN receives NaN.
-        out : (rows, components) array
-            Of `dtype` or float64.
-        work : Workspace
-            Buffers that are reused from block to block.
-        """
-        longest = np.empty((min(block.rows, self.tile_rows), self.width), self.dtype)
-        for window, tile in self.tiles(block, work):
-            joint = longest[: tile.rows]
-            tile.write_log_joint(joint)
-            np.add(joint, tile.log_common[:, None], out=out[window], casting="same_kind")
-
     def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, GaussianTile]]:
         """Yield a block in tiles of `tile_rows` rows. Every tile is valid until the next one."""
         return reused_tiles(block, self.tile_rows, lambda rows: GaussianTile(self, rows, work))
-
-    def work_nbytes(self, rows: int) -> int:
-        """Return the bytes that blocks of ``rows`` rows need."""
-        return buffers_nbytes(self.tile_arrays(min(rows, self.tile_rows)))
 
     def tile_arrays(self, rows: int) -> Buffers:
         """Return the buffers of a tile."""
@@ -242,13 +208,7 @@ class GaussianTile:
     def __init__(self, mixture: GaussianDensities, rows: int, work: Workspace) -> None:
         self.rows = rows
         self.mixture = mixture
-        self._centred: NDArray[Any]
-        self.whitened: NDArray[Any]
-        self.log_common: FloatArray
-        self._centred, self.whitened, self.log_common = (
-            work.take(name, shape, dtype)
-            for name, (shape, dtype) in mixture.tile_arrays(rows).items()
-        )
+        self._centred, self.whitened, self.log_common = work.take_all(mixture.tile_arrays(rows))
         self._reference = mixture.reference.astype(mixture.dtype)
 
     def write_log_joint(self, out: NDArray[Any]) -> None:

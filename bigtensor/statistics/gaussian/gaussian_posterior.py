@@ -80,10 +80,7 @@ class GaussianPosteriorSums(SumStatistic[GaussianPosteriorSumsResult]):
         """Add one block."""
         for _, tile in self.mixture.tiles(block, work):
             posterior = write_posterior(state, tile, work)
-            weight, products = (
-                work.take(name, shape, dtype)
-                for name, (shape, dtype) in self._buffers(tile.rows).items()
-            )
+            weight, products = work.take_all(self._buffers(tile.rows))
             rows = tile.whitened
             if tile.block.weight is not None:
                 np.copyto(weight, tile.block.weight[: tile.rows], casting="same_kind")

@@ -14,10 +14,10 @@ from scipy.linalg import get_blas_funcs
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
-from bigtensor.features.buffers import Buffers, buffers_nbytes
+from bigtensor.features.buffers import Buffers
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.densities.joint_densities import reused_tiles
+from bigtensor.statistics.densities.joint_densities import JointDensities, reused_tiles
 from bigtensor.statistics.gaussian.gaussian_densities import TILE_BYTES, TILE_STEP
 from bigtensor.statistics.gaussian.incomplete_rows import (
     IncompleteRows,
@@ -133,7 +133,7 @@ class Frame:
 
 
 @dataclass(frozen=True, eq=False)
-class OwnCovarianceDensities:
+class OwnCovarianceDensities(JointDensities):
     """Weights, means and covariances of Gaussian components, in a frame.
 
     With the features of order two of a row in the frame, the log joint densities of all components
@@ -202,19 +202,9 @@ class OwnCovarianceDensities:
         return np.dtype(self.precision)
 
     @property
-    def n_components(self) -> int:
-        """Number of components."""
-        return int(self.weights.size)
-
-    @property
     def n_features(self) -> int:
         """Number of columns, d."""
         return int(self.means.shape[1])
-
-    @property
-    def width(self) -> int:
-        """Length of the rows of joint densities: the components, without padding."""
-        return self.n_components
 
     @property
     def log_volume(self) -> float:
@@ -262,34 +252,10 @@ class OwnCovarianceDensities:
         steps = TILE_BYTES / (self.dtype.itemsize * numbers * TILE_STEP)
         return TILE_STEP * int(np.clip(steps, _FEWEST_STEPS, _MOST_STEPS))
 
-    def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
-        """Write ``log pi_h + log p(x | h)`` for every component and row.
-
-        Densities are relative to `log_volume`.
-
-        Parameters
-        ----------
-        block : Block
-            Dense; NaN is missing.
-        out : (rows, components) array
-            Of `dtype` or float64.
-        work : Workspace
-            Buffers that are reused from block to block.
-        """
-        longest = np.empty((min(block.rows, self.tile_rows), self.width), self.dtype)
-        for window, tile in self.tiles(block, work):
-            joint = longest[: tile.rows]
-            tile.write_log_joint(joint)
-            np.copyto(out[window], joint, casting="same_kind")
-
     def tiles(self, block: Block, work: Workspace) -> Iterator[tuple[slice, OwnCovarianceTile]]:
         """Yield a block in tiles of `tile_rows` rows. Every tile is valid until the next one."""
         kind = WideTile if self.is_wide else OwnCovarianceTile
         return reused_tiles(block, self.tile_rows, lambda rows: kind(self, rows, work))
-
-    def work_nbytes(self, rows: int) -> int:
-        """Return the bytes that blocks of ``rows`` rows need."""
-        return buffers_nbytes(self.tile_arrays(min(rows, self.tile_rows)))
 
     def tile_arrays(self, rows: int) -> Buffers:
         """Return the buffers of a tile."""
@@ -355,12 +321,7 @@ class OwnCovarianceTile:
     def __init__(self, mixture: OwnCovarianceDensities, rows: int, work: Workspace) -> None:
         self.rows = rows
         self.mixture = mixture
-        self._centred: NDArray[Any]
-        self.features: NDArray[Any]
-        self._centred, self.features = (
-            work.take(name, shape, dtype)
-            for name, (shape, dtype) in mixture.tile_arrays(rows).items()
-        )
+        self._centred, self.features = work.take_all(mixture.tile_arrays(rows))
         self._scaling = mixture.frame.scaling.astype(mixture.dtype)
 
     def write_log_joint(self, out: NDArray[Any]) -> None:
@@ -386,8 +347,7 @@ class OwnCovarianceTile:
         work : Workspace
             Buffers that are reused from block to block.
         """
-        ((name, (shape, dtype)),) = self.mixture.sum_arrays(self.rows).items()
-        products = work.take(name, shape, dtype)
+        (products,) = work.take_all(self.mixture.sum_arrays(self.rows))
         np.matmul(self.features, posterior, out=products)
         sums += products
 
@@ -467,10 +427,7 @@ class WideTile(OwnCovarianceTile):
         if self.incomplete is not None:
             posterior = posterior.copy()
             posterior[self.incomplete.places] = 0
-        weighted, products = (
-            work.take(name, shape, dtype)
-            for name, (shape, dtype) in self.mixture.sum_arrays(self.rows).items()
-        )
+        weighted, products = work.take_all(self.mixture.sum_arrays(self.rows))
         n_quadratic = self.mixture.features.n_quadratic
         for component in range(posterior.shape[1]):
             shares = posterior[:, component]

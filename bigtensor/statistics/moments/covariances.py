@@ -70,10 +70,7 @@ class Covariances(SumStatistic[CovariancesResult]):
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
         rows = block.rows
-        arrays = self._buffers(rows).items()
-        rows_of, weighted, weight, products = (
-            work.take(name, shape, dtype) for name, (shape, dtype) in arrays
-        )
+        rows_of, weighted, weight, products = work.take_all(self._buffers(rows))
         block.write_weight(weight)
         for group, (start, stop) in enumerate(self.columns):
             size = stop - start

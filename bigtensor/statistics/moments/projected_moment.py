@@ -104,9 +104,7 @@ class ProjectedMoment(SumStatistic[ProjectedMomentResult]):
         rows = block.rows
         if not rows:
             return
-        room, centred, weight, products, sums, exact = (
-            work.take(name, shape, dtype) for name, (shape, dtype) in self._buffers(rows).items()
-        )
+        room, centred, weight, products, sums, exact = work.take_all(self._buffers(rows))
         stops = np.cumsum(self._sizes).tolist()
         projected = room[: stops[0]], room[stops[0] : stops[1]], room[stops[1] :]
         room[:, rows:] = 0

@@ -100,9 +100,7 @@ class TripleMoments(SumStatistic[TripleMomentsResult]):
         rows = block.rows
         if not rows:
             return
-        room, products, sums, exact = (
-            work.take(name, shape, dtype) for name, (shape, dtype) in self._own_arrays(rows).items()
-        )
+        room, products, sums, exact = work.take_all(self._own_arrays(rows))
         stops = np.cumsum(self._sizes).tolist()
         features = room[: stops[0]], room[stops[0] : stops[1]], room[stops[1] : stops[2]]
         weighted, weight = room[stops[2] : -1], room[-1]

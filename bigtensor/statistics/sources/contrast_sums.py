@@ -89,10 +89,7 @@ class ContrastSums(SumStatistic[ContrastSumsResult]):
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
-        arrays = self._buffers(block.rows).items()
-        unmixing, centred, sources, tanh, weight, product = (
-            work.take(name, shape, dtype) for name, (shape, dtype) in arrays
-        )
+        unmixing, centred, sources, tanh, weight, product = work.take_all(self._buffers(block.rows))
         unmixing[:] = self.unmixing
         block.write_weight(weight)
         values = block.dense_values[: block.rows]

@@ -43,8 +43,7 @@ class LinearSources(RowFunction):
 
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the sources of the rows of ``block``."""
-        arrays = self._buffers(block.rows).items()
-        centred, sources = (work.take(name, shape, dtype) for name, (shape, dtype) in arrays)
+        centred, sources = work.take_all(self._buffers(block.rows))
         np.subtract(block.dense_values[: block.rows], self.mean, out=centred)
         np.matmul(centred, self.unmixing, out=sources)
         np.copyto(out[SOURCE], sources, casting="same_kind")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,23 @@ from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes, merge_buffers
 from bigtensor.features.group_map import GroupMap
-from bigtensor.statistics.base import RowFunction, RowOutput, State, Statistic, Workspace
+from bigtensor.statistics.base import (
+    OfOtherRows,
+    Result,
+    RowFunction,
+    RowOutput,
+    State,
+    Statistic,
+    Workspace,
+)
 from bigtensor.statistics.sources.linear_sources import SOURCE
 from bigtensor.statistics.sub_blocks import sub_blocks
-
-_Result = TypeVar("_Result", covariant=True)
 
 _BUFFER = "mapped_rows.features"
 
 
 @dataclass(frozen=True, eq=False)
-class MappedRows(Statistic[_Result]):
+class MappedRows(OfOtherRows[Result]):
     """A statistic that is shown the features of every row as the columns of a block.
 
     Parameters
@@ -34,16 +40,12 @@ class MappedRows(Statistic[_Result]):
         Of one view: all columns of a block.
     """
 
-    statistic: Statistic[_Result]
+    statistic: Statistic[Result]
     features: GroupMap
 
     def __post_init__(self) -> None:
         assert not self.statistic.halo
-        object.__setattr__(self, "block_rows", self.statistic.block_rows)
-
-    def init(self) -> State:
-        """Return the state of zero rows."""
-        return self.statistic.init()
+        super().__post_init__()
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add the features of one block."""
@@ -51,18 +53,6 @@ class MappedRows(Statistic[_Result]):
         columns = dict.fromkeys(self.features.views, slice(0, features.shape[1]))
         mapped = replace(block.without_halo(), values=features, slices=columns)
         self.statistic.update(state, mapped, work)
-
-    def combine(self, left: State, right: State) -> State:
-        """Combine the states of the statistic."""
-        return self.statistic.combine(left, right)
-
-    def finalize(self, state: State) -> _Result:
-        """Return the result of the statistic."""
-        return self.statistic.finalize(state)
-
-    def state_nbytes(self) -> int:
-        """Return the bytes of the state of the statistic."""
-        return self.statistic.state_nbytes()
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the statistic's workspace, and of the features."""

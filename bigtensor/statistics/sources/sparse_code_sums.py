@@ -109,10 +109,7 @@ class SparseCodeSums(SumStatistic[SparseCodeSumsResult]):
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
         rows, codes = self.coder.encode(block, work)
-        arrays = self._buffers(block.rows).items()
-        left, weighted, weight, by_codes, products = (
-            work.take(name, shape, dtype) for name, (shape, dtype) in arrays
-        )
+        left, weighted, weight, by_codes, products = work.take_all(self._buffers(block.rows))
         block.write_weight(weight)
         np.matmul(codes, self.coder.columns.T, out=left)
         np.subtract(rows, left, out=left)

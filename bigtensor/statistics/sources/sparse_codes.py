@@ -91,8 +91,7 @@ class SparseCoder:
         codes : (rows, k) array
             Sparse codes of the rows.
         """
-        arrays = self.work_arrays(block.rows).items()
-        rows, left, codes = (work.take(name, shape, dtype) for name, (shape, dtype) in arrays)
+        rows, left, codes = work.take_all(self.work_arrays(block.rows))
         values = block.dense_values[: block.rows]
         np.subtract(values, self.origin, out=rows, casting="same_kind")
         np.divide(rows, self.scales, out=rows, casting="same_kind")

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 
 from bigtensor.data.rows.block import Block
-from bigtensor.statistics.base import State, Statistic, Workspace
+from bigtensor.statistics.base import OfOtherRows, Result, State, Statistic, Workspace
 from bigtensor.statistics.topics.documents import Documents, document_keys
-
-Result = TypeVar("Result", covariant=True)
 
 
 @dataclass(frozen=True)
-class OfDocuments(Statistic[Result]):
+class OfDocuments(OfOtherRows[Result]):
     """A statistic of the documents that are held out, or of all others.
 
     The choice depends on the words of a document alone: equal documents are held out together.
@@ -37,13 +34,6 @@ class OfDocuments(Statistic[Result]):
     held_out: bool
     random_state: int = 0
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "block_rows", self.statistic.block_rows)
-
-    def init(self) -> State:
-        """Return the state of zero rows."""
-        return self.statistic.init()
-
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add the documents that are meant."""
         if not block.rows:
@@ -52,18 +42,6 @@ class OfDocuments(Statistic[Result]):
         keys = document_keys(Documents.of_block(block), self.random_state, "held out")
         chosen = keys % np.uint64(self.share) == 0
         self.statistic.update(state, block.keep(chosen if self.held_out else ~chosen), work)
-
-    def combine(self, left: State, right: State) -> State:
-        """Combine the states."""
-        return self.statistic.combine(left, right)
-
-    def finalize(self, state: State) -> Result:
-        """Return the result of the documents that are meant."""
-        return self.statistic.finalize(state)
-
-    def state_nbytes(self) -> int:
-        """Return the bytes of the state."""
-        return self.statistic.state_nbytes()
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the inner workspace and of the keys, of rows of a thousand words."""

@@ -1,0 +1,74 @@
+"""EM iteration of Gaussian components that have a covariance each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.gaussian.own_covariance_m_step import m_step
+from bigtensor.models.gaussian.em_iterations import EmIterate
+from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.statistics.base import Pass
+from bigtensor.statistics.gaussian.own_covariance_densities import Frame
+from bigtensor.statistics.gaussian.own_covariance_sums import (
+    OwnCovarianceSums,
+    OwnCovarianceSumsResult,
+)
+from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
+
+
+@dataclass(frozen=True, eq=False)
+class OwnCovarianceEm:
+    """EM iteration of components that have a covariance each.
+
+    It raises the penalised likelihood (`OwnCovarianceComponents.penalised_mixture`).
+
+    Attributes
+    ----------
+    reach : Reach
+        Distances within which rows count.
+    regularisation : (d,) float64 array
+        Added to the variances of the features, in the units of the data.
+    windows : tuple of (start, stop), optional
+        Rows to read; None stands for all.
+    """
+
+    reach: Reach
+    regularisation: FloatArray
+    windows: tuple[tuple[int, int], ...] | None = None
+
+    def posterior_pass(
+        self, iterate: EmIterate[OwnCovarianceComponents]
+    ) -> Pass[ResultWithin[OwnCovarianceSumsResult]]:
+        """Return the pass of the E step over all rows, or over windows."""
+        sums = OwnCovarianceSums(iterate.components.penalised_mixture(self.regularisation))
+        name = "posterior" if self.windows is None else "settling"
+        return Pass(name, WithinReach(sums, self.reach), self.windows)
+
+    def maximised(
+        self,
+        before: EmIterate[OwnCovarianceComponents],
+        within: ResultWithin[OwnCovarianceSumsResult],
+    ) -> tuple[EmIterate[OwnCovarianceComponents], float]:
+        """Return the estimate after the M step, and the mean penalised log-likelihood before it."""
+        components, sums = before.components, within.result
+        frame = components.frame
+        ridge = _in_frame(self.regularisation, frame, components.covariances.ndim)
+        step = m_step(sums.counts, sums.sums, sums.second_moments, ridge)
+        components = replace(
+            components,
+            weights=step.weights,
+            means=frame.to_data(step.means),
+            covariances=frame.covariances_to_data(step.covariances),
+        )
+        after = EmIterate(components, outlying_rows=within.left_out)
+        return after, sums.log_likelihood / sums.weight
+
+
+def _in_frame(regularisation: FloatArray, frame: Frame, dimensions: int) -> FloatArray:
+    """Return the regularisation in the frame, for covariances of so many dimensions."""
+    of_one = {3: np.diag(regularisation)[None], 2: regularisation[None]}
+    covariances = of_one.get(dimensions, np.array([regularisation.mean()]))
+    return np.asarray(frame.covariances_of(covariances)[0])
