@@ -11,6 +11,12 @@ from bigtensor.models.contract.script import Estimate, Script, Solved
 
 _State = TypeVar("_State")
 
+SETTLED_GAIN = 0.01
+"""Gain of an EM iteration, in nats of all rows together, which other rows do not show.
+
+A parameter that is fitted to noise gains half a nat.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class Iterations(Generic[_State]):

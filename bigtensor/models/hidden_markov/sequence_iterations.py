@@ -6,7 +6,7 @@ from collections.abc import Generator
 from typing import Any
 
 from bigtensor.decomposition.discrete.discrete_core import distributions
-from bigtensor.models.contract.iteration import change_below, iterate
+from bigtensor.models.contract.iteration import SETTLED_GAIN, change_below, iterate
 from bigtensor.models.contract.script import Script
 from bigtensor.models.hidden_markov.emissions.protocols import Family
 from bigtensor.models.hidden_markov.solution import MarkovFit
@@ -18,12 +18,6 @@ from bigtensor.statistics.sequences.expectation import (
     SequencePosteriorSumsResult,
 )
 from bigtensor.statistics.sequences.transfer import Boundaries, TransferOperators
-
-SETTLED_GAIN = 0.01
-"""Gain of an iteration, in nats of all rows together, which other sequences do not show.
-
-A parameter that is fitted to noise gains half a nat.
-"""
 
 
 def sequence_iterations(

@@ -8,6 +8,7 @@ import numpy as np
 
 from bigtensor.errors import Message, SequenceWarning, Setting, warn
 from bigtensor.models.contract.script import Solved, with_verdict
+from bigtensor.models.hidden_markov.emissions.categorical_emissions import CategoricalEmissions
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.pilot.outliers import sample_outliers
 from bigtensor.models.words.faults import Fault, as_warnings
@@ -79,12 +80,17 @@ def warn_of_single_rows(counts: TripleCountsResult) -> None:
     warn(message, SequenceWarning)
 
 
+def _has_categories(fit: MarkovFit) -> bool:
+    """Return True if a row is a category, so that categories may be put together."""
+    return isinstance(fit.emissions, CategoricalEmissions)
+
+
 def _few(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:
     """Return a sentence on too few triples."""
     triples = float(counts.weight.sum())
     if triples >= FEW_TRIPLES * fit.parameters:
         return []
-    fewer = "fewer states or categories" if fit.emissions.parameters else "fewer states"
+    fewer = "fewer states or categories" if _has_categories(fit) else "fewer states"
     return [
         f"the data have {triples:,.0f} triples of consecutive rows, fewer than {FEW_TRIPLES:g} for "
         f"each of the {fit.parameters:,} free parameters, which are uncertain; use {fewer}, or "
@@ -98,8 +104,9 @@ def _rare(fit: MarkovFit, rows: float) -> list[str | Message]:
     if not rare or fit.n_states == 1:
         return []
     return [
-        f"{rare} of {fit.n_states} states have fewer than {FEW_STEPS:g} steps; use fewer states"
-        + (", or put rare categories together" if fit.emissions.parameters else "")
+        f"{rare} of {fit.n_states} states ha{'s' if rare == 1 else 've'} fewer than "
+        f"{FEW_STEPS:g} steps; use fewer states"
+        + (", or put rare categories together" if _has_categories(fit) else "")
     ]
 
 

@@ -21,7 +21,7 @@ PARAMETERS = (
     Parameter(
         "gauss_newton_steps", 1, Whole(0, MOST_ITERATIONS), Option(("--gauss-newton-steps",))
     ),
-    Parameter("max_iter", 2, Whole(0, MOST_ITERATIONS), Option(("--max-iter",))),
+    Parameter("max_iter", None, Whole(0, MOST_ITERATIONS), Option(("--max-iter",))),
     Parameter("pilot_rows", None, Whole(), Option(("--pilot-rows",)), memory=("driver",)),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""

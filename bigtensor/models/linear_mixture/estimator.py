@@ -60,10 +60,11 @@ class LinearMixture(MixtureAnswers):
         Largest number of Gauss-Newton steps over all rows, with methods ``"sample"`` and
         ``"compressed"``. Every step needs a pass, and one more pass tells whether the last has led
         nearer to the moment. A small step may follow it.
-    max_iter : int, default 2
-        Largest number of EM iterations over all rows, after the moments are solved. The iterations
-        assume Gaussian noise of one covariance a view, and are more precise than moments where
-        noise is large.
+    max_iter : int, optional
+        Largest number of EM iterations over all rows, after the moments are solved. By default 200
+        if the pilot sample holds all rows, so that the likelihood settles, and 2 otherwise, because
+        every iteration is a pass over the data. The iterations assume Gaussian noise of one
+        covariance a view, and are more precise than moments where noise is large.
     pilot_rows : int, optional
         Rows of the pilot sample, by default 200 a component, five a feature, and at least 20,000.
         The components are found in the sample, or other methods take the units and the
@@ -142,7 +143,7 @@ class LinearMixture(MixtureAnswers):
         views: ViewsLike | None = None,
         method: str = "auto",
         gauss_newton_steps: int = 1,
-        max_iter: int = 2,
+        max_iter: int | None = None,
         pilot_rows: int | None = None,
         missing: str = "raise",
         weights: str = "counts",

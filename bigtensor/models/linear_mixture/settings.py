@@ -17,6 +17,13 @@ ROWS_A_FEATURE = 5
 
 LEAST_PILOT_ROWS = 20_000
 
+ITERATIONS, ITERATIONS_IN_SAMPLE = 2, 200
+"""Largest numbers of EM iterations: of passes over the data, and if the sample holds all rows.
+
+Two are enough for moments of many rows. Moments of few rows, or of rows that the model does not
+describe, may be far from the largest likelihood.
+"""
+
 
 @dataclass(frozen=True)
 class LinearSettings:
@@ -82,17 +89,21 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> LinearSettings
         _check_count(k, shape.views)
     features = max(len(members) for _, members in shape.views)
     enough = max(ROWS_A_COMPONENT * k, ROWS_A_FEATURE * features, LEAST_PILOT_ROWS)
+    pilot_rows = min(
+        shape.most_occurrences,
+        enough if parameters.pilot_rows is None else int(parameters.pilot_rows),
+    )
+    # iterations over rows of other sites are rounds of these
+    in_sample = pilot_rows == shape.most_occurrences and not shape.in_rounds
+    iterations = ITERATIONS_IN_SAMPLE if in_sample else ITERATIONS
     settings = LinearSettings(
         shape=shape,
         n_components=k,
         method=parameters.method,
         chooses_method=parameters.method == "auto",
         gauss_newton_steps=int(parameters.gauss_newton_steps),
-        max_iter=int(parameters.max_iter),
-        pilot_rows=min(
-            shape.most_occurrences,
-            enough if parameters.pilot_rows is None else int(parameters.pilot_rows),
-        ),
+        max_iter=iterations if parameters.max_iter is None else int(parameters.max_iter),
+        pilot_rows=pilot_rows,
         random_state=parameters.random_state,
     )
     check_method(settings)

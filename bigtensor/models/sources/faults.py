@@ -75,7 +75,9 @@ def dependent_features(
     ]
 
 
-def fewer_sources(settings: SourceSettings, rank: int, n_sources: int) -> list[Fault]:
+def fewer_sources(
+    settings: SourceSettings, rank: int, n_sources: int, left_out: int = 0
+) -> list[Fault]:
     """Return a sentence on sources that were asked for and do not stand out.
 
     Parameters
@@ -85,16 +87,19 @@ def fewer_sources(settings: SourceSettings, rank: int, n_sources: int) -> list[F
     rank : int
         Of the data, the number of sources where none is given.
     n_sources : int
-        Number of sources that stand out.
+        Number of sources that are returned.
+    left_out : int, default 0
+        Number of sources that stand out and are left out, which another sentence says.
     """
     asked = settings.n_components or rank
-    if n_sources >= asked:
+    outstanding = n_sources + left_out
+    if outstanding >= asked:
         return []
     return [
         (
             None if settings.n_components is None else ConditioningWarning,
-            f"{n_sources} of {asked} sources stand out from Gaussian noise in the fourth cumulant, "
-            "and only these are returned. Use "
+            f"{outstanding} of {asked} sources stand out from Gaussian noise in the fourth "
+            "cumulant, and the others are not returned. Use "
             + Setting("n_components", n_sources)
             + ", or more rows.",
         )
@@ -145,8 +150,9 @@ def gaussian_among(diagnostics: dict[str, Any], n_components: int) -> list[Fault
         (
             ConditioningWarning if most else None,
             Message(
-                f"{gaussian} of the {n_components} sources are Gaussian within the "
-                "noise, and Gaussian sources cannot be told apart: any rotation of them is as good."
+                f"{gaussian} of the {n_components} sources are Gaussian within the noise, and "
+                "Gaussian sources cannot be told apart: these may be mixtures of each other. "
+                "Compare them with the sources of half of the rows, or use more rows."
             ),
         )
     ]

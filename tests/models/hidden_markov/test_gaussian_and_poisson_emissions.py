@@ -12,7 +12,7 @@ from scipy import stats
 import bigtensor
 from bigtensor import HiddenMarkovModel, simulate
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import DataError, ParameterError
+from bigtensor.errors import ConditioningWarning, DataError, ParameterError
 from bigtensor.models.hidden_markov.emissions.gaussian_emissions import (
     GaussianEmissions,
     GaussianLaw,
@@ -155,6 +155,15 @@ def test_criteria__count_parameters_and_steps() -> None:
     kernel.fit(measured(6, 300)[0])
     with pytest.raises(ParameterError, match="score"):
         kernel.bic(measured(6, 300)[0])
+
+
+@pytest.mark.parametrize("emissions", ["gaussian", "poisson"])
+def test_advice_on_few_steps__names_no_categories(emissions: str) -> None:
+    model = HiddenMarkovModel(2, emissions=emissions, random_state=0)
+    for rows, fault in ((60, "triples"), (170, "steps")):
+        with pytest.warns(ConditioningWarning, match=fault) as warned:
+            model.fit(counts(4, rows))
+        assert not any("categor" in str(warning.message) for warning in warned)
 
 
 def test_saved_gaussian_model__answers_with_the_same_bits(tmp_path) -> None:

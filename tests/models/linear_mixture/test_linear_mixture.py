@@ -5,6 +5,7 @@ import pytest
 import xarray as xr
 from numpy.random import default_rng
 from scipy.optimize import linear_sum_assignment
+from sklearn.datasets import load_wine
 
 import bigtensor
 from bigtensor import LinearMixture, merge, simulate
@@ -194,6 +195,23 @@ def test_too_many_components__are_not_padded(fitted):
 
 
 @pytest.mark.slow
+def test_few_rows__are_iterated_until_the_likelihood_settles():
+    values = load_wine().data
+    views = np.split((values - values.mean(axis=0)) / values.std(axis=0), [4, 8], axis=1)
+    settled = LinearMixture(3, random_state=0).fit(views)
+    assert 2 < settled.n_iter_ < 200
+    assert np.diff(settled.diagnostics_["mean_log_likelihood"])[-1] < 0.01 / len(values)
+    with pytest.warns(ConditioningWarning, match="few rows for so much noise"):
+        stopped = LinearMixture(3, max_iter=2, random_state=0).fit(views)
+    assert settled.score(views) > stopped.score(views) + 0.1
+
+
+def test_rows_beyond_the_sample__are_read_twice_for_iterations(fitted):
+    rows, _, _, model = fitted
+    assert model.n_iter_ > 2
+    assert fit(rows, pilot_rows=6_000).n_iter_ == 2
+
+
 def test_too_few_components__are_said(fitted):
     rows, _, means, _ = fitted
     with pytest.warns(ConditioningWarning, match=r"more components .* than the 9"):

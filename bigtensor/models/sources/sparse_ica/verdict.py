@@ -45,7 +45,7 @@ def judged(
     faults = [
         *constant_features(settings, varying),
         *outlier_faults(diagnostics),
-        *fewer_sources(settings, diagnostics["rank"], k + light),
+        *fewer_sources(settings, diagnostics["rank"], k, light),
         *_light_tails(light, k + light),
         *_many_active(diagnostics["active_by_kurtosis"], diagnostics["rank"]),
         *unsettled(diagnostics),

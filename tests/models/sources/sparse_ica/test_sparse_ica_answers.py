@@ -1,5 +1,7 @@
 """Answers of fitted sparse sources: containers, stores, saved models, report, bad input."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -14,6 +16,7 @@ from bigtensor.errors import (
     MissingValueError,
     ParameterError,
 )
+from bigtensor.models.sources.faults import fewer_sources
 from bigtensor.models.sources.sparse_ica.settings import without_effect
 from bigtensor.report.html import render_report
 from tests.models.sources.ica.problems import column_error
@@ -99,6 +102,14 @@ def test_sources_that_are_not_sparse__are_told():
     with pytest.warns(ConditioningWarning, match="4 sources have lighter tails"):
         found = SparseICA().fit(some)
     assert found.mixing_.shape == (8, 4)
+
+
+def test_sources_left_out__are_not_said_to_be_returned():
+    # four sparse sources are returned, and two with light tails stand out and are left out
+    ((_, sentence),) = fewer_sources(SimpleNamespace(n_components=None), 10, 4, left_out=2)
+    assert "6 of 10 sources stand out" in str(sentence)
+    assert "only these are returned" not in str(sentence)
+    assert "n_components=4" in str(sentence)
 
 
 def test_laplace_sources__are_too_many_in_a_row():
