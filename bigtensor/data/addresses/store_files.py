@@ -13,7 +13,7 @@ import zarr
 from fsspec.implementations.local import LocalFileSystem
 from zarr.storage import MemoryStore, StorePath
 
-from bigtensor.data.addresses.object_stores import file_system, lists_files
+from bigtensor.data.addresses.object_stores import explain_remote, file_system, lists_files
 from bigtensor.data.stores.chunk_files import ChunkFiles
 from bigtensor.errors import StoreReadError, hide_passwords
 
@@ -67,6 +67,8 @@ class StoreFiles:
         except StoreReadError:
             raise
         except Exception as error:
+            if reason := explain_remote(self.url, error):
+                raise StoreReadError(reason) from hide_passwords(error)
             raise StoreReadError(
                 f"{self.url} cannot be opened as a Zarr group ({type(error).__name__}: {error}); "
                 "check the path. 'bigtensor import' makes a store of FCS, CSV, Parquet or AnnData "
