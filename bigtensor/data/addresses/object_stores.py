@@ -94,6 +94,12 @@ def file_system(address: str, *, probe: bool = False, small_reads: bool = False)
     if not address.strip():
         raise StoreReadError(f"{address!r} is no address of a store; give a path or a URL")
     _refuse_key(address)
+    outer, chain, inner = address.partition("::")
+    if chain and "://" not in address and outer in fsspec.available_protocols():
+        raise StoreReadError(
+            f"{address} is no address of a store, because '://' is missing after {outer!r}; give "
+            f"{outer}://::{inner}"
+        )
     options: dict[str, Any] = {"use_listings_cache": False}
     if small_reads:
         options |= read_options(address)
@@ -220,6 +226,13 @@ def store_errors(address: str, error_class: type[BigtensorError] | None = None) 
 def is_network_failure(error: BaseException) -> bool:
     """Return True for an error of a client that got no whole answer; a later request may get it."""
     return bool(_NO_ANSWER & {kind.__name__ for kind in type(error).__mro__})
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Return True if reading is not allowed, as after credentials have expired."""
+    from_client = type(error.__cause__).__module__.partition(".")[0] in _CLIENTS
+    refused = isinstance(error, OSError) and error.errno in _REFUSALS and from_client
+    return isinstance(error, PermissionError) or refused
 
 
 def is_store_failure(error: BaseException) -> bool:

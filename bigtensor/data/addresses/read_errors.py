@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from bigtensor.data.addresses.object_stores import is_refusal
 from bigtensor.data.addresses.repeated_reads import is_transient
 from bigtensor.errors import MissingDependencyError, StoreReadError, hide_passwords
 
@@ -39,15 +40,16 @@ def read_remedy(error: BaseException, damaged: str) -> str:
     Parameters
     ----------
     error : exception
+        The error that ended the read.
     damaged : str
         The remedy where neither the network nor the permissions have failed.
     """
     if is_transient(error):
         return "the disk or the network failed: check it and run the same command again"
-    if isinstance(error, PermissionError):
+    if is_refusal(error):
         return (
-            "renew the credentials if they have expired, or ask the owner of the store for "
-            "permission, and run the same command again"
+            "ask the owner of the store for permission, or renew your credentials if they have "
+            "expired, and run the same command again"
         )
     return damaged
 

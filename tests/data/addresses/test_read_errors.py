@@ -9,7 +9,7 @@ import pytest
 import xarray as xr
 import zarr
 
-from bigtensor.data.addresses.read_errors import read_variable, row_errors
+from bigtensor.data.addresses.read_errors import read_remedy, read_variable, row_errors
 from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.stores.zarr_datasets import as_dataset
 from bigtensor.errors import StoreReadError
@@ -28,7 +28,9 @@ def test_rows_larger_than_memory__are_named_with_a_remedy() -> None:
 
 FAILURES = {
     # as s3fs raises them for a session token that has expired, and for a busy server
-    "credentials": PermissionError("The provided token has expired."),
+    "renew your credentials|present credentials": PermissionError(
+        "The provided token has expired."
+    ),
     "run the same command again": OSError(errno.EBUSY, "SlowDown"),
 }
 
@@ -66,3 +68,12 @@ def test_failure_of_the_server__is_not_called_damage(
         assert "copy" not in message
         assert "bigtensor import" not in message
         assert "open_zarr" not in message
+
+
+def test_refusal_without_a_reason__asks_for_other_credentials() -> None:
+    """xarray asks for the size of a chunk first; the answer to that has no room for a reason."""
+    exceptions = pytest.importorskip("botocore.exceptions")
+    error = OSError(errno.EINVAL, "Bad Request")
+    error.__cause__ = exceptions.ClientError({"Error": {"Code": "400"}}, "HeadObject")
+    assert "credentials" in read_remedy(error, "restore the store")
+    assert read_remedy(OSError(errno.EINVAL, "other"), "restore the store") == "restore the store"
