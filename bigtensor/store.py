@@ -23,13 +23,14 @@ import zarr
 from numpy.typing import NDArray
 
 from bigtensor._version import __version__
+from bigtensor.data.addresses.read_errors import read_remedy
 from bigtensor.data.addresses.store_address import Address, as_address
 from bigtensor.data.stores.manifest import check_manifest, seal
 from bigtensor.data.stores.outputs import whole_store, write_errors
 from bigtensor.data.stores.stored_arrays import create_array, create_root
 from bigtensor.data.stores.stored_kinds import stored_kind
 from bigtensor.data.stores.zarr_groups import open_group
-from bigtensor.errors import ModelFileError, StoreReadError
+from bigtensor.errors import ModelFileError, StoreReadError, hide_passwords
 
 FORMAT_VERSION = 6
 """Version of the layout of a group; others are refused."""
@@ -326,9 +327,11 @@ def _read_array(
         array = np.asarray(stored[...])
     except Exception as error:
         raise ModelFileError(
-            f"the array {name!r} of {path} cannot be read ({type(error).__name__}: {error}); the "
-            "file is damaged: restore it from a copy or fit the model again"
-        ) from error
+            f"the array {name!r} of {path} cannot be read ({type(error).__name__}: {error}); "
+            + read_remedy(
+                error, "the file is damaged: restore it from a copy or fit the model again"
+            )
+        ) from hide_passwords(error)
     if _digest(array) != digest:
         raise ModelFileError(
             f"the array {name!r} of {path} is damaged: its contents are not what was written; "

@@ -5,6 +5,7 @@ import gc
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -133,6 +134,23 @@ def test_fault__is_named_within_seconds(server, monkeypatch, fault):
             attempt()
         assert time.monotonic() - begin < 8
     assert [path.name for path in server.root.iterdir()] == [BUCKET]
+    monkeypatch.undo()
+    point_at(monkeypatch, server.environment)
+
+
+@pytest.mark.slow
+def test_server__that_takes_requests_and_never_answers_is_given_up(server, monkeypatch):
+    import s3fs
+
+    # s3fs repeats every request in turn, here once
+    monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        point_at(monkeypatch, {"AWS_ENDPOINT_URL": endpoint})
+        begin = time.monotonic()
+        with pytest.raises(StoreReadError, match=f"no server answers.*{endpoint}"):
+            open_samples(CELLS)
+        assert time.monotonic() - begin < 20
     monkeypatch.undo()
     point_at(monkeypatch, server.environment)
 
@@ -332,9 +350,17 @@ def test_refusal_without_a_reason__names_credentials():
     assert "session token" not in explain_failure("memory://cells.zarr", error)
 
 
-def test_client_without_an_answer__is_a_failure_of_the_network():
+@pytest.mark.skipif(not hasattr(errno, "EREMCHG"), reason="needs this error number")
+def test_bucket_of_another_region__names_the_region():
+    error = OSError(errno.EREMCHG, "Moved Permanently")
+    assert "AWS_DEFAULT_REGION" in explain_failure(CELLS, error)
+
+
+def test_client_without_a_whole_answer__is_a_failure_of_the_network():
+    from aiohttp import ClientPayloadError
     from botocore.exceptions import ConnectionClosedError, EndpointConnectionError, ReadTimeoutError
 
     kinds = (ConnectionClosedError, EndpointConnectionError, ReadTimeoutError)
     assert [is_transient(kind(endpoint_url="s3://b")) for kind in kinds] == [True] * 3
+    assert is_transient(ClientPayloadError("Response payload is not completed"))
     assert not is_transient(PermissionError("Forbidden"))

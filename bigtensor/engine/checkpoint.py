@@ -20,7 +20,7 @@ import numpy as np
 from bigtensor._version import __version__
 from bigtensor.data.addresses.object_stores import (
     check_bucket,
-    explain_failure,
+    explain_remote,
     file_system,
     is_object_store,
     is_store_failure,
@@ -112,10 +112,7 @@ class PassCheckpoint:
         except Exception as error:
             if not is_store_failure(error):
                 raise
-            raise CheckpointError(
-                f"the checkpoint {self.url} cannot be written ({self._explained(error)}). "
-                f"{_remedy(error)}. Then run the same command again"
-            ) from hide_passwords(error)
+            raise CheckpointError(self._not_written(error)) from hide_passwords(error)
 
     def drop_parts(self) -> None:
         """Remove the parts once their sum is stored, and the unfinished parts of killed runs.
@@ -159,11 +156,21 @@ class PassCheckpoint:
                 "permissions, or give another folder"
             ) from hide_passwords(error)
 
+    def _not_written(self, error: Exception) -> str:
+        """Return why a part cannot be written, and the remedy."""
+        if reason := explain_remote(self.url, error):
+            return (
+                f"the checkpoint cannot be written: {reason}. Stored parts are kept, and the same "
+                "command continues from them"
+            )
+        return (
+            f"the checkpoint {self.url} cannot be written ({self._explained(error)}). "
+            f"{_remedy(error)}. Then run the same command again"
+        )
+
     def _explained(self, error: Exception) -> str:
         """Return why the checkpoint failed."""
-        if isinstance(error, OSError) and error.errno:
-            return error.strerror or str(error)
-        return explain_failure(self.url, error)
+        return explain_remote(self.url, error) or getattr(error, "strerror", None) or str(error)
 
     def _path(self, part: RowRange | None) -> str:
         """Return the address of a part."""

@@ -206,6 +206,39 @@ def test_killed_job__continues_from_an_object_store(
     assert np.array_equal(model.weights_, weights_on_threads)
 
 
+def test_fit_job__names_an_interpreter_without_the_package(
+    deploy: Callable[..., Path], study: Path, program_environment: dict[str, str]
+) -> None:
+    python = study / "python of another environment"
+    python.write_text("#!/bin/sh\nexit 1\n")
+    python.chmod(0o755)
+    job = {"SLURM_SUBMIT_DIR": str(study), "SLURM_JOB_ID": "1", "PYTHON": str(python)}
+    done = subprocess.run(
+        ["bash", deploy("slurm") / "fit.sbatch"],
+        env=program_environment | job,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == 1
+    assert f"{python} cannot import bigtensor" in done.stdout
+    assert "export PYTHON=" in done.stdout
+
+
+@pytest.mark.slow
+def test_fit_job__that_fails_says_that_its_error_stands_above_the_logs(
+    slurm: Slurm, deploy: Callable[..., Path], study: Path
+) -> None:
+    script = deploy("slurm", "--memory", "1GiB") / "fit.sbatch"
+    job = slurm.submit(str(script), "fit", "absent.zarr", "--out", "other.zarr", cwd=study)
+    assert slurm.wait(job) == "FAILED"
+    lines = (study / f"bigtensor-{job}.log").read_text().splitlines()
+    (error,) = [number for number, line in enumerate(lines) if "absent.zarr" in line]
+    (logs,) = [number for number, line in enumerate(lines) if "scheduler.log" in line]
+    assert error < logs
+    assert "above" in lines[-1]
+
+
 def test_scripts__have_the_syntax_of_bash(deploy: Callable[..., Path]) -> None:
     scripts = [path for path in deploy("slurm").iterdir() if path.suffix in (".sh", ".sbatch")]
     assert len(scripts) == 4

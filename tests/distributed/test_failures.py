@@ -319,3 +319,13 @@ def test_error_of_one_task__keeps_results_that_came_in_the_same_message() -> Non
     with pytest.raises(MissingValueError):
         run._collect_done(results.__setitem__)
     assert results == {1: 7}
+
+
+def test_client__that_is_closed_between_passes_is_named() -> None:
+    with LocalCluster(n_workers=1, processes=False, dashboard_address=None) as cluster:
+        client = Client(cluster)
+        runtime = DistributedRuntime(client)
+        client.close()
+    for count in ("workers", "threads"):
+        with pytest.raises(ClusterError, match="client is closed"):
+            getattr(runtime, count)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from fsspec.implementations.local import LocalFileSystem
+from fsspec.implementations.memory import MemoryFileSystem
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
@@ -329,6 +330,26 @@ def test_checkpoint__that_may_not_be_written_says_nothing_of_room(
     assert "kept" not in message
     assert "permission" in message.replace(os.strerror(reason), "")
     assert str(tmp_path / "c") in message
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"),
+    [
+        (OSError(errno.EBUSY, "SlowDown"), "wait a few"),
+        (PermissionError("The provided token has expired."), "credentials"),
+    ],
+)
+def test_checkpoint__on_a_server_that_refuses_says_nothing_of_room(
+    monkeypatch: pytest.MonkeyPatch, error: OSError, remedy: str
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(MemoryFileSystem, "pipe_file", refuse)
+    with pytest.raises(CheckpointError, match=remedy) as caught:
+        PassCheckpoint("memory://parts/moments-0").store((0, 1), STATE)
+    assert "room" not in str(caught.value)
+    assert "kept" in str(caught.value)
 
 
 def test_checkpoint__that_cannot_be_read_or_made_says_so(tmp_path: Path) -> None:

@@ -40,12 +40,25 @@ _CREDENTIALS = {
 _CLIENTS = ("fsspec", "botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "azure")
 """Packages whose errors come from an object store: fsspec, and the clients that it uses."""
 
-_NO_ANSWER = frozenset({"ConnectionError", "HTTPClientError", "ClientConnectionError"})
-"""Names of the errors of Python, botocore and aiohttp for a server that does not answer."""
+_NO_ANSWER = frozenset(
+    {"ConnectionError", "HTTPClientError", "ClientConnectionError", "ClientPayloadError"}
+)
+"""Names of the errors of Python, botocore and aiohttp for a server that does not answer, or whose
+answer breaks off."""
 
-_ONE_RETRY: dict[str, Any] = {"connect_timeout": 5, "retries": {"total_max_attempts": 2}}
+_REFUSALS = (errno.EINVAL, getattr(errno, "EREMCHG", None))
+"""Error numbers of s3fs for a refused request, and for one that another server has to answer. Not
+every system has the second."""
+
+_FEW_RETRIES: dict[str, Any] = {
+    "connect_timeout": 5,
+    "read_timeout": 3,
+    "retries": {"total_max_attempts": 3},
+}
 """Settings of an S3 client that looks whether a server answers. By default the client tries five
-times, which takes 9 s where nothing listens and minutes where a firewall drops the packets."""
+times, which takes 9 s where nothing listens and minutes where a firewall drops the packets. s3fs
+asks the client five times in turn: a server that takes a request and never answers is given up
+after 50 s, by default after 25 minutes."""
 
 
 def read_options(address: str) -> dict[str, Any]:
@@ -81,12 +94,18 @@ def file_system(address: str, *, probe: bool = False, small_reads: bool = False)
     if not address.strip():
         raise StoreReadError(f"{address!r} is no address of a store; give a path or a URL")
     _refuse_key(address)
+    outer, chain, inner = address.partition("::")
+    if chain and "://" not in address and outer in fsspec.available_protocols():
+        raise StoreReadError(
+            f"{address} is no address of a store, because '://' is missing after {outer!r}; give "
+            f"{outer}://::{inner}"
+        )
     options: dict[str, Any] = {"use_listings_cache": False}
     if small_reads:
         options |= read_options(address)
     if probe and _package(address) == "s3fs":
         configured = fsspec.config.conf.get("s3", {}).get("config_kwargs", {})
-        options["config_kwargs"] = configured | _ONE_RETRY
+        options["config_kwargs"] = configured | _FEW_RETRIES
     try:
         filesystem, root = fsspec.core.url_to_fs(address, **options)
     except ImportError as error:
@@ -205,14 +224,33 @@ def store_errors(address: str, error_class: type[BigtensorError] | None = None) 
 
 
 def is_network_failure(error: BaseException) -> bool:
-    """Return True for an error of a client that got no answer, which may be one a moment later."""
+    """Return True for an error of a client that got no whole answer; a later request may get it."""
     return bool(_NO_ANSWER & {kind.__name__ for kind in type(error).__mro__})
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Return True if reading is not allowed, as after credentials have expired."""
+    from_client = type(error.__cause__).__module__.partition(".")[0] in _CLIENTS
+    refused = isinstance(error, OSError) and error.errno in _REFUSALS and from_client
+    return isinstance(error, PermissionError) or refused
 
 
 def is_store_failure(error: BaseException) -> bool:
     """Return True for an error of fsspec, or of a client that it uses."""
     package = type(error).__module__.partition(".")[0]
     return (isinstance(error, OSError) and package == "builtins") or package in _CLIENTS
+
+
+def explain_remote(address: str, error: BaseException) -> str | None:
+    """Return why a place behind a URL failed, and the remedy; None for an error of another kind.
+
+    A file that is absent is no failure of the place, except where the bucket is absent.
+    """
+    if "://" not in address or not is_store_failure(error):
+        return None
+    if isinstance(error, FileNotFoundError) and not _is_absent_bucket(error):
+        return None
+    return explain_failure(address, error)
 
 
 def explain_failure(address: str, error: BaseException) -> str:
@@ -240,20 +278,32 @@ def explain_failure(address: str, error: BaseException) -> str:
             f"no server answers for {address} ({_endpoint(address)}); check the endpoint and the "
             "network"
         )
-    if isinstance(error, FileNotFoundError) and "bucket" in str(error):
+    if _is_absent_bucket(error):
         return _no_bucket(address)
-    if _package(address) == "s3fs" and getattr(error, "errno", None) == errno.EINVAL:
+    number = error.errno if isinstance(error, OSError) else None
+    if _package(address) == "s3fs" and number in _REFUSALS:
         # a HEAD request has no room for a reason
         return (
             f"{address} cannot be used: the server refused a request ({error}), as it does if the "
-            "session token has expired; renew the credentials, and check the address"
+            "session token has expired or the bucket is in another region; renew the credentials, "
+            "and check the address and the region (AWS_DEFAULT_REGION)"
         )
-    if isinstance(error, OSError) and error.errno == errno.ENOSPC:
+    if number == errno.EBUSY:
+        return (
+            f"{address} cannot be used now, because its server is busy ({error}); wait a few "
+            "minutes, then run the same command again"
+        )
+    if number == errno.ENOSPC:
         return f"{address} cannot be written: no space is left; make room or give another place"
     return (
         f"{address} cannot be reached ({type(error).__name__}: {error}); check the address, the "
         "connection and the permissions"
     )
+
+
+def _is_absent_bucket(error: BaseException) -> bool:
+    """Return True for the error of a bucket that does not exist."""
+    return isinstance(error, FileNotFoundError) and "bucket" in str(error)
 
 
 def _package(address: str) -> str | None:

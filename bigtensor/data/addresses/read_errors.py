@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from bigtensor.data.addresses.object_stores import is_refusal
 from bigtensor.data.addresses.repeated_reads import is_transient
 from bigtensor.errors import MissingDependencyError, StoreReadError, hide_passwords
 
@@ -33,6 +34,26 @@ def too_much_memory(what: str) -> StoreReadError:
     )
 
 
+def read_remedy(error: BaseException, damaged: str) -> str:
+    """Return what to do about a failed read.
+
+    Parameters
+    ----------
+    error : exception
+        The error that ended the read.
+    damaged : str
+        The remedy where neither the network nor the permissions have failed.
+    """
+    if is_transient(error):
+        return "the disk or the network failed: check it and run the same command again"
+    if is_refusal(error):
+        return (
+            "ask the owner of the store for permission, or renew your credentials if they have "
+            "expired, and run the same command again"
+        )
+    return damaged
+
+
 @contextmanager
 def row_errors(variable: str, address: str, start: int, stop: int) -> Iterator[None]:
     """Turn errors of libraries that read rows into a `StoreReadError`.
@@ -56,11 +77,6 @@ def row_errors(variable: str, address: str, start: int, stop: int) -> Iterator[N
         raise too_much_memory(
             f"{variable!r} of rows {start:,} to {stop - 1:,} in {address}"
         ) from error
-    except PermissionError as error:
-        raise StoreReadError(
-            f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} may not be "
-            f"read ({error}); ask the owner of the store for permission"
-        ) from error
     except WholeFileError as error:
         raise StoreReadError(
             f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} cannot be read, because "
@@ -68,11 +84,10 @@ def row_errors(variable: str, address: str, start: int, stop: int) -> Iterator[N
             "use a server that answers range requests, or download the store"
         ) from error
     except Exception as error:
-        remedy = (
-            "the disk or the network failed: check it and run the same command again"
-            if is_transient(error)
-            else "a chunk or shard is missing, truncated or corrupted: restore the file from "
-            "a copy or import the data again"
+        remedy = read_remedy(
+            error,
+            "a chunk or shard is missing, truncated or corrupted: restore the file from a copy or "
+            "import the data again",
         )
         raise StoreReadError(
             f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} cannot be "
@@ -102,7 +117,7 @@ def read_variable(variable: xr.DataArray | xr.Variable, name: str) -> NDArray[An
     except Exception as error:
         # xarray passes on what the codecs and file systems raise
         raise StoreReadError(
-            f"{name} cannot be read ({type(error).__name__}: {error}); restore the store from a "
-            "copy or write it again"
+            f"{name} cannot be read ({type(error).__name__}: {error}); "
+            + read_remedy(error, "restore the store from a copy or write it again")
         ) from hide_passwords(error)
     return values

@@ -13,7 +13,7 @@ import zarr
 from fsspec.implementations.local import LocalFileSystem
 from zarr.storage import MemoryStore, StorePath
 
-from bigtensor.data.addresses.object_stores import file_system, lists_files
+from bigtensor.data.addresses.object_stores import explain_remote, file_system, lists_files
 from bigtensor.data.stores.chunk_files import ChunkFiles
 from bigtensor.errors import StoreReadError, hide_passwords
 
@@ -48,8 +48,16 @@ class StoreFiles:
     def __init__(self, url: str | os.PathLike[str]) -> None:
         self.url = os.fspath(url)
         self._filesystem, root = file_system(self.url, small_reads=True)
-        self._root = root.rstrip("/")
+        self._root = root
         self._listing: dict[str, dict[str, Any]] | None = None
+
+    def _place(self, name: str) -> str:
+        """Return the path of a name below the root, or of the root.
+
+        The root of an archive such as ZIP is empty, and with a slash before a name fsspec lists
+        the root in place of the folder.
+        """
+        return "/".join(filter(None, (self._root, name)))
 
     def list_once(self) -> None:
         """List all files of an object store now, for all folders that are asked for later.
@@ -67,6 +75,8 @@ class StoreFiles:
         except StoreReadError:
             raise
         except Exception as error:
+            if reason := explain_remote(self.url, error):
+                raise StoreReadError(reason) from hide_passwords(error)
             raise StoreReadError(
                 f"{self.url} cannot be opened as a Zarr group ({type(error).__name__}: {error}); "
                 "check the path. 'bigtensor import' makes a store of FCS, CSV, Parquet or AnnData "
@@ -92,7 +102,7 @@ class StoreFiles:
             When the file holds no JSON object.
         """
         try:
-            content = self._filesystem.cat_file(f"{self._root}/{name}")
+            content = self._filesystem.cat_file(self._place(name))
         # fsspec 2025.7 raises KeyError for a file that a ZIP archive does not hold
         except (FileNotFoundError, NotADirectoryError, IsADirectoryError, KeyError):
             return None
@@ -121,7 +131,7 @@ class StoreFiles:
 
     def folders(self, name: str) -> list[str]:
         """Return the folders in a folder, as names below the root."""
-        place = f"{self._root}/{name}".rstrip("/")
+        place = self._place(name)
         try:
             entries = self._filesystem.ls(place, detail=True)
         except FileNotFoundError as error:
@@ -152,7 +162,7 @@ class StoreFiles:
 
     def _entries(self, folder: str) -> Iterator[tuple[str, Any]]:
         """Yield the files below a folder; on a disk without ever holding a list of them."""
-        place = f"{self._root}/{folder}"
+        place = self._place(folder)
         if isinstance(self._filesystem, LocalFileSystem):
             yield from _walk(place, "")
             return
@@ -198,7 +208,7 @@ class StoreFiles:
     def _info(self, name: str) -> dict[str, Any] | None:
         """Return the record of a file, None where there is none."""
         try:
-            info: dict[str, Any] = self._filesystem.info(f"{self._root}/{name}")
+            info: dict[str, Any] = self._filesystem.info(self._place(name))
         except FileNotFoundError:
             return None
         return info

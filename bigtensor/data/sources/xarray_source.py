@@ -12,10 +12,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.addresses.read_errors import too_much_memory
+from bigtensor.data.addresses.read_errors import read_remedy, too_much_memory
 from bigtensor.data.sources.row_sources import Columns, row_variables
 from bigtensor.data.values.categories import FeatureCategories
-from bigtensor.errors import StoreReadError
+from bigtensor.errors import StoreReadError, hide_passwords
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,9 +106,9 @@ class XarraySource:
             # the backend of xarray reads now, and raises what its libraries raise
             raise StoreReadError(
                 f"rows {start:,} to {stop - 1:,} of {self.store or self.describe()} cannot be read "
-                f"({type(error).__name__}: {error}); restore the store from a copy or write it "
-                "again"
-            ) from error
+                f"({type(error).__name__}: {error}); "
+                + read_remedy(error, "restore the store from a copy or write it again")
+            ) from hide_passwords(error)
 
     def fingerprint(self) -> str:
         """Return the digest of the contents."""

@@ -9,11 +9,11 @@ from typing import Any
 import xarray as xr
 import zarr
 
-from bigtensor.data.addresses.object_stores import read_options
+from bigtensor.data.addresses.object_stores import explain_remote, read_options
 from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.stores.stored_kinds import stored_kind
 from bigtensor.data.stores.zarr_groups import open_whole_group
-from bigtensor.errors import LayoutError, StoreReadError
+from bigtensor.errors import LayoutError, StoreReadError, hide_passwords
 
 
 def open_dataset(path: str) -> tuple[zarr.Group, xr.Dataset]:
@@ -60,6 +60,8 @@ def as_dataset(path: str, group: zarr.Group) -> xr.Dataset:
                 variable.attrs = _without_default(variable, group[str(name)])
             dataset = xr.decode_cf(dataset)
     except Exception as error:
+        if reason := explain_remote(path, error):
+            raise StoreReadError(reason) from hide_passwords(error)
         kind = stored_kind(dict(group.attrs))
         if kind != "data":
             raise StoreReadError(

@@ -17,7 +17,7 @@ from zarr.storage import FsspecStore
 
 from bigtensor._version import __version__
 from bigtensor.data.addresses.object_stores import read_options
-from bigtensor.data.addresses.read_errors import too_much_memory
+from bigtensor.data.addresses.read_errors import read_remedy, too_much_memory
 from bigtensor.data.addresses.store_address import as_address, check_store_address
 from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.stores.array_documents import check_document, check_documents
@@ -181,7 +181,8 @@ def read_rows(array: zarr.Array[Any], start: int, stop: int) -> NDArray[Any]:
     except Exception as error:
         raise StoreReadError(
             f"rows {start:,} to {stop - 1:,} of {array.store_path} cannot be read "
-            f"({type(error).__name__}: {error}); restore the store from a copy or write it again"
+            f"({type(error).__name__}: {error}); "
+            + read_remedy(error, "restore the store from a copy or write it again")
         ) from hide_passwords(error)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
 
+from bigtensor.engine.clusters.connection import require_usable
 from bigtensor.engine.clusters.task_run import TaskRun
 from bigtensor.engine.clusters.worker_watch import WorkerWatch
 from bigtensor.engine.events import Progress
@@ -40,13 +41,18 @@ class DistributedRuntime:
     @property
     def workers(self) -> int:
         """Worker processes at this moment."""
-        return len(self.client.nthreads())
+        return len(self._threads_of_workers())
 
     @property
     def threads(self) -> int:
         """Threads of the worker that has most."""
+        return max(self._threads_of_workers().values(), default=1)
+
+    def _threads_of_workers(self) -> dict[str, int]:
+        """Return the threads of every worker. The caller may have closed the client meanwhile."""
+        require_usable(self.client)
         threads: dict[str, int] = self.client.nthreads()
-        return max(threads.values(), default=1)
+        return threads
 
     @property
     def memory_limit(self) -> int | None:

@@ -1,9 +1,20 @@
 """Errors of reading name the rows and a remedy."""
 
-import pytest
+import errno
+from contextlib import AbstractContextManager
+from pathlib import Path
 
-from bigtensor.data.addresses.read_errors import row_errors
+import numpy as np
+import pytest
+import xarray as xr
+import zarr
+
+from bigtensor.data.addresses.read_errors import read_remedy, read_variable, row_errors
+from bigtensor.data.addresses.store_files import StoreFiles
+from bigtensor.data.stores.zarr_datasets import as_dataset
 from bigtensor.errors import StoreReadError
+
+CELLS = "memory://cells.zarr"
 
 
 def test_rows_larger_than_memory__are_named_with_a_remedy() -> None:
@@ -13,3 +24,56 @@ def test_rows_larger_than_memory__are_named_with_a_remedy() -> None:
         row_errors("X", "cells.zarr", 10, 20),
     ):
         raise MemoryError
+
+
+FAILURES = {
+    # as s3fs raises them for a session token that has expired, and for a busy server
+    "renew your credentials|present credentials": PermissionError(
+        "The provided token has expired."
+    ),
+    "run the same command again": OSError(errno.EBUSY, "SlowDown"),
+}
+
+
+@pytest.mark.parametrize("remedy", FAILURES)
+def test_failure_of_the_server__is_not_called_damage(
+    remedy: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    error = FAILURES[remedy]
+
+    def fail(*_: object, **__: object) -> None:
+        raise error
+
+    def expect() -> AbstractContextManager[pytest.ExceptionInfo[StoreReadError]]:
+        return pytest.raises(StoreReadError, match=remedy)
+
+    messages = list[str]()
+    with expect() as caught, row_errors("X", CELLS, 0, 10):
+        raise error
+    messages.append(str(caught.value))
+    with expect() as caught, StoreFiles(CELLS).reading():
+        raise error
+    messages.append(str(caught.value))
+    group = zarr.create_group(tmp_path / "cells.zarr")
+    monkeypatch.setattr(xr, "open_zarr", fail)
+    with expect() as caught:
+        as_dataset(CELLS, group)
+    messages.append(str(caught.value))
+    variable = xr.Variable("sample", np.zeros(2))
+    monkeypatch.setattr(xr.Variable, "to_numpy", fail)
+    with expect() as caught:
+        read_variable(variable, "the groups")
+    messages.append(str(caught.value))
+    for message in messages:
+        assert "copy" not in message
+        assert "bigtensor import" not in message
+        assert "open_zarr" not in message
+
+
+def test_refusal_without_a_reason__asks_for_other_credentials() -> None:
+    """xarray asks for the size of a chunk first; the answer to that has no room for a reason."""
+    exceptions = pytest.importorskip("botocore.exceptions")
+    error = OSError(errno.EINVAL, "Bad Request")
+    error.__cause__ = exceptions.ClientError({"Error": {"Code": "400"}}, "HeadObject")
+    assert "credentials" in read_remedy(error, "restore the store")
+    assert read_remedy(OSError(errno.EINVAL, "other"), "restore the store") == "restore the store"

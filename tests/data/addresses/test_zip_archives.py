@@ -61,3 +61,18 @@ def test_zip__of_xarray_is_read_without_warnings(tmp_path: Path) -> None:
     samples = open_samples(packed(path))
     blocks = [np.array(block.values) for block in samples.blocks([(0, ROWS)], ROWS)]
     np.testing.assert_array_equal(np.concatenate(blocks), VALUES)
+
+
+def test_zip__whose_store_is_in_a_folder_is_no_store(tmp_path: Path) -> None:
+    """Of a name that begins with a slash fsspec lists the root, whose folders never ended."""
+    path = tmp_path / "cells.zarr"
+    xr.Dataset({"X": (("sample", "feature"), VALUES)}).to_zarr(path, consolidated=False)
+    archive = packed(path, "inside").partition("::")[2]
+    with pytest.raises(StoreReadError, match="as a Zarr group"):
+        open_samples(f"zip://::{archive}")
+
+
+def test_zip__without_the_marks_of_a_protocol_names_its_url(tmp_path: Path) -> None:
+    archive = packed(own_store(tmp_path / "cells.zarr")).partition("::")[2]
+    with pytest.raises(StoreReadError, match=f"give zip://::{archive}"):
+        open_samples(f"zip::{archive}")
