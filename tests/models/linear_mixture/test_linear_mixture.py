@@ -113,6 +113,7 @@ def test_fit__does_not_depend_on(fitted, change, back):
     assert distance(means_of(model), back(means_of(changed))) < 0.02
 
 
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 def test_skewed_rows__have_the_same_probabilities_in_another_unit():
     rng = default_rng(0)
     second = rng.random((1500, 1)) < 0.6
