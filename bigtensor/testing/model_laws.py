@@ -20,6 +20,7 @@ from bigtensor.testing.outlier_laws import OUTLIER_LAWS
 from bigtensor.testing.population_laws import POPULATION_LAWS
 from bigtensor.testing.round_laws import ROUND_LAWS
 from bigtensor.testing.sample_weight_laws import WEIGHT_LAWS
+from bigtensor.testing.unit_laws import UNIT_LAWS
 
 MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     *ESTIMATOR_LAWS,
@@ -30,6 +31,7 @@ MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     *POPULATION_LAWS,
     *COLUMN_LAWS,
     *CATEGORY_LAWS,
+    *UNIT_LAWS,
     *OUTLIER_LAWS,
     *DEGENERATE_LAWS,
 )

@@ -636,6 +636,7 @@ BROKEN_MODELS = [
     ("names_and_merges_survive_rounds", ForgetsRounds, "the next round has the names"),
     ("the_order_of_columns_does_not_matter", WeighsByColumn, "transform of permuted columns"),
     ("the_order_of_categories_does_not_matter", ScoresCodes, "reversed categories, no weights"),
+    ("the_unit_and_the_origin_do_not_matter", AnswersByColumn, "transform differs by"),
     ("a_constant_column_changes_no_label", LabelsByWidth, "labels with a constant column"),
     ("draws_have_the_columns_of_the_data", DrawsByView, "columns of draws are those"),
     ("a_single_outlier_is_left_out_and_reported", CountsOutliers, "log densities differ by"),

@@ -15,8 +15,8 @@ from bigtensor.errors import DataError
 from bigtensor.models.moment_tensors.sample_tensor import SampleTensor
 from bigtensor.statistics.within_reach import Reach
 
-_POINT_STEP = 1 / 64
-"""Grid of the point of standardised features, in about standard deviations."""
+_OFF_CENTRE = 1 / 64
+"""Distance of the point of standardised features from their mean, over that of their median."""
 
 _MOST_EQUAL = 0.9
 """Share of rows with equal values in a factor from which the factor is refused as constant."""
@@ -36,8 +36,8 @@ def centred_tensor(
 ) -> SampleTensor:
     """Return the tensor of ordinary rows about their mean.
 
-    The point of standardised features is near the mean: the moment of three views with a constant
-    is as good about any point.
+    The point of standardised features is near the mean. It moves with the unit and the origin of
+    a feature, because the search depends on the point.
 
     Parameters
     ----------
@@ -68,7 +68,8 @@ def centred_tensor(
         units = np.full(stop - start, 2.0 ** np.floor(np.log2(typical)))
         if standardised:
             units = standard_scales(values)
-            point = on_grid(point, units)
+            # sums of all rows about their very mean would be rounding errors
+            point += _OFF_CENTRE * (np.median(values, axis=0) - point)
         points.append(point)
         scales.append(units)
         centred.append((values - point) / units)
@@ -96,18 +97,6 @@ def typical_distance(values: FloatArray, start: int, stop: int) -> float:
             "rows of the sample: leave constant features out"
         )
     return typical
-
-
-def on_grid(point: FloatArray, scales: FloatArray) -> FloatArray:
-    """Return a point near another: sums of all rows about their very mean are rounding errors.
-
-    Parameters
-    ----------
-    point, scales : (d,) float64 arrays
-        The point moves by a hundredth of a scale at most.
-    """
-    step = _POINT_STEP * 2.0 ** np.floor(np.log2(scales))
-    return np.asarray(np.round(point / step) * step)
 
 
 def standard_scales(values: NDArray[np.floating]) -> FloatArray:

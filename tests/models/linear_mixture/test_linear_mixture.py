@@ -114,6 +114,17 @@ def test_fit__does_not_depend_on(fitted, change, back):
     assert distance(means_of(model), back(means_of(changed))) < 0.02
 
 
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+def test_skewed_rows__have_the_same_probabilities_in_another_unit():
+    rng = default_rng(0)
+    second = rng.random((1500, 1)) < 0.6
+    rows = rng.gamma(2, 1, (1500, 4)) + second * [1.0, 1.5, 1.0, 0.5]
+    model = LinearMixture(2, views={"a": [0, 1], "b": [2], "c": [3]}, random_state=0)
+    probability = model.fit(rows).predict_proba(rows)
+    for moved in (3 * rows, -3 * rows, rows * [0.3, 7.0, 30.0, 0.7] + 0.123):
+        assert np.allclose(model.fit(moved).predict_proba(moved), probability, atol=1e-5)
+
+
 def test_fit__of_weights_is_that_of_repeated_rows(fitted):
     rows, _, means, _ = fitted
     weight = np.where(np.arange(len(rows)) % 2, 2.0, 1.0)

@@ -1,0 +1,56 @@
+"""Law of units and origins: values in another unit, from another zero, change no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.testing.cases import ModelCase, fitted
+from bigtensor.testing.column_laws import LEAST_RTOL
+from bigtensor.testing.comparison import require
+from bigtensor.testing.model_runs import model_law
+
+UNIT = 3.0
+"""Factor that is no power of two, so that it rounds every value."""
+
+ORIGIN = 0.7
+"""Shift of every feature, in units of the largest deviation of a value from the mean."""
+
+
+@model_law
+def the_unit_and_the_origin_do_not_matter(case: ModelCase) -> None:
+    """Assert that answers are equal for values in another unit and from another origin.
+
+    All features have one unit, because features that are compared with each other need one. Log
+    densities differ by one number for all rows.
+    """
+    if case.samples.kind != "measured":
+        return
+    values = np.asarray(case.data)
+    origin = ORIGIN * np.abs(values - values.mean(axis=0)).max()
+    moved = (case.data + origin) * UNIT
+    answers = case.answers_of(fitted(case.make(), moved), moved)
+    for name, expected in case.fitted_answers.items():
+        tolerance = max(case.tolerance(expected), LEAST_RTOL)
+        _require_equal(name, answers[name], expected, tolerance)
+
+
+UNIT_LAWS: tuple[Callable[[ModelCase], None], ...] = (the_unit_and_the_origin_do_not_matter,)
+
+
+def _require_equal(
+    name: str, answer: NDArray[Any], expected: NDArray[Any], tolerance: float
+) -> None:
+    """Raise an AssertionError unless an answer is the expected one in another unit."""
+    if expected.dtype.kind != "f":
+        differ = int(np.count_nonzero(answer != expected))
+        require(not differ, f"{name} of {differ:,} rows differs in another unit")
+        return
+    change = answer - expected
+    if name == "score_samples":
+        change = change - np.median(change)
+    largest = float(np.abs(change).max() / np.abs(expected).max())
+    require(largest <= tolerance, f"{name} differs by {largest:.2g} in another unit")
