@@ -136,9 +136,8 @@ def predict(
         with started(where) as running:
             # first, so that an unknown variable ends it before anything is written
             if by is not None:
-                grouped = cells if condition is None else rows
                 weights = model.weights_by(
-                    grouped, by, level=level, listeners=[progress.listen], **running
+                    rows, by, level=level, listeners=[progress.listen], **running
                 )
             model.write(
                 rows,
