@@ -277,10 +277,10 @@ def _check_codable(kind: Format, **options: bool) -> None:
     """Raise a ParameterError for options of measured values that are given for codes."""
     if kind not in _CODES:
         raise ParameterError(f"codes are made of tables and AnnData; these files are {kind}")
-    given = [name for name, is_given in options.items() if is_given]
-    if given:
+    unusable = [name for name, is_set in options.items() if is_set]
+    if unusable:
         raise ParameterError(
-            Message(", ").join(map(Setting, given))
+            Message(", ").join(map(Setting, unusable))
             + " set options of measured values; leave them out with "
             + Setting("codes", True)
         )
