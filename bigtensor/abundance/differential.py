@@ -13,7 +13,7 @@ from bigtensor.abundance.moderated_tests import coefficient_tests, fit_populatio
 from bigtensor.abundance.sample_table import SamplesLike, sample_table
 from bigtensor.abundance.sample_weights import SampleWeights, WeightsLike, sample_weights
 from bigtensor.array_types import FloatArray
-from bigtensor.errors import ConditioningWarning, DataError, Setting, warn
+from bigtensor.errors import ConditioningWarning, DataError, ParameterError, Setting, warn
 
 CONFIDENCE = 0.95
 """Level of confidence intervals."""
@@ -73,7 +73,7 @@ def differential_abundance(
         When samples have no row in the table, when a column is missing or has one value only, or
         when there are too few samples.
     ParameterError
-        When `reference` is no value of `by`.
+        When `reference` is no value of `by`, or `groups` names a column that is not used.
 
     Warns
     -----
@@ -97,6 +97,14 @@ def differential_abundance(
     >>> bool(result["false_discovery_rate"].sel(population="NK") < 0.05)
     True
     """
+    unused = [name for name in groups if name not in (by, *adjust)]
+    if unused:
+        raise ParameterError(
+            Setting("groups")
+            + f" names {', '.join(unused)}, which is neither compared nor adjusted for; add it to "
+            + Setting("adjust")
+            + ", or leave it out"
+        )
     table = sample_weights(weights)
     if len(table.populations) < 2 and table.is_whole:
         raise DataError("there is one population only, whose share is one in every sample")

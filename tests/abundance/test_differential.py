@@ -160,6 +160,7 @@ def test_differential_abundance__leaves_out_samples_without_a_value():
         ({"by": "own"}, DataError),
         ({"by": "arm", "adjust": ["arm"]}, ParameterError),
         ({"by": "arm", "reference": "z"}, ParameterError),
+        ({"by": "arm", "groups": ["own"]}, ParameterError),
     ],
 )
 def test_differential_abundance__refuses_what_cannot_be_compared(options, error):

@@ -288,12 +288,27 @@ def test_predict__writes_the_sources_of_a_model_without_labels(run, tmp_path):
     assert np.array_equal(stored, bigtensor.load(model).transform(rows))
     refused = run("predict", model, rows, "--out", tmp_path / "o.zarr", "--by", "x", *THREADS)
     assert refused.exit_code == 2
-    assert "is for labels, and ICA gives none" in refused.stderr
+    assert "ICA has no weights by groups" in refused.stderr
     refused = run("predict", model, rows, "--out", tmp_path / "o.zarr", "--probabilities", *THREADS)
     assert "leave --probabilities out" in refused.stderr
 
 
 @pytest.mark.slow
+def test_predict__options_that_choose_answers_otherwise_are_refused_beside_answer(
+    run, model, cells, tmp_path
+):
+    command = ("predict", model, cells, "--answer", "log_density", "--out", tmp_path / "l.zarr")
+    for options, words in (
+        (("--probabilities",), "these options have no effect: --probabilities"),
+        (("--level", "component"), "these options have no effect: --level"),
+        (("--by", "sample_id"), "add --answer label"),
+    ):
+        result = run(*command, *options, *THREADS)
+        assert result.exit_code == 2
+        assert words in " ".join(result.stderr.split())
+    assert not (tmp_path / "l.zarr").exists()
+
+
 def test_predict__writes_the_answers_of_a_density_that_are_asked_for(run, tmp_path):
     store, model, out = (tmp_path / f"{name}.zarr" for name in ("chain", "model", "answers"))
     sizes = ("--rows", 500, "-k", 2, "--features", 3)

@@ -150,3 +150,53 @@ def test_error__shows_views_as_lines_of_the_file_that_the_option_takes(run, cell
     assert result.exit_code == 1
     assert 'a = ["x0", "x1"], b = ["x2"]' in result.stderr
     assert "{" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (
+            ("hidden-markov", "--refine", "triples", "--max-iter", "7"),
+            "--max-iter has no effect with --refine triples",
+        ),
+        (
+            ("hidden-markov", "--covariance-type", "diag"),
+            "--covariance-type has no effect with --emissions categorical",
+        ),
+        (
+            ("gaussian-mixture", "--covariance", "shared_spherical", "--n-init", "5"),
+            "--n-init has no effect with --covariance",
+        ),
+        (
+            ("gaussian-mixture", "--covariance", "tied", "--reg-covar", ".1"),
+            "--reg-covar has no effect with --covariance tied",
+        ),
+        (
+            ("linear-mixture", "-k", "3", "--method", "passes", "--gauss-newton-steps", "2"),
+            "--gauss-newton-steps has no effect with --method",
+        ),
+        (
+            ("ica", "--method", "cumulant", "--max-iter", "2"),
+            "--max-iter has no effect with --method cumulant",
+        ),
+        (
+            ("topic", "--max-iter", "0", "--topic-concentration", "1"),
+            "--topic-concentration has no effect with --max-iter 0",
+        ),
+    ],
+)
+def test_options__without_effect_are_refused(options, words):
+    _, result = read("--model", *options)
+    assert result.exit_code == 2
+    assert words in " ".join(result.stderr.split())
+
+
+def test_options__that_another_value_gives_an_effect_are_taken():
+    for options in (
+        ("hidden-markov", "--max-iter", "7"),
+        ("hidden-markov", "--emissions", "gaussian", "--covariance-type", "diag"),
+        ("gaussian-mixture", "--covariance", "tied", "--n-init", "5"),
+        ("linear-mixture", "-k", "3", "--gauss-newton-steps", "2"),
+    ):
+        _, result = read("--model", *options)
+        assert result.exit_code == 0, result.stderr

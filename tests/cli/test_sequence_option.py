@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 import xarray as xr
 
-from bigtensor import HiddenMarkovModel, load, simulate
+from bigtensor import HiddenMarkovModel, load, open_samples, simulate
 
 THREADS = ("--scheduler", "threads")
 OF_MODEL = ("--model", "hidden-markov", "--components", 2)
@@ -49,6 +49,22 @@ def test_fit_and_predict__read_the_variable_that_is_named(run, store, tmp_path):
     np.testing.assert_array_equal(probability, expected)
     apart = fitted.predict_proba(str(store)).compute()
     assert np.abs(apart.to_numpy() - probability).max() > 1e-3
+
+
+def test_shares_of_groups__follow_the_variable_that_is_named(run, store, tmp_path):
+    model, out = tmp_path / "model.zarr", tmp_path / "states.zarr"
+    assert run("fit", store, *OF_MODEL, "--out", model, *THREADS).exit_code == 0
+    of_file, by = ("--sequence", "sample_id"), ("--by", "sequence")
+    done = run("predict", model, store, *of_file, *by, "--out", out, *THREADS)
+    assert done.exit_code == 0, done.stderr
+    table = pd.read_csv(tmp_path / "states_by_sequence.csv", index_col="sequence")
+    shares = table.filter(like="state_").to_numpy()
+    together, apart = (
+        load(model).weights_by(rows, "sequence")["weight"].sel(sequence=list(table.index))
+        for rows in (open_samples(str(store), sequence="sample_id"), str(store))
+    )
+    np.testing.assert_allclose(shares, together, atol=1e-6)
+    assert np.abs(apart - shares).max() > 1e-3
 
 
 def test_plan_and_accumulate__take_it_too(run, store, tmp_path):

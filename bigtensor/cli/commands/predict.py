@@ -23,6 +23,7 @@ from bigtensor.cli.options import (
     overwrite_option,
     refuse_file_name,
     refuse_inputs,
+    refuse_options,
     runtime_options,
 )
 from bigtensor.cli.output import say, seconds_taken, took_in_all
@@ -115,6 +116,7 @@ def predict(
     Of a model with sources, such as ica, the store holds source (sample, component) in place of
     labels; of a density, log_density (sample), or what --answer asks for.
     """
+    _check_answers(outputs, by)
     store, out = _places(cells, out, into)
     if into is None:
         refuse_file_name(out, "give --csv, or --table for shares by --by, beside --out")
@@ -136,9 +138,8 @@ def predict(
         with started(where) as running:
             # first, so that an unknown variable ends it before anything is written
             if by is not None:
-                grouped = cells if condition is None else rows
                 weights = model.weights_by(
-                    grouped, by, level=level, listeners=[progress.listen], **running
+                    rows, by, level=level, listeners=[progress.listen], **running
                 )
             model.write(
                 rows,
@@ -212,15 +213,25 @@ def _outputs(model: Estimator, level: str | None, *, probabilities: bool) -> tup
     return names
 
 
+def _check_answers(outputs: tuple[str, ...], by: str | None) -> None:
+    """Raise a UsageError for options that choose answers in another way than ``--answer``."""
+    if outputs:
+        # of the shares of groups, --level says what they are shares of
+        unused = ("probabilities",) if by else ("probabilities", "level")
+        refuse_options(unused, "with --answer", "name every answer to write with --answer")
+
+
 def _check_labels_for(by: str | None, model: Estimator, outputs: tuple[str, ...]) -> None:
-    """Raise a UsageError for weights by groups, of a model that gives none."""
+    """Raise a UsageError for weights by groups of a model without them, or without labels."""
     if by is None:
         return
-    name = type(model).__name__
-    if "label" not in outputs:
-        raise click.UsageError(f"--by is for labels, and {name} gives none; leave it out")
     if not hasattr(model, "weights_by"):
-        raise click.UsageError(f"{name} has no weights by groups; leave --by out")
+        raise click.UsageError(f"{type(model).__name__} has no weights by groups; leave --by out")
+    if "label" not in outputs:
+        raise click.UsageError(
+            "--by gives shares of labels, and --answer leaves labels out; add --answer label, or "
+            "leave --by out"
+        )
 
 
 def _table_path(

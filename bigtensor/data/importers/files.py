@@ -176,7 +176,15 @@ def import_files(
     label_codes = _codes_by_file(files, labels, label_names)
     _check_dtype(dtype)
     if codes:
-        _check_codable(kind, transform, untransformed, panel, keep_raw=keep_raw)
+        _check_codable(
+            kind,
+            transform=transform not in (None, "none"),
+            cofactor=cofactor is not None,
+            untransformed=untransformed is not None,
+            panel=panel is not None,
+            dtype=np.dtype(dtype) != np.float32,
+            keep_raw=keep_raw,
+        )
     panel = None if panel is None else as_panel(panel)
     kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     of_fcs: dict[str, Any] = {"compensate": compensate, "offsets": offsets, "dataset": dataset}
@@ -265,19 +273,15 @@ def _check_dtype(dtype: DTypeLike) -> None:
         )
 
 
-def _check_codable(
-    kind: Format, transform: object, untransformed: object, panel: object, *, keep_raw: bool
-) -> None:
-    """Raise a ParameterError for options of measured values in an import of codes."""
+def _check_codable(kind: Format, **options: bool) -> None:
+    """Raise a ParameterError for options of measured values that are given for codes."""
     if kind not in _CODES:
         raise ParameterError(f"codes are made of tables and AnnData; these files are {kind}")
-    linear = (None, "none")
-    if transform not in linear or (untransformed, panel) != (None, None) or keep_raw:
+    unusable = [name for name, is_set in options.items() if is_set]
+    if unusable:
         raise ParameterError(
-            Message(", ").join(map(Setting, ("transform", "untransformed", "panel")))
-            + " and "
-            + Setting("keep_raw")
-            + " are for measured values; leave them out with "
+            Message(", ").join(map(Setting, unusable))
+            + " set options of measured values; leave them out with "
             + Setting("codes", True)
         )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, TypeAlias
 
@@ -15,9 +16,9 @@ from bigtensor.data.values import random_states
 from bigtensor.data.values.missing_values import MARGINALISE, MISSING_RULES
 from bigtensor.data.values.random_states import check_random_state
 from bigtensor.data.values.sample_weight_meanings import MEANINGS
-from bigtensor.errors import DataError, ParameterError, Setting
+from bigtensor.errors import DataError, Message, ParameterError, Setting
 from bigtensor.features.kernels.custom_kernel import CustomKernel
-from bigtensor.models.contract.declarations import Options
+from bigtensor.models.contract.declarations import Options, Parameter
 
 
 class ParameterValues(SimpleNamespace):
@@ -93,6 +94,56 @@ def check_inputs(parameters: ParameterValues, *, marginalises: bool) -> None:
     check_choice("missing", parameters.missing, allowed)
     check_choice("weights", parameters.weights, MEANINGS)
     check_random_state(parameters.random_state)
+
+
+@dataclass(frozen=True)
+class NoEffect:
+    """Parameters that have no effect with some values of another parameter.
+
+    Attributes
+    ----------
+    names : tuple of str
+        The parameters without an effect.
+    other : str
+        The parameter that decides.
+    values : tuple
+        Its values.
+    reason : str
+        End of the sentence that begins with the value, such as "which makes no such steps".
+    """
+
+    names: tuple[str, ...]
+    other: str
+    values: tuple[object, ...]
+    reason: str
+
+
+def unused_parameter(
+    values: ParameterValues, declared: Iterable[Parameter], cases: Iterable[NoEffect]
+) -> Message | None:
+    """Return a sentence on a parameter that differs from its default without an effect, or None.
+
+    Parameters
+    ----------
+    values : ParameterValues
+        Values of the parameters of a model.
+    declared : iterable of Parameter
+        Declared parameters of the model.
+    cases : iterable of NoEffect
+        When parameters have no effect.
+    """
+    defaults = {parameter.name: parameter.default for parameter in declared}
+    for case in cases:
+        other = getattr(values, case.other)
+        for name in case.names if other in case.values else ():
+            if getattr(values, name) != defaults[name]:
+                return (
+                    Setting(name)
+                    + " has no effect with "
+                    + Setting(case.other, other)
+                    + f", {case.reason}: leave it out"
+                )
+    return None
 
 
 def checked_points(points: npt.ArrayLike, view: str, width: int) -> NDArray[np.float64]:

@@ -32,6 +32,7 @@ from bigtensor.models.gaussian_mixture.script import (
 from bigtensor.models.gaussian_mixture.settings import (
     free_parameters,
     settings_of,
+    without_effect,
 )
 
 
@@ -177,6 +178,7 @@ class GaussianMixture(MixtureAnswers):
         refine,
         planned_preparation,
         planned_refinement,
+        without_effect=without_effect,
     )
     stored_classes = STORED_CLASSES
     description = GaussianMixtureDescription()

@@ -8,10 +8,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import ParameterError, Setting
+from bigtensor.errors import Message, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape, NamedViews
-from bigtensor.models.contract.parameters import ParameterValues, check_rows_for_components
+from bigtensor.models.contract.parameters import (
+    NoEffect,
+    ParameterValues,
+    check_rows_for_components,
+    unused_parameter,
+)
 from bigtensor.models.gaussian.component_labels import check_labels
+from bigtensor.models.gaussian_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.gaussian_mixture.initial_arrays import (
     InitialArrays,
     initial_arrays,
@@ -250,6 +256,24 @@ def free_parameters(covariance_type: str, n_components: int, n_features: int) ->
         "shared_spherical": 1,
     }[covariance_type]
     return k - 1 + k * d + of_covariance
+
+
+_NO_EFFECT = (
+    NoEffect(
+        ("n_init",), "covariance_type", ("shared_spherical",), "which tries no other clusterings"
+    ),
+    NoEffect(
+        ("reg_covar",),
+        "covariance_type",
+        ("tied", "shared_spherical"),
+        "which estimates one covariance from all rows",
+    ),
+)
+
+
+def without_effect(parameters: ParameterValues) -> Message | None:
+    """Return a sentence on a parameter that is given although nothing uses it, or None."""
+    return unused_parameter(parameters, PARAMETERS, _NO_EFFECT)
 
 
 def _whole(n_populations: Any) -> int | str | None:

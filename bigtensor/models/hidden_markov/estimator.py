@@ -45,7 +45,11 @@ from bigtensor.models.hidden_markov.script import (
     refine,
 )
 from bigtensor.models.hidden_markov.sequence_iterations import operators_of
-from bigtensor.models.hidden_markov.settings import check_parameters, settings_of
+from bigtensor.models.hidden_markov.settings import (
+    check_parameters,
+    settings_of,
+    without_effect,
+)
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.component_densities import ComponentDensities
@@ -97,7 +101,7 @@ class HiddenMarkovModel(SequenceModel):
         or whole ``"sequences"``, which ``"auto"`` takes up to 2,097,152 rows. Every iteration along
         sequences reads all rows twice. Beyond 2,097,152 rows, ``"auto"`` makes three of these
         iterations for densities, and none for categories. Rounds use triples alone, because
-        messages along sequences would cross sites.
+        messages along sequences would cross sites, and refuse ``"sequences"``.
     ridge : float or None, default 2.0
         Pseudo-count that draws states towards independence in the initialisation. With a
         pseudo-count, EM iterations add one count to every transition and emission.
@@ -177,6 +181,7 @@ class HiddenMarkovModel(SequenceModel):
         planned_preparation,
         planned_refinement,
         check=check_parameters,
+        without_effect=without_effect,
     )
     stored_classes = STORED_CLASSES
     description = HiddenMarkovDescription()

@@ -6,10 +6,23 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bigtensor.errors import DataError, IdentifiabilityError, ParameterError, Setting, ViewError
+from bigtensor.errors import (
+    DataError,
+    IdentifiabilityError,
+    Message,
+    ParameterError,
+    Setting,
+    ViewError,
+)
 from bigtensor.models.contract.data_shape import DataShape
-from bigtensor.models.contract.parameters import ParameterValues
-from bigtensor.models.hidden_markov.declared_parameters import KERNEL, MEASURED
+from bigtensor.models.contract.parameters import NoEffect, ParameterValues, unused_parameter
+from bigtensor.models.hidden_markov.declared_parameters import (
+    EMISSIONS,
+    GAUSSIAN,
+    KERNEL,
+    MEASURED,
+    PARAMETERS,
+)
 from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS as MIXTURE_PARAMETERS
 from bigtensor.models.kernel_mixture.settings import Settings as KernelSettings
 from bigtensor.models.kernel_mixture.settings import settings_of as settings_of_mixture
@@ -227,13 +240,34 @@ def check_parameters(parameters: ParameterValues) -> None:
         )
 
 
+_NO_EFFECT = (
+    NoEffect(("max_iter",), "refine", ("triples",), "which makes no iteration along sequences"),
+    NoEffect(
+        ("covariance_type",),
+        "emissions",
+        tuple(kind for kind in EMISSIONS if kind != GAUSSIAN),
+        "which have no covariances",
+    ),
+)
+
+
+def without_effect(parameters: ParameterValues) -> Message | None:
+    """Return a sentence on a parameter that is given although nothing uses it, or None."""
+    return unused_parameter(parameters, PARAMETERS, _NO_EFFECT)
+
+
 def _iterations(parameters: ParameterValues, shape: DataShape) -> int:
     """Return the largest number of EM iterations along whole sequences."""
     of_rows = MOST_STEPS * SEQUENCE_ITERATIONS // max(1, shape.most_rows)
     usual = min(max(SEQUENCE_ITERATIONS, of_rows), MOST_SEQUENCE_ITERATIONS)
     most = usual if parameters.max_iter is None else int(parameters.max_iter)
+    if shape.in_rounds and parameters.refine == "sequences":
+        raise ParameterError(
+            Setting("refine", "sequences")
+            + " iterates along whole sequences, and a fit in rounds counts triples of rows alone, "
+            "because messages along sequences would cross sites; leave it out, or use fit"
+        )
     if shape.in_rounds:
-        # messages cross the rows of all sites
         return 0
     if parameters.refine == "auto" and shape.most_rows > MOST_STEPS:
         return min(most, LONG_ITERATIONS_OF_DENSITIES) if parameters.emissions in MEASURED else 0

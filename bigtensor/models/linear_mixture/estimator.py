@@ -19,6 +19,7 @@ from bigtensor.models.linear_mixture.planned_passes import (
     planned_refinement,
 )
 from bigtensor.models.linear_mixture.script import STORED_CLASSES, prepare, refine
+from bigtensor.models.linear_mixture.settings import without_effect
 
 
 class LinearMixture(MixtureAnswers):
@@ -128,6 +129,7 @@ class LinearMixture(MixtureAnswers):
         planned_preparation,
         planned_refinement,
         planned_methods=planned_methods,
+        without_effect=without_effect,
     )
     stored_classes = STORED_CLASSES
     description = LinearMixtureDescription()

@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
-from bigtensor.errors import IdentifiabilityError, ParameterError, Setting, ViewError
+from bigtensor.errors import IdentifiabilityError, Message, ParameterError, Setting, ViewError
 from bigtensor.models.contract.data_shape import DataShape, NamedViews
-from bigtensor.models.contract.parameters import ParameterValues, check_rows_for_components
+from bigtensor.models.contract.parameters import (
+    NoEffect,
+    ParameterValues,
+    check_rows_for_components,
+    unused_parameter,
+)
 from bigtensor.models.gaussian.component_labels import check_labels
+from bigtensor.models.linear_mixture.declared_parameters import PARAMETERS
 
 ROWS_A_COMPONENT = 200
 """Rows of the pilot sample for every component: fewer leave some components unfound."""
@@ -123,6 +129,21 @@ def _check_count(n_components: int, views: NamedViews) -> None:
         + Setting("n_components", most)
         + "), more features, or label some rows"
     )
+
+
+_NO_EFFECT = (
+    NoEffect(
+        ("gauss_newton_steps",),
+        "method",
+        ("explicit", "passes", "power"),
+        "which makes no such steps",
+    ),
+)
+
+
+def without_effect(parameters: ParameterValues) -> Message | None:
+    """Return a sentence on a parameter that is given although nothing uses it, or None."""
+    return unused_parameter(parameters, PARAMETERS, _NO_EFFECT)
 
 
 def check_method(settings: LinearSettings) -> None:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bigtensor.errors import Message, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
-from bigtensor.models.contract.parameters import ParameterValues
+from bigtensor.models.contract.parameters import NoEffect, ParameterValues, unused_parameter
 from bigtensor.models.topic_model.declared_parameters import PARAMETERS
 
 MOST_TOPICS = 50
@@ -97,14 +97,9 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> TopicSettings:
     return settings
 
 
+_NO_EFFECT = (NoEffect(("topic_concentration",), "max_iter", (0,), "which adds no pseudo-counts"),)
+
+
 def without_effect(parameters: ParameterValues) -> Message | None:
     """Return a sentence on a parameter that is given although nothing uses it, or None."""
-    default = next(p.default for p in PARAMETERS if p.name == "topic_concentration")
-    if parameters.max_iter == 0 and parameters.topic_concentration != default:
-        return (
-            Setting("topic_concentration")
-            + " has no effect with "
-            + Setting("max_iter", 0)
-            + ", which adds no pseudo-counts: leave it out"
-        )
-    return None
+    return unused_parameter(parameters, PARAMETERS, _NO_EFFECT)

@@ -105,7 +105,11 @@ def test_codes__are_named_by_the_error_for_columns_of_words(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(
-    "options", [{"transform": "arcsinh"}, {"keep_raw": True}, {"untransformed": ["doors"]}]
+    "options",
+    [
+        *({"transform": "arcsinh"}, {"keep_raw": True}, {"untransformed": ["doors"]}),
+        *({"cofactor": 5.0}, {"dtype": "float64"}),
+    ],
 )
 def test_codes__take_no_options_of_measured_values(tmp_path: Path, options: Any) -> None:
     with pytest.raises(ParameterError, match=r"measured values; .* with codes"):

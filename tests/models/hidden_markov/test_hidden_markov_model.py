@@ -194,6 +194,11 @@ def test_sites__that_keep_their_sequences_fit_one_model(sequences: xr.Dataset) -
     np.testing.assert_allclose(solved.initial_, at_once.initial_, rtol=1e-8)
 
 
+def test_rounds__refuse_iterations_along_sequences(sequences: xr.Dataset) -> None:
+    with pytest.raises(ParameterError, match="counts triples of rows alone"):
+        HiddenMarkovModel(3, refine="sequences").prepare(sequences)
+
+
 def test_missing_steps__are_refused_left_out_or_summed_over() -> None:
     data = simulate.hidden_markov(40_000, 2, 6, stay=0.7, missing=0.1, random_state=2)
     with pytest.raises(MissingValueError, match="marginalise"):

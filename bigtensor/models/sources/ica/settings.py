@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bigtensor.errors import DataError, Message, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
-from bigtensor.models.contract.parameters import ParameterValues
+from bigtensor.models.contract.parameters import NoEffect, ParameterValues, unused_parameter
 from bigtensor.models.sources.ica.declared_parameters import PARAMETERS
 from bigtensor.models.sources.settings import (
     ROWS_OF_ROTATION,
@@ -99,27 +99,14 @@ def _method(method: str, k: int, d: int) -> str:
     return "cumulant"
 
 
+_NO_EFFECT = (
+    NoEffect(("max_iter",), "method", ("cumulant",), "which makes Gauss-Newton steps"),
+    NoEffect(
+        ("gauss_newton_steps",), "method", ("whitened",), "which makes fixed-point iterations"
+    ),
+)
+
+
 def without_effect(parameters: ParameterValues) -> Message | None:
     """Return a sentence on passes that the method does not make, or None."""
-    if parameters.method == "cumulant" and parameters.max_iter != _default("max_iter"):
-        return (
-            Setting("max_iter")
-            + " has no effect with "
-            + Setting("method", "cumulant")
-            + ", which makes Gauss-Newton steps: leave it out"
-        )
-    if parameters.method == "whitened" and parameters.gauss_newton_steps != _default(
-        "gauss_newton_steps"
-    ):
-        return (
-            Setting("gauss_newton_steps")
-            + " has no effect with "
-            + Setting("method", "whitened")
-            + ", which makes fixed-point iterations: leave it out"
-        )
-    return None
-
-
-def _default(name: str) -> object:
-    """Return the default of a parameter."""
-    return next(parameter.default for parameter in PARAMETERS if parameter.name == name)
+    return unused_parameter(parameters, PARAMETERS, _NO_EFFECT)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bigtensor.errors import Message, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
-from bigtensor.models.contract.parameters import ParameterValues
+from bigtensor.models.contract.parameters import NoEffect, ParameterValues, unused_parameter
 from bigtensor.models.sources.kernel_ica.declared_parameters import PARAMETERS
 from bigtensor.models.sources.settings import (
     ROWS_OF_ROTATION,
@@ -95,16 +95,11 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> KernelSettings
     return settings
 
 
+_NO_EFFECT = (
+    NoEffect(("bandwidth", "n_landmarks"), "kernel", (LINEAR,), "which is known without landmarks"),
+)
+
+
 def without_effect(parameters: ParameterValues) -> Message | None:
     """Return a sentence on parameters that the linear kernel does not have, or None."""
-    if parameters.kernel != LINEAR:
-        return None
-    for name in ("bandwidth", "n_landmarks"):
-        if getattr(parameters, name) != next(p.default for p in PARAMETERS if p.name == name):
-            return (
-                Setting(name)
-                + " has no effect with "
-                + Setting("kernel", LINEAR)
-                + ", which is known without landmarks: leave it out"
-            )
-    return None
+    return unused_parameter(parameters, PARAMETERS, _NO_EFFECT)
