@@ -15,7 +15,7 @@ ROWS, VIEWS, CATEGORIES = 20_000, 100, 5
 MiB = 2**20
 
 
-class Ordered(Exception):
+class RowsOrderedError(Exception):
     """The driver has ordered the rows, and the mixture is of no interest."""
 
 
@@ -29,11 +29,11 @@ def test_driver__orders_rows_of_many_views_within_the_plan() -> None:
         if event.kind == "pass finished":
             tracemalloc.start()
         elif event.kind == "step started":
-            raise Ordered
+            raise RowsOrderedError
 
     (pilot,) = (size for size in model.plan(rows, **where).passes if size.name == "pilot")
     try:
-        with pytest.raises(Ordered):
+        with pytest.raises(RowsOrderedError):
             model.fit(rows, listeners=[listen], **where)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
