@@ -52,11 +52,10 @@ def category_places(
     """
     share = weight / weight.sum()
     by_column = [_summed(column, share, size) for column, size in zip(codes.T, sizes, strict=True)]
-    # a missing code adds nothing, whatever its place
-    frequency = np.stack(
-        [np.append(shares, 0.0)[column] for column, shares in zip(codes.T, by_column, strict=True)],
-        axis=1,
-    )
+    frequency = np.empty(codes.shape)
+    for j, (column, shares) in enumerate(zip(codes.T, by_column, strict=True)):
+        # a missing code adds nothing, whatever its place
+        frequency[:, j] = np.append(shares, 0.0)[column]
     total = frequency.sum(axis=1)
     places = []
     for j, (column, shares) in enumerate(zip(codes.T, by_column, strict=True)):
@@ -100,8 +99,10 @@ def recoded(codes: NDArray[Any], places: Sequence[IntArray]) -> NDArray[Any]:
     places : sequence of (categories,) int64 arrays
         Of every column.
     """
-    columns = [np.append(own, -1)[column] for column, own in zip(codes.T, places, strict=True)]
-    return np.ascontiguousarray(np.stack(columns, axis=1).astype(codes.dtype))
+    at_places = np.empty(codes.shape, codes.dtype)
+    for j, (column, own) in enumerate(zip(codes.T, places, strict=True)):
+        at_places[:, j] = np.append(own, -1)[column]
+    return at_places
 
 
 def _summed(codes: NDArray[np.integer[Any]], values: FloatArray, size: int) -> FloatArray:

@@ -40,14 +40,17 @@ def content_order(
     weight : (n,) float64 array, optional
         Weights of the rows; None stands for ones.
     """
-    rows = np.asarray(values, np.float64)
-    shares = np.full(len(rows), 1 / len(rows)) if weight is None else weight / weight.sum()
-    centred = rows - shares @ rows
-    spread = np.sqrt(shares @ np.square(centred))
-    standardised = centred / np.where(spread > 0, spread, 1.0)
-    squares = np.square(standardised)
-    own = shares @ (squares * standardised)
+    rows, n_rows = np.array(values, np.float64), len(values)
+    shares = np.full(n_rows, 1 / n_rows) if weight is None else weight / weight.sum()
+    # in place: a sample of many columns is the largest array of the driver
+    rows -= shares @ rows
+    squares = np.square(rows)
+    spread = np.sqrt(shares @ squares)
+    rows /= np.where(spread > 0, spread, 1.0)
+    np.square(rows, out=squares)
     # columns of equal moments of their own differ in their dependence on all others
-    shared = (shares * squares.sum(axis=1)) @ standardised
+    shared = (shares * squares.sum(axis=1)) @ rows
+    squares *= rows
+    own = shares @ squares
     keys = np.round(np.stack([own, shared], axis=1), _DIGITS) * _SHUFFLE % 1
     return sorted(range(len(groups)), key=lambda group: sorted(map(tuple, keys[groups[group]])))

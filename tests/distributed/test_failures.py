@@ -23,6 +23,7 @@ from tests.distributed.jobs import (
     die_at_3,
     die_the_second_time,
     fail_at_3,
+    hold_most_memory,
     number_after,
     refuse_at_3,
     span_of_sleep,
@@ -276,6 +277,19 @@ def test_task__that_always_kills_its_worker_names_memory_where_a_nanny_reports_i
     assert len(got) >= len(JOBS) - 2
     assert ("memory" in str(caught.value)) == memory
     assert ("600.00 MiB" in str(caught.value)) == memory
+
+
+def test_cluster__whose_workers_are_all_paused_is_not_waited_for_for_ever(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(task_run, "LOOK_AFTER", 0.5)
+    with (
+        local_cluster(1, 600 * 2**20) as client,
+        pytest.raises(
+            ClusterError, match=r"every worker is paused.* 600.00 MiB; give memory_limit"
+        ),
+    ):
+        DistributedRuntime(client).run(hold_most_memory, None, JOBS, ignore)
 
 
 def _allow_no_failure(dask_scheduler: Any) -> None:

@@ -16,7 +16,7 @@ from uuid import uuid4
 import dask
 from dask.delayed import delayed
 from dask.task_spec import Task, TaskRef
-from dask.utils import funcname
+from dask.utils import format_bytes, funcname
 
 from bigtensor.engine.clusters.connection import check_versions
 from bigtensor.engine.clusters.in_flight import tasks_in_flight
@@ -40,6 +40,10 @@ this time does not count as lost."""
 
 LOOK_AFTER = 10.0
 """Seconds without a finished task after which the workers are counted."""
+
+PAUSED_LOOKS = 6
+"""Looks on end, each `LOOK_AFTER` seconds after the last, that find every worker paused and without
+a task before a run gives up."""
 
 GATHER_NBYTES = 16 * 2**20
 """Bytes of finished results that are fetched in one message. A message for every result takes
@@ -249,12 +253,17 @@ class TaskRun:
 
         A task without a worker would wait for ever, so that workers are required meanwhile.
         """
-        ended_before = self._ends
+        ended_before, paused_looks = self._ends, 0
         while True:
             try:
                 futures = [self._done.get(timeout=LOOK_AFTER)]
             except Empty:
                 self._require_progress(ended_before)
+                with self._scheduler_expected():
+                    limit = self.watch.limit_of_paused()
+                paused_looks = 0 if limit is None else paused_looks + 1
+                if limit is not None and paused_looks >= PAUSED_LOOKS:
+                    _raise_paused(limit)
             else:
                 break
         with suppress(Empty):
@@ -371,6 +380,17 @@ class TaskRun:
             "worker processes ended, and the processes that replaced them ended too. The last one: "
             + ends.explain()
         )
+
+
+def _raise_paused(limit: int) -> NoReturn:
+    """Say that all workers wait for memory that nothing will free."""
+    raise ClusterError(
+        "every worker is paused and runs no task, because it holds more than 80 % of its memory "
+        f"limit, {format_bytes(limit)}; give "
+        + Setting("memory_limit")
+        + " a larger value, or start workers with more memory. With a checkpoint, the same command "
+        "continues from the finished parts"
+    )
 
 
 def _large_graphs_allowed() -> AbstractContextManager[Any]:

@@ -62,6 +62,21 @@ class WorkerWatch:
         # earlier removals are those of other workers that had the same address
         return not next(removals, {"expected": True}).get("expected")
 
+    def limit_of_paused(self) -> int | None:
+        """Return the memory limit of the workers in bytes if all are paused and run no task.
+
+        Dask starts no task on a worker above 80 % of its memory limit. If memory stays in use when
+        the last task has ended, the worker is paused for ever.
+        """
+        workers = self.client.scheduler_info(n_workers=-1)["workers"].values()
+        paused = [
+            worker["memory_limit"]
+            for worker in workers
+            if worker["status"] == "paused"
+            and not worker["metrics"].get("task_counts", {}).get("executing")
+        ]
+        return max(paused) if paused and len(paused) == len(workers) else None
+
     def cause_of(self, worker: WorkerState) -> Message:
         """Return the cause of the end of a worker, as far as there is a report, and a remedy.
 

@@ -15,6 +15,10 @@ from bigtensor.statistics.codes.code_counts import CodeCounts, table_cells
 from bigtensor.statistics.codes.code_moments import Groups, ProjectedSymbols, SketchedPairs
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 
+_CODE_NBYTES = 32
+"""Bytes a row and view that the driver holds while it orders rows by their content: the codes four
+times, and two arrays of float64."""
+
 _ROW_ARRAYS = 12
 """Arrays of a number a row and component that the driver holds while it estimates in memory."""
 
@@ -63,7 +67,7 @@ def _driver_nbytes(settings: Settings, most: int) -> int:
     rows, k = min(settings.shape.rows, most), settings.most_components
     groups = three_groups(settings.sizes, _used(settings))
     symbols = sum(group.size * min(2 * k, group.size) for group in groups)
-    of_rows = rows * (12 * len(settings.sizes) + 8 * (_ROW_ARRAYS + k))
+    of_rows = rows * (_CODE_NBYTES * len(settings.sizes) + 8 * (_ROW_ARRAYS + k))
     return of_rows + 8 * _SYMBOL_ARRAYS * symbols
 
 
