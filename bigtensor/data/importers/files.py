@@ -175,17 +175,10 @@ def import_files(
     check_target(target := as_address(out), overwrite=overwrite)
     label_codes = _codes_by_file(files, labels, label_names)
     _check_dtype(dtype)
-    if codes:
-        _check_codable(
-            kind,
-            transform=transform not in (None, "none"),
-            cofactor=cofactor is not None,
-            untransformed=untransformed is not None,
-            panel=panel is not None,
-            dtype=np.dtype(dtype) != np.float32,
-            keep_raw=keep_raw,
-        )
     panel = None if panel is None else as_panel(panel)
+    settings = FeatureSettings(kind == "fcs", panel, transform, cofactor, untransformed, codes)
+    if codes:
+        _check_codable(kind, settings, dtype, keep_raw=keep_raw)
     kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     of_fcs: dict[str, Any] = {"compensate": compensate, "offsets": offsets, "dataset": dataset}
     if kind == "fcs":
@@ -197,7 +190,6 @@ def import_files(
     sources = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
     sources = sources if panel is None else with_panel(sources, panel)
     features, columns = match_features(sources, channels)
-    settings = FeatureSettings(kind == "fcs", panel, transform, cofactor, untransformed, codes)
     job = ImportJob(
         sources=sources,
         names=sample_names(files),
@@ -273,11 +265,21 @@ def _check_dtype(dtype: DTypeLike) -> None:
         )
 
 
-def _check_codable(kind: Format, **options: bool) -> None:
+def _check_codable(
+    kind: Format, settings: FeatureSettings, dtype: DTypeLike, *, keep_raw: bool
+) -> None:
     """Raise a ParameterError for options of measured values that are given for codes."""
     if kind not in _CODES:
         raise ParameterError(f"codes are made of tables and AnnData; these files are {kind}")
-    unusable = [name for name, is_set in options.items() if is_set]
+    is_set = {
+        "transform": settings.transform not in (None, "none"),
+        "cofactor": settings.cofactor is not None,
+        "untransformed": settings.untransformed is not None,
+        "panel": settings.panel is not None,
+        "dtype": np.dtype(dtype) != np.float32,
+        "keep_raw": keep_raw,
+    }
+    unusable = [name for name in is_set if is_set[name]]
     if unusable:
         raise ParameterError(
             Message(", ").join(map(Setting, unusable))

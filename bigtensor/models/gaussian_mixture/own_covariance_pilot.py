@@ -100,27 +100,33 @@ def pilot_components(
         ends = _compared(initial, block, em)
     best = max(ends, key=lambda end: end.log_likelihood)
     facts = {**competition_facts(best, ends), "reg_covar": least}
-    if _chooses_regularisation(settings, best.name):
+    if chooses_regularisation(settings) and best.name != "given" and block.rows >= 2 * FOLDS:
         yield Step("choosing the regularisation")
         labelled = _labelled(best.components, sample, settings)
         chosen, compared = _validated(frame, labelled, sample, total.variances, reach, settings)
         facts |= {"held_out_by_reg_covar": compared, "reg_covar": chosen}
         if chosen != least:
-            # covariances that are free to shrink end elsewhere than those that are not
-            anew = components_of_moments(labelled.moments, frame, chosen, settings)
-            start = replace(anew, names=best.components.names)
+            # covariances that are free to shrink end elsewhere than those that are not, and the
+            # best of them may have a component of a few rows
+            initial = {
+                end.name: _regularised(end.components, sample, frame, chosen, settings)
+                for end in ends
+            }
             em = OwnCovarianceEm(reach, regularisation_of(total.variances, chosen))
-            (best,) = _improved([End(best.name, start, -np.inf)], block, em)
+            ends = _compared(initial, block, em)
+            best = ends[0]
+            facts |= competition_facts(best, ends)
     return best.components, facts
 
 
-def _chooses_regularisation(settings: GaussianSettings, initialisation: str) -> bool:
+def chooses_regularisation(settings: GaussianSettings) -> bool:
     """Return True if held-out rows are to choose the regularisation."""
+    numbers = settings.n_components * QuadraticFeatures("full", settings.n_features).width
     return (
         settings.reg_covar is None
         and settings.max_iter > 0
         and settings.covariance_type == "full"
-        and initialisation != "given"
+        and settings.shape.all_rows <= ENOUGH_ROWS_A_PARAMETER * numbers
     )
 
 
@@ -150,6 +156,19 @@ def _initial_components(
         start = components_of_moments(moments, frame, reg_covar, settings)
         initial[name] = start if arrays is None else arrays.in_place_of(start)
     return initial
+
+
+def _regularised(
+    components: OwnCovarianceComponents,
+    sample: SampleRows,
+    frame: Frame,
+    reg_covar: float,
+    settings: GaussianSettings,
+) -> OwnCovarianceComponents:
+    """Return the components of the rows of each, with another regularisation."""
+    moments = _labelled(components, sample, settings).moments
+    anew = components_of_moments(moments, frame, reg_covar, settings)
+    return replace(anew, names=components.names)
 
 
 def _compared(
@@ -251,10 +270,6 @@ def _validated(
     settings: GaussianSettings,
 ) -> tuple[float, dict[str, float]]:
     """Return the regularisation that held-out rows prefer."""
-    rows = sample.block.rows
-    numbers = settings.n_components * QuadraticFeatures("full", len(variances)).width
-    if settings.shape.all_rows > ENOUGH_ROWS_A_PARAMETER * numbers or rows < 2 * FOLDS:
-        return CANDIDATES[0], {}
 
     def hold_out(held: NDArray[np.bool_]) -> Callable[[float], FloatArray]:
         inside, outside = sample.part(~held).block, sample.part(held).block
@@ -269,7 +284,7 @@ def _validated(
 
         return scores
 
-    return validated_ridge(rows, settings.random_state, hold_out, sample.block.weight)
+    return validated_ridge(sample.block.rows, settings.random_state, hold_out, sample.block.weight)
 
 
 def _score(components: OwnCovarianceComponents, block: Block) -> float:

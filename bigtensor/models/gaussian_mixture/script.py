@@ -28,7 +28,14 @@ from bigtensor.models.gaussian.em_iterations import (
 )
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.competition import best_clusterings, shared_components
-from bigtensor.models.gaussian_mixture.component_choice import Components, chosen_components
+from bigtensor.models.gaussian_mixture.component_choice import (
+    INITIALISATIONS,
+    REGULARISATION,
+    ComponentChoice,
+    Components,
+    SampleFit,
+    chosen_components,
+)
 from bigtensor.models.gaussian_mixture.initialisations import (
     ORDERS,
     PilotRows,
@@ -41,7 +48,10 @@ from bigtensor.models.gaussian_mixture.initialisations import (
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.own_covariance_em import OwnCovarianceEm
 from bigtensor.models.gaussian_mixture.own_covariance_initialisations import regularisation_of
-from bigtensor.models.gaussian_mixture.own_covariance_pilot import pilot_components
+from bigtensor.models.gaussian_mixture.own_covariance_pilot import (
+    chooses_regularisation,
+    pilot_components,
+)
 from bigtensor.models.gaussian_mixture.own_covariance_verdict import judged_own_covariances
 from bigtensor.models.gaussian_mixture.populations import (
     Replicates,
@@ -147,7 +157,7 @@ def prepare(settings: GaussianSettings) -> Script:
         return (yield from _sample_components(part, reach, fewer))
 
     if settings.criterion is not None:
-        choice = yield from chosen_components(rows, settings, fit)
+        choice = yield from _chosen_components(rows, reach, settings, fit)
         diagnostics["component_choice"] = choice.facts(settings.criterion)
         settings = replace(settings, n_components=choice.n_components)
     total = rows.total
@@ -215,6 +225,25 @@ def _pilot_of(sample: SampleRows, reach: Reach, settings: GaussianSettings) -> P
         sample.block, reach, ORDERS, 0.0, settings.shape.dtype, standardised=settings.tied
     )
     return PilotRows(sample.block, tensor, sample.total)
+
+
+def _chosen_components(
+    rows: SampleRows, reach: Reach, settings: GaussianSettings, fit: SampleFit
+) -> Generator[Step, None, ComponentChoice]:
+    """Return the number of components that the sample speaks for.
+
+    Where components of this number need more regularisation than numbers were compared under,
+    numbers are compared again under theirs: it lets more components follow few rows.
+    """
+    choice = yield from chosen_components(rows, settings, fit)
+    few = min(settings.n_init, INITIALISATIONS)
+    of_number = replace(settings, n_components=choice.n_components, n_init=few)
+    if not chooses_regularisation(of_number):
+        return choice
+    reg_covar = (yield from _best_own(rows, reach, of_number))[1]["reg_covar"]
+    if reg_covar <= REGULARISATION:
+        return choice
+    return (yield from chosen_components(rows, replace(settings, reg_covar=reg_covar), fit))
 
 
 def _sample_components(

@@ -45,11 +45,7 @@ from bigtensor.models.hidden_markov.script import (
     refine,
 )
 from bigtensor.models.hidden_markov.sequence_iterations import operators_of
-from bigtensor.models.hidden_markov.settings import (
-    check_parameters,
-    settings_of,
-    without_effect,
-)
+from bigtensor.models.hidden_markov.settings import check_parameters, settings_of, without_effect
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.component_densities import ComponentDensities

@@ -57,7 +57,7 @@ def test_compare__finds_the_population_that_changes(run, study):
 
 
 def test_compare__prints_facts(run, study):
-    result = run(*options(study), "--by", "dose", "--groups", "arm", "--json")
+    result = run(*options(study), "--by", "dose", "--json")
     assert result.exit_code == 0, result.stderr
     facts = json.loads(result.stdout)
     assert facts["changed"] == ["2"]

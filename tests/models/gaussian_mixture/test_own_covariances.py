@@ -253,7 +253,8 @@ def test_few_float32_rows_with_heavy_tails__have_a_fit():
 def test_many_rows__have_the_least_regularisation():
     model = GaussianMixture(2, random_state=0).fit(drawn(6000)[0])
     pilot = model.diagnostics_["pilot"]
-    assert (pilot["reg_covar"], pilot["held_out_by_reg_covar"]) == (1e-6, {})
+    assert pilot["reg_covar"] == 1e-6
+    assert "held_out_by_reg_covar" not in pilot
 
 
 def test_more_empty_clusters_than_rows_of_a_fold__are_no_error():
