@@ -113,7 +113,7 @@ def test_fewest__is_within_a_standard_error() -> None:
     assert fewest_as_good([worse, best], 1) == 1
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.parametrize("seed", [0, 3])
 def test_numbers__are_compared_under_the_regularisation_that_few_rows_need(seed):
     """Under a small value, covariances of 13 features follow 178 rows too closely for a third."""
     wines = scale(load_wine().data)
