@@ -11,7 +11,7 @@ from bigtensor.decomposition.exterior_point.mixture_descent import (
     NEGATIVE_PENALTY,
     DescentEnd,
     SpectralCandidates,
-    by_residual,
+    best_end,
     core_of_descents,
     descent_diagnostics,
     exterior_point_from,
@@ -111,23 +111,8 @@ def markov_exterior_point(
             "mapped_residual": ranking.relative_residual(mapped),
             **end.figures,
         }
-    residuals = {name: end.residual for name, end in ends.items()}
-    name = by_residual(residuals)[0]
-    chosen = ends[name]
-    diagnostics: Diagnostics = {
-        **chosen.diagnostics,
-        "chosen": name,
-        **candidates.diagnostics,
-        "descents": descents,
-        "directions": list(projected.tensor.shape),
-        "subspace_defects": projected.subspace_defects,
-    }
-    return replace(
-        chosen,
-        parameters=chosen.parameters.by_occupancy(),
-        residuals=list(residuals.values()),
-        diagnostics=diagnostics,
-    )
+    best = best_end(ends, descents, candidates, projected)
+    return replace(best, parameters=best.parameters.by_occupancy())
 
 
 def markov_exterior_point_from(
