@@ -211,9 +211,7 @@ def read_windows(
             valid[shown] = finite[: block.rows]
         # a block is a window on a buffer that is used again
         values.append(block.values[: block.rows].copy())
-        weights.append(
-            np.ones(block.rows) if block.weight is None else block.weight[: block.rows].copy()
-        )
+        weights.append(block.row_weights().copy())
         done += block.rows
     dense = [part for part in values if isinstance(part, np.ndarray)]
     sparse = [part for part in values if isinstance(part, sp.csr_array)]
