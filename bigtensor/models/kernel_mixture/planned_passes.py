@@ -156,7 +156,7 @@ def blank_embedded_maps(settings: Settings) -> dict[str, FeatureMap]:
 def blank_mixture(settings: Settings) -> MixtureDensities:
     """Return a mixture of the right size."""
     k = settings.n_components
-    columns = tuple(settings.slices[name].start for name in settings.tabulated)
+    columns = settings.tabulated_columns
     low, step = np.zeros(len(columns)), np.ones(len(columns))
     grids = Grids(columns, low, step, settings.bins, settings.feature_dtype)
     embedded = tuple(

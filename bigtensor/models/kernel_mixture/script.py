@@ -147,10 +147,9 @@ def refine(preparation: Preparation) -> Script:
     mixture, doubtful = yield from _initialisation(preparation, diagnostics)
     in_rounds = preparation.pilot is None
     if doubtful and not in_rounds and preparation.groups and has_alternatives(settings):
-        assert preparation.pilot is not None
         of_clusters = None
         if _cluster_count(preparation) >= preparation.n_components:
-            of_clusters = clustered_initialisation(preparation.pilot, preparation).mixture()
+            of_clusters = clustered_initialisation(preparation).mixture()
         mixture = yield from best_initialisation(mixture, of_clusters, preparation, diagnostics)
     stages = (
         [rounds_stage(settings)] if in_rounds else posterior_stages(settings, doubtful=doubtful)
@@ -193,21 +192,19 @@ def _concluded(
     stage : Stage
         The stage that the passes belong to.
     """
-    settings, sample = preparation.settings, preparation.pilot
+    settings = preparation.settings
     diagnostics = {**diagnostics, "mean_log_likelihood": passes.likelihoods}
     co_posterior = co_posterior or passes.sums.co_posterior
     fit = finished(passes.solution, co_posterior, preparation, diagnostics)
     order = passes.solution.descending
     scores = None
-    if sample is not None:
+    if preparation.pilot is not None:
         of_component = None if fit.populations is None else fit.populations.of_component
         scores = score_pilot(
-            sample,
             passes,
             preparation,
             contained=stage.windows is None,
             of_component=None if of_component is None else of_component[np.argsort(order)],
-            random_state=settings.random_state,
         )
     evidence = Evidence(
         weights=fit.solution.weights,
@@ -310,9 +307,13 @@ def finished(
 
 def clustered_components(preparation: Preparation) -> KernelSolution:
     """Return the components that the clusters of the sample make, if there are enough."""
-    assert preparation.pilot is not None
-    _require_clusters(preparation)
-    return clustered_initialisation(preparation.pilot, preparation)
+    n_clusters, k = _cluster_count(preparation), preparation.n_components
+    if n_clusters < k:
+        raise IdentifiabilityError(
+            f"the sample has only {n_clusters} distinct rows, which support at most {n_clusters} "
+            f"components, but {k} were asked for: use fewer components"
+        )
+    return clustered_initialisation(preparation)
 
 
 def spectral_components(
@@ -336,28 +337,16 @@ def ordinary_sample(pilot: Sample, settings: Settings) -> tuple[Sample, dict[str
     settings : Settings
         Settings with the number of rows to use.
     """
-    drawn = counted(pilot.smaller(settings.pilot_rows, settings.random_state))
+    drawn = pilot.smaller(settings.pilot_rows, settings.random_state)
+    if drawn.weight is not None:
+        # rows of weight zero are not part of the data
+        drawn = drawn.take(drawn.weight > 0)
     columns = tuple((piece.start, piece.stop) for piece in settings.slices.values())
     ordinary = ordinary_rows(drawn, columns, ignored=tuple(settings.categorical_columns))
     outliers = {"drawn_rows": len(drawn.values), **ordinary.diagnostics}
     return ordinary.sample.by_occurrence(settings.pilot_rows), outliers
 
 
-def counted(sample: Sample) -> Sample:
-    """Leave rows of weight zero out of a sample, because they are not part of the data."""
-    return sample if sample.weight is None else sample.take(sample.weight > 0)
-
-
 def _cluster_count(preparation: Preparation) -> int:
     """Return the number of clusters of the pilot sample that have rows."""
     return int(np.unique(preparation.assignment).size)
-
-
-def _require_clusters(preparation: Preparation) -> None:
-    """Raise unless k-means found as many clusters as there are components."""
-    n_clusters, k = _cluster_count(preparation), preparation.n_components
-    if n_clusters < k:
-        raise IdentifiabilityError(
-            f"the sample has only {n_clusters} distinct rows, which support at most {n_clusters} "
-            f"components, but {k} were asked for: use fewer components"
-        )

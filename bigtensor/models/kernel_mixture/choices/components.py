@@ -14,10 +14,10 @@ from bigtensor.errors import Setting
 from bigtensor.models.kernel_mixture.choices.held_out_densities import (
     fitted_and_held,
     held_out_log_densities,
-    mean_gain,
 )
 from bigtensor.models.kernel_mixture.choices.replicates import ITERATIONS
 from bigtensor.models.kernel_mixture.groups import SampleFeatures
+from bigtensor.models.kernel_mixture.held_out import mean_difference
 from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_from, sample_clusters
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import responsibilities_of
@@ -190,7 +190,8 @@ def are_more_likely(sample: Sample, settings: Settings, merged: Settings) -> boo
     few = replace(settings, posterior_width=None)
     of_few = held_out_log_densities(*rows, few, DEPENDENCE_ITERATIONS)
     many = replace(merged, posterior_width=None)
-    gain = mean_gain(held_out_log_densities(*rows, many, ITERATIONS), of_few, rows[1])
+    of_many = held_out_log_densities(*rows, many, ITERATIONS)
+    gain = mean_difference(of_many - of_few, rows[1].row_weights())
     return gain.mean > MORE_LIKELY * gain.error
 
 
@@ -261,8 +262,8 @@ def dependence_within_components(sample: Sample, settings: Settings) -> float:
     shape = replace(settings.shape, rows=len(sample.values))
     alone = replace(settings, shape=shape, spectral=False, posterior_width=None)
     preparation = prepare_from(sample, alone)
-    solution = fitted_in_memory(preparation, DEPENDENCE_ITERATIONS)
-    posterior = responsibilities_of(solution.mixture(), sample, preparation.slices)
+    mixture = fitted_in_memory(preparation, DEPENDENCE_ITERATIONS).solution.mixture()
+    posterior = responsibilities_of(mixture, sample, preparation.slices)
     pairs = _pairs_of_views(preparation, settings)
     if not pairs.any():
         return 0.0
