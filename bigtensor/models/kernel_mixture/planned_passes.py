@@ -48,7 +48,7 @@ def planned_preparation(settings: Settings) -> list[PlannedPass]:
     nbytes = max(_sample_nbytes(settings), _sample_nbytes(settings.largest_sample))
     planned = [PlannedPass(sample, driver_nbytes=nbytes)]
     if settings.spectral and settings.bandwidth == "cross-validation":
-        names, windows = candidate_names(), moments_windows(settings, settings.shape.rows)
+        names, windows = candidate_names(), moments_windows(settings)
         moments = training_moments(dict.fromkeys(names, _blank_groups(settings)), 0)
         scores = held_out_scores(dict.fromkeys(names, blank_mixture(settings)), 0)
         planned += [
@@ -62,7 +62,7 @@ def planned_refinement(settings: Settings) -> list[PlannedPass]:
     """Return upper bounds of the moments and the posterior passes."""
     rows, planned = settings.shape.rows, list[PlannedPass]()
     if settings.spectral:
-        moments = moments_pass(_blank_groups(settings), moments_windows(settings, rows))
+        moments = moments_pass(_blank_groups(settings), moments_windows(settings))
         planned.append(PlannedPass(moments))
     stages = [
         PlannedPass(_blank_posterior(stage, settings), stage.most)

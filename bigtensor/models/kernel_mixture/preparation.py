@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,13 @@ from bigtensor.features.local_density import sparse_row_weights
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import find_categories
 from bigtensor.models.contract.data_shape import NamedViews
-from bigtensor.models.kernel_mixture.groups import Groups, OtherView, projected_views
+from bigtensor.models.kernel_mixture.groups import (
+    Groups,
+    OtherView,
+    SampleFeatures,
+    landmarks_of,
+    projected_views,
+)
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.settings import MANY, Settings
 from bigtensor.models.kernel_mixture.solution import KernelSolution
@@ -107,6 +113,19 @@ class Preparation:
         """True if all views have the same components."""
         return self.settings.shared
 
+    def features_with_bandwidth(self, factor: float) -> SampleFeatures:
+        """Return the features for moments with another bandwidth, but the same landmarks.
+
+        Parameters
+        ----------
+        factor : float
+            Multiple of the bandwidth of the rule.
+        """
+        assert self.groups is not None
+        landmarks = landmarks_of(self.groups, self.others)
+        settings = replace(self.settings, bandwidth=factor)
+        return SampleFeatures.of_sample(self.rows, self.scale, settings, landmarks)
+
     @property
     def masses(self) -> list[FloatArray]:
         """Functionals of the embeddings of the groups that are one for every component.
@@ -161,7 +180,9 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     groups: Groups | None = None
     others: tuple[OtherView, ...] = ()
     if settings.spectral:
-        groups, others = projected_views(rows, scale, settings, diagnostics)
+        features = SampleFeatures.of_sample(rows, scale, settings)
+        groups, others, of_features = projected_views(features)
+        diagnostics |= of_features
     return Preparation(
         settings=settings,
         assignment=clusters.labels,

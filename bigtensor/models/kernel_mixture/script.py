@@ -118,9 +118,13 @@ def prepare_from_sample(settings: Settings) -> Script:
     if settings.units_by_data:
         yield Step("comparing units of the features")
     settings, units_likelihood = with_chosen_units(sample, settings)
-    windows = moments_windows(settings, settings.shape.rows)
     yield Step("preparing the features")
-    preparation = yield from with_chosen_bandwidth(prepare_from(sample, settings), windows)
+    preparation = yield from with_chosen_bandwidth(prepare_from(sample, settings))
+    preparation.diagnostics["notes"] += [
+        f"view {name!r}: {landmarks['note']}"
+        for name, landmarks in preparation.diagnostics.get("landmarks", {}).items()
+        if "note" in landmarks
+    ]
     if counted_in_sample:
         preparation.diagnostics["component_count"] = counted_in_sample
     if dependence is not None:
@@ -234,7 +238,7 @@ def _initialisation(
         return clustered_components(preparation).mixture(), True
     settings = preparation.settings
     # in rounds, all sites sum all their rows
-    windows = None if preparation.pilot is None else moments_windows(settings, settings.shape.rows)
+    windows = None if preparation.pilot is None else moments_windows(settings)
     moments = yield moments_pass(preparation.groups, windows)
     yield Step("decomposing the moments")
     spectral = spectral_components(moments, preparation, diagnostics)

@@ -77,7 +77,7 @@ def posterior_stages(settings: Settings, *, doubtful: bool) -> list[Stage]:
         return [Stage("posterior", POPULATION_PASSES, False, windows, co_posterior=True)]
     polishing = Stage("posterior", POLISHING_PASSES, settle=False)
     if not doubtful:
-        if windows is None or moments_windows(settings, rows) is None:
+        if windows is None or moments_windows(settings) is None:
             return [Stage("posterior", _polishing_passes(rows), settle=False)]
         return [Stage("settling", POLISHING_PASSES_OF_MANY, False, windows), polishing]
     # passes with broad densities do not climb the likelihood, so that it cannot end them
@@ -99,7 +99,7 @@ def _polishing_passes(rows: int) -> int:
     return POLISHING_PASSES if rows < MANY_ROWS else POLISHING_PASSES_OF_MANY
 
 
-def moments_windows(settings: Settings, rows: int) -> tuple[tuple[int, int], ...] | None:
+def moments_windows(settings: Settings) -> tuple[tuple[int, int], ...] | None:
     """Return the rows that the moments of an initialisation are summed over; None for all.
 
     EM iterations over the same rows and over all rows follow, so that the initialisation needs no
@@ -107,6 +107,7 @@ def moments_windows(settings: Settings, rows: int) -> tuple[tuple[int, int], ...
     """
     if settings.moments_rows == "all":
         return None
+    rows = settings.shape.rows
     if settings.moments_rows == "auto":
         return settling_windows(rows)
     return sample_windows(rows, -(-int(settings.moments_rows) // 2), SETTLING_WINDOWS)

@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.contract.driver_threads import map_on_threads
 from bigtensor.models.contract.script import Step, in_memory
-from bigtensor.models.kernel_mixture.groups import landmarks_of, projected_views
+from bigtensor.models.kernel_mixture.groups import projected_views
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import (
@@ -254,11 +253,5 @@ def _settled(
 
 def _with_bandwidth(preparation: Preparation, factor: float) -> Preparation:
     """Prepare the features of the moments again with another bandwidth."""
-    assert preparation.pilot is not None
-    assert preparation.groups is not None
-    rows: NDArray[np.float64] = np.asarray(preparation.pilot.values, np.float64)
-    scale = np.array(list(preparation.diagnostics["scales"].values()))
-    settings = replace(preparation.settings, bandwidth=factor)
-    landmarks = landmarks_of(preparation.groups, preparation.others)
-    groups, others = projected_views(rows, scale, settings, landmarks=landmarks)
+    groups, others, _ = projected_views(preparation.features_with_bandwidth(factor))
     return replace(preparation, groups=groups, others=others)
