@@ -23,18 +23,16 @@ from bigtensor.models.kernel_mixture.choices.alternative_initialisations import 
     has_alternatives,
 )
 from bigtensor.models.kernel_mixture.choices.bandwidth import with_chosen_bandwidth
-from bigtensor.models.kernel_mixture.choices.components import (
-    with_counted_components,
-    with_populations_if_dependent,
-)
+from bigtensor.models.kernel_mixture.choices.component_count import with_counted_components
 from bigtensor.models.kernel_mixture.choices.constant_features import without_constant_features
+from bigtensor.models.kernel_mixture.choices.dependence import with_populations_if_dependent
 from bigtensor.models.kernel_mixture.choices.first_components import began_with_moments
 from bigtensor.models.kernel_mixture.choices.populations import find_populations
 from bigtensor.models.kernel_mixture.choices.units import with_chosen_units
 from bigtensor.models.kernel_mixture.embedded_view import EmbeddedView
 from bigtensor.models.kernel_mixture.groups import OtherView
-from bigtensor.models.kernel_mixture.held_out import score_pilot
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
+from bigtensor.models.kernel_mixture.pilot_scores import score_pilot
 from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_from
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import KernelFit, KernelSolution
@@ -259,7 +257,7 @@ def _concluded_from_moments(
 ) -> Solved:
     """Return the solution of the moments alone."""
     solution = moments_solution(mixture, moments.weight, preparation)
-    fit = KernelFit(solution.ordered(solution.descending), None)
+    fit = KernelFit(solution.ordered(solution.descending))
     diagnostics = {**diagnostics, "mean_log_likelihood": []}
     return judged_moments(fit, diagnostics, sample_outliers(diagnostics))
 

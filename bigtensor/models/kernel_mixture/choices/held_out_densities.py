@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from bigtensor.array_types import FloatArray
 from bigtensor.models.kernel_mixture.choices.replicates import FEWEST_ROWS_OF_A_COMPONENT
-from bigtensor.models.kernel_mixture.held_out import log_joint
+from bigtensor.models.kernel_mixture.pilot_scores import log_joint
 from bigtensor.models.kernel_mixture.preparation import prepare_from
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import fitted_in_memory

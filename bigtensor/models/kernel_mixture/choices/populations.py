@@ -22,7 +22,7 @@ from bigtensor.decomposition.merging.replicated_trees import (
     separation_tree,
 )
 from bigtensor.models.answers.populations import Populations
-from bigtensor.models.kernel_mixture.choices.components import mean_correlation
+from bigtensor.models.kernel_mixture.choices.dependence import mean_correlation
 from bigtensor.models.kernel_mixture.choices.replicates import grow_replicates
 from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
 from bigtensor.models.kernel_mixture.settings import Settings

@@ -18,9 +18,11 @@ from bigtensor.features.clustering import kmeans
 from bigtensor.models.contract.driver_threads import map_on_threads
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings
-from bigtensor.models.kernel_mixture.solution import labels_of, responsibilities_of
+from bigtensor.models.kernel_mixture.solution import responsibilities_of
 from bigtensor.models.kernel_mixture.solve import fitted_in_memory
 from bigtensor.purpose_seeds import purpose_seed
+from bigtensor.statistics.densities.row_functions import Responsibilities
+from bigtensor.statistics.in_memory import outputs_in_memory
 
 SPLITS = 4
 """Random splits of the pilot sample into two halves.
@@ -126,4 +128,5 @@ def _replicate(
     assert co_posterior is not None
     means = component_means(positions[rows], responsibilities_of(mixture, half, own.slices))
     trees = separation_tree(co_posterior), levels_tree(co_posterior, means)
-    return Replicate(trees, labels_of(mixture, sample, own.slices), len(rows))
+    answers = outputs_in_memory(Responsibilities(mixture, ("label",)), sample.block(own.slices))
+    return Replicate(trees, answers["label"].astype(np.intp), len(rows))

@@ -12,7 +12,7 @@ from bigtensor.models.kernel_mixture.choices.held_out_densities import (
     held_out_log_densities,
 )
 from bigtensor.models.kernel_mixture.choices.replicates import ITERATIONS
-from bigtensor.models.kernel_mixture.held_out import mean_difference
+from bigtensor.models.kernel_mixture.pilot_scores import mean_difference
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.statistics.row_sample import Sample
 
