@@ -28,9 +28,9 @@ from bigtensor.models.kernel_mixture.choices.replicates import replicates_nbytes
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.settings import DELTA, Settings
-from bigtensor.models.kernel_mixture.solve import Stage
 from bigtensor.models.kernel_mixture.stages import (
     LEAST_CANDIDATES,
+    Stage,
     longest_stages,
     moments_pass,
     moments_windows,

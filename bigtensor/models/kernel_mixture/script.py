@@ -38,7 +38,6 @@ from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import KernelFit, KernelSolution
 from bigtensor.models.kernel_mixture.solve import (
     Refinement,
-    Stage,
     clustered_initialisation,
     decomposed,
     moments_solution,
@@ -47,6 +46,7 @@ from bigtensor.models.kernel_mixture.solve import (
 )
 from bigtensor.models.kernel_mixture.stages import (
     LEAST_CANDIDATES,
+    Stage,
     moments_pass,
     moments_reason,
     moments_windows,
@@ -118,24 +118,24 @@ def prepare_from_sample(settings: Settings) -> Script:
     settings, units_likelihood = with_chosen_units(sample, settings)
     yield Step("preparing the features")
     preparation = yield from with_chosen_bandwidth(prepare_from(sample, settings))
-    preparation.diagnostics["notes"] += [
+    choices = {
+        "component_count": counted_in_sample or None,
+        "dependence_within_components": dependence,
+        "units_likelihood": units_likelihood,
+        "constant_features": left_out or None,
+    }
+    diagnostics = preparation.diagnostics
+    diagnostics |= {name: value for name, value in choices.items() if value is not None}
+    diagnostics["notes"] += [
         f"view {name!r}: {landmarks['note']}"
-        for name, landmarks in preparation.diagnostics.get("landmarks", {}).items()
+        for name, landmarks in diagnostics.get("landmarks", {}).items()
         if "note" in landmarks
     ]
-    if counted_in_sample:
-        preparation.diagnostics["component_count"] = counted_in_sample
-    if dependence is not None:
-        preparation.diagnostics["dependence_within_components"] = dependence
-    if units_likelihood is not None:
-        preparation.diagnostics["units_likelihood"] = units_likelihood
     if left_out:
-        preparation.diagnostics["constant_features"] = left_out
-        preparation.diagnostics["notes"].append(
-            f"{described(left_out, len(sample.values))}, and left out of the fit"
-        )
+        constant = described(left_out, len(sample.values))
+        diagnostics["notes"].append(f"{constant}, and left out of the fit")
     if raw_counts is not None:
-        preparation.diagnostics["notes"].append(raw_counts)
+        diagnostics["notes"].append(raw_counts)
     return replace(preparation, outliers=outliers)
 
 

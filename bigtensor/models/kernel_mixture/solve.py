@@ -17,6 +17,7 @@ from bigtensor.decomposition.multiview.multiview_mixture import (
 )
 from bigtensor.decomposition.multiview.regression import regress_embeddings
 from bigtensor.decomposition.multiview.symmetric_mixture import solve_symmetric_mixture
+from bigtensor.errors import IdentifiabilityError
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.contract.iteration import Iterations, change_below, iterate
 from bigtensor.models.contract.script import Estimate, Script, Solved, in_memory
@@ -32,6 +33,7 @@ from bigtensor.models.kernel_mixture.histogram_densities import (
 )
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.solution import KernelSolution
+from bigtensor.models.kernel_mixture.stages import Stage
 from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums, PosteriorSumsResult
@@ -98,6 +100,17 @@ def spectral_initialisation(
     ordered = [density for _, density in sorted(tables, key=lambda entry: entry[0])]
     table = preparation.grids.tabulate(np.stack(ordered), SPECTRAL_FLOOR) if ordered else None
     return MixtureDensities(floored_weights(spectral.weights), table, tuple(embedded))
+
+
+def mixture_of_moments(
+    moments: TripleMomentsResult, preparation: Preparation
+) -> MixtureDensities | None:
+    """Return the spectral mixture of some moments, or None if they do not support one."""
+    try:
+        spectral = decomposed(moments, preparation)
+    except IdentifiabilityError:
+        return None
+    return spectral_initialisation(spectral, preparation)
 
 
 def moments_solution(
@@ -187,34 +200,6 @@ def sums_of_sample(
         weight=float(shares.sum()),
         rows=len(shares),
     )
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Posterior passes over the same rows.
-
-    Attributes
-    ----------
-    name : str
-        Of the passes, before their number.
-    most : int
-        How many there are at most.
-    settle : bool
-        True if they stop once the likelihood has converged.
-    windows : tuple of (start, stop), optional
-        The rows; None stands for all.
-    co_posterior : bool
-        True if the last of them also sums posterior probabilities by label.
-    reported : bool, default True
-        See `refined`.
-    """
-
-    name: str
-    most: int
-    settle: bool
-    windows: tuple[tuple[int, int], ...] | None = None
-    co_posterior: bool = False
-    reported: bool = True
 
 
 @dataclass(frozen=True, eq=False)

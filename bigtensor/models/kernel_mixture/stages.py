@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.options import SpectralOptions
 from bigtensor.models.kernel_mixture.settings import Settings
-from bigtensor.models.kernel_mixture.solve import Stage
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.moments.triple_moments import TripleMoments, TripleMomentsResult
 from bigtensor.statistics.windows import (
@@ -44,6 +43,34 @@ A window holds rows of one file and one time. The F1 of 600,000 activated T cell
 seeds), and 0.58, 0.63 and 0.64 with one of all rows (five seeds). Reading a row takes less than a
 tenth of a microsecond.
 """
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Posterior passes over the same rows.
+
+    Attributes
+    ----------
+    name : str
+        Of the passes, before their number.
+    most : int
+        How many there are at most.
+    settle : bool
+        True if they stop once the likelihood has converged.
+    windows : tuple of (start, stop), optional
+        The rows; None stands for all.
+    co_posterior : bool
+        True if the last of them also sums posterior probabilities by label.
+    reported : bool, default True
+        False for passes whose last mixture alone is needed; see `refined`.
+    """
+
+    name: str
+    most: int
+    settle: bool
+    windows: tuple[tuple[int, int], ...] | None = None
+    co_posterior: bool = False
+    reported: bool = True
 
 
 def moments_pass(

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from bigtensor.array_types import FloatArray
-from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.contract.script import Step
 from bigtensor.models.kernel_mixture.groups import (
     Groups,
@@ -17,14 +16,14 @@ from bigtensor.models.kernel_mixture.groups import (
     projected_views,
 )
 from bigtensor.models.kernel_mixture.preparation import Preparation
-from bigtensor.models.kernel_mixture.solve import decomposed, spectral_initialisation
+from bigtensor.models.kernel_mixture.solve import mixture_of_moments
 from bigtensor.models.kernel_mixture.stages import moments_windows
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.densities.log_likelihood import LogLikelihood
 from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.folds import OfFold, fold_of_rows
-from bigtensor.statistics.moments.triple_moments import TripleMoments, TripleMomentsResult
+from bigtensor.statistics.moments.triple_moments import TripleMoments
 
 FACTORS = (0.25, 0.5, 1.0, 2.0)
 """Bandwidths to choose from, relative to the rule's: half the rule of thumb to four times it."""
@@ -94,11 +93,11 @@ def factor_by_cross_validation(
         windows,
     )
     yield Step("decomposing the moments of every bandwidth")
-    mixtures = {
-        name: mixture
+    supported = {
+        name: mixture_of_moments(moments[name], replace(preparation, groups=groups))
         for name, groups in candidates.items()
-        if (mixture := _mixture(moments[name], replace(preparation, groups=groups))) is not None
     }
+    mixtures = {name: mixture for name, mixture in supported.items() if mixture is not None}
     scores = {}
     if mixtures:
         scores = yield Pass("cross-validation scores", held_out_scores(mixtures, seed), windows)
@@ -176,15 +175,6 @@ def _fold(name: str) -> int:
 def _has_bandwidth(name: str, position: int) -> bool:
     """Return True if the candidate uses this bandwidth."""
     return name.startswith(f"bandwidth {position} ")
-
-
-def _mixture(moments: TripleMomentsResult, preparation: Preparation) -> MixtureDensities | None:
-    """Return the spectral mixture of some moments, if they support one."""
-    try:
-        spectral = decomposed(moments, preparation)
-    except IdentifiabilityError:
-        return None
-    return spectral_initialisation(spectral, preparation)
 
 
 def _gap(values: FloatArray, k: int) -> float:
