@@ -42,34 +42,32 @@ def composition_distances(weights: SampleWeights) -> FloatArray:
     return np.asarray(np.sqrt((differences**2 * reliable).sum(axis=-1)))
 
 
-def classical_scaling(distances: FloatArray, dimensions: int = 2) -> tuple[FloatArray, FloatArray]:
-    """Place points so that their distances are as given (Torgerson, 1952).
+def classical_scaling(distances: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Place points in a plane so that their distances are about as given (Torgerson, 1952).
 
     Parameters
     ----------
     distances : (n, n) float64 array
         Symmetric.
-    dimensions : int, default 2
-        Number of coordinates.
 
     Returns
     -------
-    coordinates : (n, dimensions) float64 array
+    coordinates : (n, 2) float64 array
         Zeros in dimensions that the distances do not need. In every one, the coordinate with the
         largest absolute value is positive.
-    shares : (dimensions,) float64 array
+    shares : (2,) float64 array
         Share of the sum of squares along each dimension.
     """
     count = len(distances)
     centring = np.eye(count) - 1.0 / count
     values, vectors = np.linalg.eigh(-0.5 * centring @ distances**2 @ centring)
-    order = np.argsort(values)[::-1][:dimensions]
+    order = np.argsort(values)[::-1][:2]
     scale = np.sqrt(np.maximum(values[order], 0.0))
-    coordinates = np.zeros((count, dimensions))
+    coordinates = np.zeros((count, 2))
     coordinates[:, : len(order)] = vectors[:, order] * scale
     largest = np.abs(coordinates).argmax(axis=0)
-    sign = np.where(coordinates[largest, np.arange(dimensions)] < 0, -1.0, 1.0)
-    shares = np.zeros(dimensions)
+    sign = np.where(coordinates[largest, np.arange(2)] < 0, -1.0, 1.0)
+    shares = np.zeros(2)
     total = np.maximum(values, 0.0).sum()
     if total > 0:
         shares[: len(order)] = scale**2 / total

@@ -394,7 +394,7 @@ def typed_options() -> dict[str, str]:
     }
 
 
-def refuse_options(names: Collection[str], case: str, remedy: str = "leave them out") -> None:
+def refuse_options(names: Collection[str], case: str) -> None:
     """Raise a usage error when the user typed options that have no effect.
 
     Parameters
@@ -403,13 +403,11 @@ def refuse_options(names: Collection[str], case: str, remedy: str = "leave them 
         Names of the values of the options without an effect.
     case : str
         When they have no effect, such as "with --table".
-    remedy : str
-        End of the message.
     """
     unused = [option for name, option in typed_options().items() if name in names]
     if unused:
         raise click.UsageError(
-            f"{case}, these options have no effect: {', '.join(unused)}; {remedy}"
+            f"{case}, these options have no effect: {', '.join(unused)}; leave them out"
         )
 
 

@@ -143,7 +143,7 @@ def read_rows(
     index = np.concatenate([np.arange(part.start, part.stop) for part in parts])
     rows = SampledRows(
         values=kept.values,
-        weight=np.ones(kept.rows) if kept.weight is None else kept.weight,
+        weight=kept.row_weights(),
         truth=classes,
         sample_id=sample_id,
         total=samples.rows,

@@ -43,6 +43,10 @@ class Sample:
     weight: FloatArray | None
     rows_seen: int
 
+    def row_weights(self) -> FloatArray:
+        """Return the weight of every row: ``(m,)`` float64, ones without any."""
+        return np.ones(len(self.values)) if self.weight is None else self.weight
+
     def take(self, rows: NDArray[np.bool_] | NDArray[np.integer]) -> Sample:
         """Return some rows of the sample.
 

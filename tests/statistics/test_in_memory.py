@@ -11,7 +11,8 @@ from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.statistics.base import Pass, Workspace
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSums
-from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.in_memory import outputs_in_memory, sum_in_memory
+from bigtensor.statistics.sources.linear_sources import LinearSources
 from tests.engine.sums import ColumnSums, LaggedProducts
 from tests.statistics.densities.test_view_densities import MIXTURES, rows
 
@@ -69,3 +70,11 @@ def test_sum_in_memory__is_what_the_engine_returns(statistic):
     found = sum_in_memory(statistic, block)
     expected = run_pass(open_samples(block.values), Pass("p", statistic), ThreadedRuntime(1))
     np.testing.assert_equal(found, expected)
+
+
+def test_outputs_in_memory__are_those_of_every_row_of_more_blocks_than_one():
+    values = np.random.default_rng(0).normal(size=(LinearSources.block_rows + 3, 2))
+    mixing, mean = np.array([[1.0, 2.0], [0.5, -1.0]]), np.array([3.0, 4.0])
+    block = Block(values, {"x": slice(0, 2)}, 0, len(values))
+    (sources,) = outputs_in_memory(LinearSources(mixing, mean, "float64"), block).values()
+    np.testing.assert_allclose(sources, (values - mean) @ mixing, rtol=1e-12)

@@ -98,6 +98,10 @@ class Block:
             raise ParameterError("the rows have no groups; open them with " + Setting("groups"))
         return self.group[: self.rows]
 
+    def row_weights(self) -> FloatArray:
+        """Return the weight of every row of this block: ``(rows,)`` float64, ones without any."""
+        return np.ones(self.rows) if self.weight is None else self.weight[: self.rows]
+
     def window_starts(self, length: int) -> NDArray[np.bool_]:
         """Return True for the rows at which a window of consecutive rows starts.
 

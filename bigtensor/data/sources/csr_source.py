@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.anndata.files import Arrays
-from bigtensor.data.sources.row_sources import ROW_VARIABLES, Columns, row_variables
+from bigtensor.data.sources.row_sources import ROW_VARIABLES, ArrayRows, Columns, row_variables
 from bigtensor.data.sources.stored_rows import StoredRows
 from bigtensor.data.values.sparse_matrices import (
     ScipyMatrix,
@@ -110,7 +110,7 @@ class CsrRows(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class CsrSource(CsrRows):
+class CsrSource(ArrayRows, CsrRows):
     """Sparse rows in memory."""
 
     values: Any
@@ -142,17 +142,6 @@ class CsrSource(CsrRows):
         return cls(values, features, may_be_dense=may_be_dense)
 
     @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return int(self.values.shape[0])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the values."""
-        dtype: np.dtype[Any] = np.dtype(self.values.dtype)
-        return dtype
-
-    @property
     def stored(self) -> int:
         """Number of stored values."""
         return int(self.values.indptr[-1])
@@ -161,11 +150,6 @@ class CsrSource(CsrRows):
     def entry_nbytes(self) -> int:
         """Bytes of a stored value with its column."""
         return int(self.values.data.itemsize + self.values.indices.itemsize)
-
-    @property
-    def has_weight(self) -> bool:
-        """True if the rows carry sample weights."""
-        return self.weight is not None
 
     @property
     def held_nbytes(self) -> int:

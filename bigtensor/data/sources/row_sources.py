@@ -124,16 +124,11 @@ class Source(Protocol):
         """Return the words that name the source in messages."""
 
 
-@dataclass(frozen=True, eq=False)
-class ArraySource:
-    """Rows in memory."""
+class ArrayRows:
+    """Size and type of rows that are one array."""
 
-    values: NDArray[Any]
-    features: tuple[str, ...]
-    weight: FloatArray | None = None
-    sequence: NDArray[Any] | None = None
-    group: NDArray[Any] | None = None
-    categories: FeatureCategories | None = None
+    values: Any
+    weight: Any
 
     @property
     def rows(self) -> int:
@@ -147,14 +142,26 @@ class ArraySource:
         return dtype
 
     @property
-    def unit_rows(self) -> int:
-        """Any row can be read alone."""
-        return 1
-
-    @property
     def has_weight(self) -> bool:
         """True if the rows carry sample weights."""
         return self.weight is not None
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySource(ArrayRows):
+    """Rows in memory."""
+
+    values: NDArray[Any]
+    features: tuple[str, ...]
+    weight: FloatArray | None = None
+    sequence: NDArray[Any] | None = None
+    group: NDArray[Any] | None = None
+    categories: FeatureCategories | None = None
+
+    @property
+    def unit_rows(self) -> int:
+        """Any row can be read alone."""
+        return 1
 
     @property
     def held_nbytes(self) -> int:
@@ -300,7 +307,7 @@ class ZarrSource:
 
 
 @dataclass(frozen=True, eq=False)
-class LazySource:
+class LazySource(ArrayRows):
     """Rows of a lazy array that somebody else's graph computes, chunk by chunk.
 
     The engine computes a slice of ``values`` inside its own tasks and reads it as an
@@ -317,17 +324,6 @@ class LazySource:
     """Variables along the samples of the Dataset that holds the values, as a Dataset."""
 
     @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return int(self.values.shape[0])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the values."""
-        dtype: np.dtype[Any] = np.dtype(self.values.dtype)
-        return dtype
-
-    @property
     def unit_rows(self) -> int:
         """The longest chunk."""
         return int(max(self.values.chunks[0]))
@@ -336,11 +332,6 @@ class LazySource:
         """Return the fields of `Columns` of some rows, lazily."""
         rows = slice(start, stop)
         return tuple(_rows(array, rows) for array in (self.values, *row_variables(self)))
-
-    @property
-    def has_weight(self) -> bool:
-        """True if the rows carry sample weights."""
-        return self.weight is not None
 
     @property
     def held_nbytes(self) -> int:

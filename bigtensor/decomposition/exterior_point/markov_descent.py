@@ -10,8 +10,7 @@ from bigtensor.decomposition.exterior_point.markov_objective import MarkovObject
 from bigtensor.decomposition.exterior_point.mixture_descent import (
     NEGATIVE_PENALTY,
     DescentEnd,
-    SpectralCandidates,
-    by_residual,
+    best_end,
     core_of_descents,
     descent_diagnostics,
     exterior_point_from,
@@ -51,7 +50,6 @@ def markov_exterior_point(
     starts: int = 2,
     most_iterations: int = MARKOV_ITERATIONS,
     rng: np.random.Generator,
-    candidates: SpectralCandidates | None = None,
 ) -> MarkovExteriorPoint:
     r"""Estimate a hidden Markov model from triples by descents from spectral solutions.
 
@@ -75,8 +73,6 @@ def markov_exterior_point(
         Of every descent in the parameters of the hidden Markov model.
     rng : numpy.random.Generator
         Source of the random numbers of the spectral solutions.
-    candidates : SpectralCandidates, optional
-        Of the same core and number of states; found anew by default.
 
     Returns
     -------
@@ -91,7 +87,7 @@ def markov_exterior_point(
         If the table does not support `k` states.
     """
     check_components(core, k)
-    candidates = spectral_candidates(core, k, rng) if candidates is None else candidates
+    candidates = spectral_candidates(core, k, rng)
     projected = core_of_descents(core, k)
     ranking = MarkovObjective(projected, k, sum_penalty=1.0)
     ends: dict[str, MarkovExteriorPoint] = {}
@@ -111,23 +107,8 @@ def markov_exterior_point(
             "mapped_residual": ranking.relative_residual(mapped),
             **end.figures,
         }
-    residuals = {name: end.residual for name, end in ends.items()}
-    name = by_residual(residuals)[0]
-    chosen = ends[name]
-    diagnostics: Diagnostics = {
-        **chosen.diagnostics,
-        "chosen": name,
-        **candidates.diagnostics,
-        "descents": descents,
-        "directions": list(projected.tensor.shape),
-        "subspace_defects": projected.subspace_defects,
-    }
-    return replace(
-        chosen,
-        parameters=chosen.parameters.by_occupancy(),
-        residuals=list(residuals.values()),
-        diagnostics=diagnostics,
-    )
+    best = best_end(ends, descents, candidates, projected)
+    return replace(best, parameters=best.parameters.by_occupancy())
 
 
 def markov_exterior_point_from(

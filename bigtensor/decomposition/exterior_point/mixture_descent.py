@@ -1,7 +1,8 @@
 """Discrete three-view mixture: spectral candidates improved by the exterior point method."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -69,6 +70,9 @@ class DescentEnd:
             "converged": self.diagnostics["converged"],
             "negative_mass": self.negative_mass,
         }
+
+
+_End = TypeVar("_End", bound=DescentEnd)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,23 +180,40 @@ def exterior_point(
         )
         for candidate in candidates.best(starts)
     }
+    best = best_end(ends, {name: end.figures for name, end in ends.items()}, candidates, projected)
+    return replace(best, factors=best.factors.by_weight())
+
+
+def best_end(
+    ends: Mapping[str, _End],
+    descents: Diagnostics,
+    candidates: SpectralCandidates,
+    core: DiscreteCore,
+) -> _End:
+    """Return the end with the least residual, with the figures of all descents.
+
+    Parameters
+    ----------
+    ends : mapping of str to DescentEnd
+        End of the descent from every candidate, by its name.
+    descents : dict
+        Figures of every descent, by the name of its candidate.
+    candidates : SpectralCandidates
+        Spectral solutions that descents could begin at.
+    core : DiscreteCore
+        The directions that descents used.
+    """
     residuals = {name: end.residual for name, end in ends.items()}
     name = by_residual(residuals)[0]
-    chosen = ends[name]
     diagnostics: Diagnostics = {
-        **chosen.diagnostics,
+        **ends[name].diagnostics,
         "chosen": name,
         **candidates.diagnostics,
-        "descents": {name: end.figures for name, end in ends.items()},
-        "directions": list(projected.tensor.shape),
-        "subspace_defects": projected.subspace_defects,
+        "descents": descents,
+        "directions": list(core.tensor.shape),
+        "subspace_defects": core.subspace_defects,
     }
-    return replace(
-        chosen,
-        factors=chosen.factors.by_weight(),
-        residuals=list(residuals.values()),
-        diagnostics=diagnostics,
-    )
+    return replace(ends[name], residuals=list(residuals.values()), diagnostics=diagnostics)
 
 
 def exterior_point_from(

@@ -22,7 +22,11 @@ LEAST_WEIGHT = 1e-6
 """Smallest weight of a component, relative to equal weights. A component below it is empty."""
 
 LEAST_VARIANCE = 1e-6
-"""Smallest variance within components, relative to the variance of all rows."""
+"""Smallest variance within components, relative to the variance of all rows in the view.
+
+Of a full covariance it is the smallest variance in any direction, after columns are scaled to a
+variance of one.
+"""
 
 ROUND_OFF = 1e-14
 """Standard deviation of a constant column whose mean is rounded, at most, relative to the mean."""
@@ -97,7 +101,6 @@ def m_step(
     total: TotalMoments,
     views: Sequence[slice] | None,
     independent: Sequence[slice] = (),
-    least_variance: float = LEAST_VARIANCE,
 ) -> SharedCovarianceStep:
     """Maximise the expected log-likelihood over weights, means and the shared covariance.
 
@@ -114,9 +117,6 @@ def m_step(
         spherical covariance. None stands for a full covariance.
     independent : sequence of slice, default ()
         Groups of all columns between which a full covariance is zero.
-    least_variance : float, default LEAST_VARIANCE
-        Positive. Relative to the variance of all rows in the view, or in every direction after
-        columns are scaled to a variance of one.
 
     Raises
     ------
@@ -135,9 +135,7 @@ def m_step(
     filled = np.where(empty, 1.0, sums.counts)[:, None]
     # about the mean of all rows: uncentred squares would cancel where data lie far from zero
     deviations = np.where(empty[:, None], 0.0, sums.sums / filled + (sums.reference - total.mean))
-    covariance, is_floored = within_covariance(
-        total, shares, deviations, views, independent, least_variance
-    )
+    covariance, is_floored = within_covariance(total, shares, deviations, views, independent)
     weights = np.maximum(shares, least)
     return SharedCovarianceStep(
         weights=weights / weights.sum(),
@@ -154,7 +152,6 @@ def within_covariance(
     deviations: FloatArray,
     views: Sequence[slice] | None,
     independent: Sequence[slice] = (),
-    least_variance: float = LEAST_VARIANCE,
 ) -> tuple[FloatArray, bool]:
     """Return the covariance of all rows less its part between the components.
 
@@ -166,7 +163,7 @@ def within_covariance(
         Of all rows; they sum to one.
     deviations : (components, d) float64 array
         Means of the components less the mean of all rows.
-    views, independent, least_variance
+    views, independent
         As for `m_step`.
 
     Returns
@@ -188,8 +185,8 @@ def within_covariance(
             "subtract the mean of every feature"
         )
     if views is None:
-        return _tied(total, shares, deviations, independent, least_variance)
-    return _by_view(total, shares, deviations, views, least_variance)
+        return _tied(total, shares, deviations, independent)
+    return _by_view(total, shares, deviations, views)
 
 
 def _by_view(
@@ -197,7 +194,6 @@ def _by_view(
     shares: FloatArray,
     deviations: FloatArray,
     views: Sequence[slice],
-    least: float,
 ) -> tuple[FloatArray, bool]:
     """Return one variance for the columns of every view, and True if any is at its floor."""
     within = total.variances - shares @ deviations**2
@@ -206,8 +202,8 @@ def _by_view(
         # a constant view is as narrow as the others may become
         scale = total.variances[view].mean() or total.variances.mean()
         variance = within[view].mean()
-        is_floored |= bool(variance < least * scale)
-        variances[view] = max(variance, least * scale)
+        is_floored |= bool(variance < LEAST_VARIANCE * scale)
+        variances[view] = max(variance, LEAST_VARIANCE * scale)
     return variances, is_floored
 
 
@@ -216,7 +212,6 @@ def _tied(
     shares: FloatArray,
     deviations: FloatArray,
     independent: Sequence[slice],
-    least: float,
 ) -> tuple[FloatArray, bool]:
     """Return the full covariance within components, and True if a direction is at its floor."""
     if total.covariance.ndim != 2:
@@ -230,9 +225,9 @@ def _tied(
     scale = np.sqrt(np.where(total.variances > 0, total.variances, total.variances.mean()))
     scaled = within / np.outer(scale, scale)
     values, vectors = np.linalg.eigh((scaled + scaled.T) / 2)
-    if values[0] >= least:
+    if values[0] >= LEAST_VARIANCE:
         return np.asarray((within + within.T) / 2), False
-    floored = (vectors * np.maximum(values, least)) @ vectors.T
+    floored = (vectors * np.maximum(values, LEAST_VARIANCE)) @ vectors.T
     floored = floored * np.outer(scale, scale)
     return np.asarray((floored + floored.T) / 2), True
 

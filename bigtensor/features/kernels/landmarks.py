@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -229,14 +229,11 @@ def kmeans_landmarks(
     ----------
     Zhang and Kwok (2010), "Clustered Nyström method for large scale manifold learning".
     """
-    rows = _checked(sample, count)
-    distinct = _distinct(rows)
-    if len(distinct) <= count:
-        return Landmarks(distinct, _note(len(distinct), count))
-    centres = np.unique(
-        kmeans(rows / scale, count, random_state, n_starts=1).centres * scale, axis=0
-    )
-    return Landmarks(centres, _note(len(centres), count))
+
+    def centres(rows: FloatArray) -> FloatArray:
+        return kmeans(rows / scale, count, random_state, n_starts=1).centres * scale
+
+    return _distinct_landmarks(sample, count, centres)
 
 
 def plus_plus_landmarks(
@@ -269,12 +266,22 @@ def plus_plus_landmarks(
     ----------
     Arthur and Vassilvitskii (2007), "k-means++: the advantages of careful seeding".
     """
+
+    def seeds(rows: FloatArray) -> FloatArray:
+        return rows[plus_plus_rows(rows / scale, count, random_state)]
+
+    return _distinct_landmarks(sample, count, seeds)
+
+
+def _distinct_landmarks(
+    sample: NDArray[Any], count: int, choose: Callable[[FloatArray], FloatArray]
+) -> Landmarks:
+    """Return chosen points, or the distinct rows of a sample that has no more of them."""
     rows = _checked(sample, count)
-    distinct = _distinct(rows)
-    if len(distinct) <= count:
-        return Landmarks(distinct, _note(len(distinct), count))
-    chosen = np.unique(rows[plus_plus_rows(rows / scale, count, random_state)], axis=0)
-    return Landmarks(chosen, _note(len(chosen), count))
+    points = _distinct(rows)
+    if len(points) > count:
+        points = np.unique(choose(rows), axis=0)
+    return Landmarks(points, _note(len(points), count))
 
 
 def _distinct(rows: FloatArray) -> FloatArray:

@@ -11,8 +11,8 @@ from scipy.optimize import linear_sum_assignment
 from bigtensor.data.rows.block import Block
 from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
-from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities.row_functions import Responsibilities
+from bigtensor.statistics.in_memory import outputs_in_memory
 
 _ROWS = 500
 """Rows drawn from every component. Its largest share is then off by at most .02 (one sd)."""
@@ -46,10 +46,8 @@ def _shares(previous: FittedMixture, new: FittedMixture) -> NDArray[np.float64]:
     k = new.mixture().n_components
     label = np.repeat(np.arange(k, dtype=np.int32), _ROWS)
     values = new.draw_rows(label, np.random.default_rng(0))
-    mixture = previous.mixture()
-    out = {"probability": np.empty((len(label), mixture.n_components), np.float32)}
     block = Block(values, previous.slices, 0, len(label))
-    Responsibilities(mixture, ("probability",)).evaluate(block, out, Workspace())
+    out = outputs_in_memory(Responsibilities(previous.mixture(), ("probability",)), block)
     return np.asarray(out["probability"].reshape(k, _ROWS, -1).mean(axis=1), np.float64)
 
 

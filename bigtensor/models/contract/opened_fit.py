@@ -92,15 +92,13 @@ class OpenedFit:
         )
 
 
-def shape_of(samples: Samples, expected_rows: float | None = None) -> DataShape:
+def shape_of(samples: Samples) -> DataShape:
     """Return the size, names and types of the samples.
 
     Parameters
     ----------
     samples : Samples
         Opened data.
-    expected_rows : float, optional
-        Number of rows of all sites of a fit in rounds.
     """
     named = samples.categories
     return DataShape(
@@ -114,5 +112,4 @@ def shape_of(samples: Samples, expected_rows: float | None = None) -> DataShape:
         tuple(name for names in samples.left_out.values() for name in names),
         tuple(named[feature] for feature in samples.views.feature_names) if named else (),
         () if samples.groups is None else samples.groups.names,
-        expected_rows,
     )

@@ -157,7 +157,7 @@ def _over_splits(splits: list[_Split], values: list[NDArray[np.float64]]) -> flo
 def _split(rows: Block, problem: Problem, number: int, most: int) -> _Split:
     """Hold out some of the rows, with the moments of the others."""
     judged = _thinned(rows, problem.rng(10 + number))
-    whole = np.ones(rows.rows) if rows.weight is None else rows.weight
+    whole = rows.row_weights()
     learning = _weighted(rows, whole - judged)
     judging = _without_new_categories(_weighted(rows, judged), learning)
     smaller = replace(problem, weight=float((whole - judged).sum()), conclude=None, thorough=False)

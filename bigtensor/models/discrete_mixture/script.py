@@ -99,7 +99,7 @@ def prepare(settings: Settings) -> Script:
     sample: Sample = yield pilot_pass(settings)
     rows = CodeCountsResult(
         np.asarray(sample.values, np.int32),
-        np.ones(len(sample.values)) if sample.weight is None else sample.weight,
+        sample.row_weights(),
         len(sample.values),
     )
     if settings.shape.rows <= PILOT_ROWS and not settings.shape.in_rounds:

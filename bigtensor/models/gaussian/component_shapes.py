@@ -14,8 +14,8 @@ from bigtensor.data.rows.block import Block
 from bigtensor.descending_order import descending_order
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.moment_tensors.pilot_tensor import standard_scales
-from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities.row_functions import Responsibilities
+from bigtensor.statistics.in_memory import outputs_in_memory
 
 _LEAST_ROWS = 40
 """Rows of a component whose shape is looked at."""
@@ -109,9 +109,8 @@ def _by_component(
     components: GaussianComponents, rows: Block
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
     """Yield the rows of every component that has some, and whitened."""
-    mixture, labels = components.mixture(), np.empty(rows.rows, np.intp)
-    block = rows.without_halo()
-    Responsibilities(mixture, ("label",)).evaluate(block, {"label": labels}, Workspace())
+    mixture = components.mixture()
+    labels = outputs_in_memory(Responsibilities(mixture, ("label",)), rows.without_halo())["label"]
     whitening = mixture.whitening.astype(np.float64)
     for component in np.unique(labels):
         members = rows.values[: rows.rows][labels == component].astype(np.float64)

@@ -67,6 +67,8 @@ class SampleFeatures:
         Of every view, in the order of their content.
     moments : mapping of pairs of str to (r, r') float64 arrays
         Cross moments of the views, where groups were chosen by them.
+    diagnostics : dict
+        ``bandwidths``, ``landmarks`` and ``groups``, with the ``group_choice`` if there was one.
     """
 
     settings: Settings
@@ -74,6 +76,7 @@ class SampleFeatures:
     maps: Mapping[str, FeatureMap]
     values: Mapping[str, FloatArray]
     moments: Mapping[tuple[str, str], FloatArray]
+    diagnostics: dict[str, Any]
 
     @classmethod
     def of_sample(
@@ -81,8 +84,6 @@ class SampleFeatures:
         rows: FloatArray,
         scale: FloatArray,
         settings: Settings,
-        diagnostics: dict[str, Any] | None = None,
-        *,
         landmarks: Mapping[str, FloatArray] | None = None,
     ) -> SampleFeatures:
         """Evaluate the features with the coarse bandwidth, and choose the groups.
@@ -95,21 +96,19 @@ class SampleFeatures:
             The scale of the features inside components.
         settings : Settings
             Settings with bandwidths and groups of views.
-        diagnostics : dict, optional
-            Receives bandwidths, landmarks and groups; None for features that are compared only.
         landmarks : mapping of str to (p, d) float64 array, optional
             Landmarks of views with another bandwidth.
         """
-        maps = coarse_maps(rows, scale, settings, diagnostics, landmarks or {})
+        maps, of_maps = coarse_maps(rows, scale, settings, landmarks or {})
         # views in the order of their content, so that their place in the data does not matter
         order = content_order(rows, [settings.slices[name] for name in maps])
         names = [list(maps)[place] for place in order]
         values = {
             name: exact_features(maps[name], rows[:, settings.slices[name]]) for name in names
         }
-        moments: dict[tuple[str, str], FloatArray] = {}
-        members = _members(values, settings, diagnostics, moments)
-        return cls(settings, members, maps, values, moments)
+        members, moments, choice = _chosen_groups(values, settings)
+        diagnostics = {**of_maps, "groups": [list(group) for group in members], **choice}
+        return cls(settings, members, maps, values, moments, diagnostics)
 
     @property
     def groups(self) -> list[FloatArray]:
@@ -200,65 +199,47 @@ def landmarks_of(groups: Groups, others: Sequence[OtherView]) -> dict[str, Float
 
 
 def projected_views(
-    rows: FloatArray,
-    scale: FloatArray,
-    settings: Settings,
-    diagnostics: dict[str, Any] | None = None,
-    *,
-    landmarks: Mapping[str, FloatArray] | None = None,
-) -> tuple[Groups, tuple[OtherView, ...]]:
-    """Return the features of three groups of views, and of the views outside them."""
-    features = SampleFeatures.of_sample(rows, scale, settings, diagnostics, landmarks=landmarks)
+    features: SampleFeatures,
+) -> tuple[Groups, tuple[OtherView, ...], dict[str, Any]]:
+    """Return the features of three groups of views, of the views outside them, and diagnostics."""
     groups, subspaces = features.projected()
-    if diagnostics is not None:
-        shown = 2 * settings.n_components + 2
-        diagnostics["pilot_singular_values"] = [
-            spectrum[:shown].tolist() for spectrum in subspaces.singular_values
-        ]
-    return groups, features.others(subspaces, groups[0].n_features)
+    shown = 2 * features.settings.n_components + 2
+    spectra = [spectrum[:shown].tolist() for spectrum in subspaces.singular_values]
+    diagnostics = {**features.diagnostics, "pilot_singular_values": spectra}
+    return groups, features.others(subspaces, groups[0].n_features), diagnostics
 
 
-def _members(
-    values: Mapping[str, FloatArray],
-    settings: Settings,
-    diagnostics: dict[str, Any] | None,
-    moments: dict[tuple[str, str], FloatArray],
-) -> Members:
+def _chosen_groups(
+    values: Mapping[str, FloatArray], settings: Settings
+) -> tuple[Members, dict[tuple[str, str], FloatArray], dict[str, Any]]:
     """Return the groups that are given, or those that tell the components apart.
 
-    ``moments`` receives the cross moments of the views that the groups are chosen by. Two views
-    stay two groups, whose dependence can be counted but not decomposed.
+    With these come the cross moments of the views that the groups were chosen by, and the scores
+    of the choice; both are empty if nothing was chosen. Two views stay two groups, whose dependence
+    can be counted but not decomposed.
     """
     names = list(values)
     features = dict(settings.shape.views)
     sizes = [len(features[name]) for name in names]
-    members: Members
-    choice: dict[str, Any] | None = None
     if settings.groups is not None:
-        members = settings.groups
-    elif len(names) < 3:
-        members = tuple((name,) for name in names)
-    elif len(names) == 3 or len(names) > MOST_VIEWS or settings.shared or settings.counted:
-        members = _named(neighbouring_groups(sizes), names)
-    else:
-        of_places = _cross_moments(dict(enumerate(values.values())))
-        moments |= {(names[a], names[b]): moment for (a, b), moment in of_places.items()}
-        chosen = choose_view_groups(of_places, settings.n_components, sizes)
-        members = _named(chosen.groups, names)
-        choice = {
-            "score": chosen.score,
-            "best": [list(group) for group in _named(chosen.best, names)],
-            "best_score": chosen.best_score,
-            "neighbouring": [list(group) for group in _named(chosen.neighbouring, names)],
-            "neighbouring_score": chosen.neighbouring_score,
-            "picked": [list(group) for group in _named(chosen.picked, names)],
-            "picked_score": chosen.picked_score,
-        }
-    if diagnostics is not None:
-        diagnostics["groups"] = [list(group) for group in members]
-        if choice is not None:
-            diagnostics["group_choice"] = choice
-    return members
+        return settings.groups, {}, {}
+    if len(names) < 3:
+        return tuple((name,) for name in names), {}, {}
+    if len(names) == 3 or len(names) > MOST_VIEWS or settings.shared or settings.counted:
+        return _named(neighbouring_groups(sizes), names), {}, {}
+    of_places = _cross_moments(dict(enumerate(values.values())))
+    chosen = choose_view_groups(of_places, settings.n_components, sizes)
+    choice = {
+        "score": chosen.score,
+        "best": [list(group) for group in _named(chosen.best, names)],
+        "best_score": chosen.best_score,
+        "neighbouring": [list(group) for group in _named(chosen.neighbouring, names)],
+        "neighbouring_score": chosen.neighbouring_score,
+        "picked": [list(group) for group in _named(chosen.picked, names)],
+        "picked_score": chosen.picked_score,
+    }
+    moments = {(names[a], names[b]): moment for (a, b), moment in of_places.items()}
+    return _named(chosen.groups, names), moments, {"group_choice": choice}
 
 
 def _named(groups: Sequence[Sequence[int]], names: list[str]) -> Members:

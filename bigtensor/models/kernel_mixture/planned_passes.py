@@ -28,9 +28,9 @@ from bigtensor.models.kernel_mixture.choices.replicates import replicates_nbytes
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.settings import DELTA, Settings
-from bigtensor.models.kernel_mixture.solve import Stage
 from bigtensor.models.kernel_mixture.stages import (
     LEAST_CANDIDATES,
+    Stage,
     longest_stages,
     moments_pass,
     moments_windows,
@@ -48,7 +48,7 @@ def planned_preparation(settings: Settings) -> list[PlannedPass]:
     nbytes = max(_sample_nbytes(settings), _sample_nbytes(settings.largest_sample))
     planned = [PlannedPass(sample, driver_nbytes=nbytes)]
     if settings.spectral and settings.bandwidth == "cross-validation":
-        names, windows = candidate_names(), moments_windows(settings, settings.shape.rows)
+        names, windows = candidate_names(), moments_windows(settings)
         moments = training_moments(dict.fromkeys(names, _blank_groups(settings)), 0)
         scores = held_out_scores(dict.fromkeys(names, blank_mixture(settings)), 0)
         planned += [
@@ -62,7 +62,7 @@ def planned_refinement(settings: Settings) -> list[PlannedPass]:
     """Return upper bounds of the moments and the posterior passes."""
     rows, planned = settings.shape.rows, list[PlannedPass]()
     if settings.spectral:
-        moments = moments_pass(_blank_groups(settings), moments_windows(settings, rows))
+        moments = moments_pass(_blank_groups(settings), moments_windows(settings))
         planned.append(PlannedPass(moments))
     stages = [
         PlannedPass(_blank_posterior(stage, settings), stage.most)
@@ -156,7 +156,7 @@ def blank_embedded_maps(settings: Settings) -> dict[str, FeatureMap]:
 def blank_mixture(settings: Settings) -> MixtureDensities:
     """Return a mixture of the right size."""
     k = settings.n_components
-    columns = tuple(settings.slices[name].start for name in settings.tabulated)
+    columns = settings.tabulated_columns
     low, step = np.zeros(len(columns)), np.ones(len(columns))
     grids = Grids(columns, low, step, settings.bins, settings.feature_dtype)
     embedded = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,13 @@ from bigtensor.features.local_density import sparse_row_weights
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import find_categories
 from bigtensor.models.contract.data_shape import NamedViews
-from bigtensor.models.kernel_mixture.groups import Groups, OtherView, projected_views
+from bigtensor.models.kernel_mixture.groups import (
+    Groups,
+    OtherView,
+    SampleFeatures,
+    landmarks_of,
+    projected_views,
+)
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.settings import MANY, Settings
 from bigtensor.models.kernel_mixture.solution import KernelSolution
@@ -92,9 +98,33 @@ class Preparation:
         return self.settings.slices
 
     @property
+    def rows(self) -> FloatArray:
+        """The features of the rows of the pilot sample: ``(n0, features)``."""
+        assert self.pilot is not None
+        return np.asarray(self.pilot.values, np.float64)
+
+    @property
+    def scale(self) -> FloatArray:
+        """The scale of the features inside components: ``(features,)``."""
+        return np.array(list(self.diagnostics["scales"].values()))
+
+    @property
     def shared(self) -> bool:
         """True if all views have the same components."""
         return self.settings.shared
+
+    def features_with_bandwidth(self, factor: float) -> SampleFeatures:
+        """Return the features for moments with another bandwidth, but the same landmarks.
+
+        Parameters
+        ----------
+        factor : float
+            Multiple of the bandwidth of the rule.
+        """
+        assert self.groups is not None
+        landmarks = landmarks_of(self.groups, self.others)
+        settings = replace(self.settings, bandwidth=factor)
+        return SampleFeatures.of_sample(self.rows, self.scale, settings, landmarks)
 
     @property
     def masses(self) -> list[FloatArray]:
@@ -123,10 +153,10 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     DataError
         When a feature is constant, or the sample has fewer rows than components.
     """
-    names = [name for _, members in settings.shape.views for name in members]
+    names = settings.shape.features
     notes = list(settings.notes)
     if settings.units == "common":
-        sample, far = _without_far_values(sample, names, settings)
+        sample, far = _without_far_values(sample, settings)
         notes += far
     rows = np.asarray(sample.values, np.float64)
     clustering_weight = sample.weight
@@ -137,7 +167,7 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
         clustering_weight = sparse_row_weights(positions, sample.weight, seed)
     clusters = sample_clusters(rows, clustering_weight, settings)
     scale = clusters.scale
-    columns = tuple(settings.slices[name].start for name in settings.tabulated)
+    columns = settings.tabulated_columns
     grids = Grids.over_sample(
         rows, columns, settings.bins, shared=settings.shared, dtype=settings.feature_dtype
     )
@@ -150,7 +180,9 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     groups: Groups | None = None
     others: tuple[OtherView, ...] = ()
     if settings.spectral:
-        groups, others = projected_views(rows, scale, settings, diagnostics)
+        features = SampleFeatures.of_sample(rows, scale, settings)
+        groups, others, of_features = projected_views(features)
+        diagnostics |= of_features
     return Preparation(
         settings=settings,
         assignment=clusters.labels,
@@ -165,20 +197,17 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     )
 
 
-def _without_far_values(
-    sample: Sample, names: list[str], settings: Settings
-) -> tuple[Sample, list[str]]:
+def _without_far_values(sample: Sample, settings: Settings) -> tuple[Sample, list[str]]:
     """Leave rows with a far value out of a sample, and return it with a sentence on them, or none.
 
     Parameters
     ----------
     sample : Sample
         Pilot sample of features in common units.
-    names : list of str
-        Of the features.
     settings : Settings
         Resolved parameters of the fit.
     """
+    names = settings.shape.features
     far = far_values(
         sample.values, weight=sample.weight, ignored=tuple(settings.categorical_columns)
     )
@@ -257,7 +286,7 @@ def _compared(rows: FloatArray, settings: Settings) -> tuple[FloatArray, list[st
     In common units measured features are divided by one length, about their spread, so that their
     unit does not decide their weight beside the indicators.
     """
-    names = [name for _, members in settings.shape.views for name in members]
+    names = settings.shape.features
     measured, unit = _measured_columns(settings), _unit(rows, settings)
     compared, compared_names = [rows[:, measured] / unit], [names[column] for column in measured]
     for column in settings.categorical_columns:

@@ -23,24 +23,21 @@ from bigtensor.models.kernel_mixture.choices.alternative_initialisations import 
     has_alternatives,
 )
 from bigtensor.models.kernel_mixture.choices.bandwidth import with_chosen_bandwidth
-from bigtensor.models.kernel_mixture.choices.components import (
-    with_counted_components,
-    with_populations_if_dependent,
-)
+from bigtensor.models.kernel_mixture.choices.component_count import with_counted_components
 from bigtensor.models.kernel_mixture.choices.constant_features import without_constant_features
+from bigtensor.models.kernel_mixture.choices.dependence import with_populations_if_dependent
 from bigtensor.models.kernel_mixture.choices.first_components import began_with_moments
 from bigtensor.models.kernel_mixture.choices.populations import find_populations
 from bigtensor.models.kernel_mixture.choices.units import with_chosen_units
 from bigtensor.models.kernel_mixture.embedded_view import EmbeddedView
 from bigtensor.models.kernel_mixture.groups import OtherView
-from bigtensor.models.kernel_mixture.held_out import score_pilot
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
+from bigtensor.models.kernel_mixture.pilot_scores import score_pilot
 from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_from
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import KernelFit, KernelSolution
 from bigtensor.models.kernel_mixture.solve import (
     Refinement,
-    Stage,
     clustered_initialisation,
     decomposed,
     moments_solution,
@@ -49,6 +46,7 @@ from bigtensor.models.kernel_mixture.solve import (
 )
 from bigtensor.models.kernel_mixture.stages import (
     LEAST_CANDIDATES,
+    Stage,
     moments_pass,
     moments_reason,
     moments_windows,
@@ -118,22 +116,26 @@ def prepare_from_sample(settings: Settings) -> Script:
     if settings.units_by_data:
         yield Step("comparing units of the features")
     settings, units_likelihood = with_chosen_units(sample, settings)
-    windows = moments_windows(settings, settings.shape.rows)
     yield Step("preparing the features")
-    preparation = yield from with_chosen_bandwidth(prepare_from(sample, settings), windows)
-    if counted_in_sample:
-        preparation.diagnostics["component_count"] = counted_in_sample
-    if dependence is not None:
-        preparation.diagnostics["dependence_within_components"] = dependence
-    if units_likelihood is not None:
-        preparation.diagnostics["units_likelihood"] = units_likelihood
+    preparation = yield from with_chosen_bandwidth(prepare_from(sample, settings))
+    choices = {
+        "component_count": counted_in_sample or None,
+        "dependence_within_components": dependence,
+        "units_likelihood": units_likelihood,
+        "constant_features": left_out or None,
+    }
+    diagnostics = preparation.diagnostics
+    diagnostics |= {name: value for name, value in choices.items() if value is not None}
+    diagnostics["notes"] += [
+        f"view {name!r}: {landmarks['note']}"
+        for name, landmarks in diagnostics.get("landmarks", {}).items()
+        if "note" in landmarks
+    ]
     if left_out:
-        preparation.diagnostics["constant_features"] = left_out
-        preparation.diagnostics["notes"].append(
-            f"{described(left_out, len(sample.values))}, and left out of the fit"
-        )
+        constant = described(left_out, len(sample.values))
+        diagnostics["notes"].append(f"{constant}, and left out of the fit")
     if raw_counts is not None:
-        preparation.diagnostics["notes"].append(raw_counts)
+        diagnostics["notes"].append(raw_counts)
     return replace(preparation, outliers=outliers)
 
 
@@ -147,10 +149,9 @@ def refine(preparation: Preparation) -> Script:
     mixture, doubtful = yield from _initialisation(preparation, diagnostics)
     in_rounds = preparation.pilot is None
     if doubtful and not in_rounds and preparation.groups and has_alternatives(settings):
-        assert preparation.pilot is not None
         of_clusters = None
         if _cluster_count(preparation) >= preparation.n_components:
-            of_clusters = clustered_initialisation(preparation.pilot, preparation).mixture()
+            of_clusters = clustered_initialisation(preparation).mixture()
         mixture = yield from best_initialisation(mixture, of_clusters, preparation, diagnostics)
     stages = (
         [rounds_stage(settings)] if in_rounds else posterior_stages(settings, doubtful=doubtful)
@@ -193,21 +194,19 @@ def _concluded(
     stage : Stage
         The stage that the passes belong to.
     """
-    settings, sample = preparation.settings, preparation.pilot
+    settings = preparation.settings
     diagnostics = {**diagnostics, "mean_log_likelihood": passes.likelihoods}
     co_posterior = co_posterior or passes.sums.co_posterior
     fit = finished(passes.solution, co_posterior, preparation, diagnostics)
     order = passes.solution.descending
     scores = None
-    if sample is not None:
+    if preparation.pilot is not None:
         of_component = None if fit.populations is None else fit.populations.of_component
         scores = score_pilot(
-            sample,
             passes,
             preparation,
             contained=stage.windows is None,
             of_component=None if of_component is None else of_component[np.argsort(order)],
-            random_state=settings.random_state,
         )
     evidence = Evidence(
         weights=fit.solution.weights,
@@ -237,7 +236,7 @@ def _initialisation(
         return clustered_components(preparation).mixture(), True
     settings = preparation.settings
     # in rounds, all sites sum all their rows
-    windows = None if preparation.pilot is None else moments_windows(settings, settings.shape.rows)
+    windows = None if preparation.pilot is None else moments_windows(settings)
     moments = yield moments_pass(preparation.groups, windows)
     yield Step("decomposing the moments")
     spectral = spectral_components(moments, preparation, diagnostics)
@@ -258,7 +257,7 @@ def _concluded_from_moments(
 ) -> Solved:
     """Return the solution of the moments alone."""
     solution = moments_solution(mixture, moments.weight, preparation)
-    fit = KernelFit(solution.ordered(solution.descending), None)
+    fit = KernelFit(solution.ordered(solution.descending))
     diagnostics = {**diagnostics, "mean_log_likelihood": []}
     return judged_moments(fit, diagnostics, sample_outliers(diagnostics))
 
@@ -310,9 +309,13 @@ def finished(
 
 def clustered_components(preparation: Preparation) -> KernelSolution:
     """Return the components that the clusters of the sample make, if there are enough."""
-    assert preparation.pilot is not None
-    _require_clusters(preparation)
-    return clustered_initialisation(preparation.pilot, preparation)
+    n_clusters, k = _cluster_count(preparation), preparation.n_components
+    if n_clusters < k:
+        raise IdentifiabilityError(
+            f"the sample has only {n_clusters} distinct rows, which support at most {n_clusters} "
+            f"components, but {k} were asked for: use fewer components"
+        )
+    return clustered_initialisation(preparation)
 
 
 def spectral_components(
@@ -336,28 +339,16 @@ def ordinary_sample(pilot: Sample, settings: Settings) -> tuple[Sample, dict[str
     settings : Settings
         Settings with the number of rows to use.
     """
-    drawn = counted(pilot.smaller(settings.pilot_rows, settings.random_state))
+    drawn = pilot.smaller(settings.pilot_rows, settings.random_state)
+    if drawn.weight is not None:
+        # rows of weight zero are not part of the data
+        drawn = drawn.take(drawn.weight > 0)
     columns = tuple((piece.start, piece.stop) for piece in settings.slices.values())
     ordinary = ordinary_rows(drawn, columns, ignored=tuple(settings.categorical_columns))
     outliers = {"drawn_rows": len(drawn.values), **ordinary.diagnostics}
     return ordinary.sample.by_occurrence(settings.pilot_rows), outliers
 
 
-def counted(sample: Sample) -> Sample:
-    """Leave rows of weight zero out of a sample, because they are not part of the data."""
-    return sample if sample.weight is None else sample.take(sample.weight > 0)
-
-
 def _cluster_count(preparation: Preparation) -> int:
     """Return the number of clusters of the pilot sample that have rows."""
     return int(np.unique(preparation.assignment).size)
-
-
-def _require_clusters(preparation: Preparation) -> None:
-    """Raise unless k-means found as many clusters as there are components."""
-    n_clusters, k = _cluster_count(preparation), preparation.n_components
-    if n_clusters < k:
-        raise IdentifiabilityError(
-            f"the sample has only {n_clusters} distinct rows, which support at most {n_clusters} "
-            f"components, but {k} were asked for: use fewer components"
-        )

@@ -185,6 +185,11 @@ class Settings:
         return tuple(name for name, _ in self.shape.views if name not in self.embedded)
 
     @property
+    def tabulated_columns(self) -> tuple[int, ...]:
+        """The columns of the views in `tabulated`."""
+        return tuple(self.slices[name].start for name in self.tabulated)
+
+    @property
     def embedded(self) -> tuple[str, ...]:
         """The views whose densities are sums of features: all others."""
         return tuple(

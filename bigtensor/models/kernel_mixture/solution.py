@@ -15,13 +15,14 @@ from bigtensor.errors import ViewError
 from bigtensor.features.kernels.bandwidth import rule_width
 from bigtensor.features.kernels.kernel import Kernel
 from bigtensor.features.kernels.nystroem import Nystroem
+from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.data_shape import view_slices
 from bigtensor.models.kernel_mixture.embedded_view import DENSITY_FLOOR, EmbeddedView, anchors
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
-from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities.row_functions import Responsibilities
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
+from bigtensor.statistics.in_memory import outputs_in_memory
 from bigtensor.statistics.row_sample import Sample
 
 
@@ -143,7 +144,7 @@ class KernelSolution:
 
     def density(self, view: str, points: FloatArray) -> FloatArray:
         """Return the density of every component in one view at ``(n,)`` or ``(n, d)`` points."""
-        embedded = next((entry for entry in self.embedded if entry.name == view), None)
+        embedded = self._embedded_view(view)
         if embedded is not None:
             return embedded.density(points)
         index = self._position(view)
@@ -160,7 +161,7 @@ class KernelSolution:
 
     def expectation(self, view: str, f: Callable[[NDArray[Any]], NDArray[Any]]) -> FloatArray:
         """Return ``E[f(x) | h]``: ``(k,)``, or ``(k, m)`` where f returns m numbers a row."""
-        embedded = next((entry for entry in self.embedded if entry.name == view), None)
+        embedded = self._embedded_view(view)
         if embedded is not None:
             if self.responsibilities is None or embedded.holds(f):
                 return embedded.expectation(f)
@@ -175,7 +176,7 @@ class KernelSolution:
 
     def example(self, view: str) -> FloatArray:
         """Return a few values of a view, as functions of it are given them."""
-        embedded = next((entry for entry in self.embedded if entry.name == view), None)
+        embedded = self._embedded_view(view)
         if embedded is None:
             return self.grids.points(self._position(view))[:2]
         points = anchors(embedded.feature_map)[:2]
@@ -183,20 +184,13 @@ class KernelSolution:
 
     def kernel(self, view: str) -> Kernel:
         """Return the kernel of an embedded view, or say that it has none."""
-        for entry in self.embedded:
-            if entry.name == view and isinstance(entry.feature_map, Nystroem):
-                return entry.feature_map.kernel.in_data_units()
+        embedded = self._embedded_view(view)
+        if embedded is not None and isinstance(embedded.feature_map, Nystroem):
+            return embedded.feature_map.kernel.in_data_units()
         raise ViewError(
             f"the densities of view {view!r} are no sums of kernels, but smoothed histograms or "
             "tables of categories: give expectations of it any function"
         )
-
-    def draw(
-        self, n_samples: int, rng: np.random.Generator
-    ) -> tuple[FloatArray, NDArray[np.int32]]:
-        """Draw rows, features beside each other in the order of the views, and their labels."""
-        label = rng.choice(len(self.weights), size=n_samples, p=self.weights).astype(np.int32)
-        return self.draw_rows(label, rng), label
 
     def draw_rows(self, label: NDArray[np.integer], rng: np.random.Generator) -> FloatArray:
         """Draw a row of every component: ``(rows, features)``."""
@@ -240,17 +234,21 @@ class KernelSolution:
         width = rule_width(spread, float(share.sum()), 1)
         return np.asarray(rows[chosen] + width * rng.standard_normal((size, width.size)))
 
+    def _embedded_view(self, view: str) -> EmbeddedView | None:
+        """Return the embedded view of this name, or None."""
+        return next((entry for entry in self.embedded if entry.name == view), None)
+
     def _position(self, view: str) -> int:
         """Return the place of a one-dimensional view among the grids."""
         return self.grids.columns.index(self.slices[view].start)
 
 
 @dataclass(frozen=True, eq=False)
-class KernelFit:
+class KernelFit(FittedMixture):
     """Components of a fitted mixture, and the populations that they were merged into."""
 
     solution: KernelSolution
-    populations: Populations | None
+    populations: Populations | None = None
 
     @property
     def slices(self) -> dict[str, slice]:
@@ -265,12 +263,6 @@ class KernelFit:
         """Return the densities that weights of groups are estimated under."""
         return self.solution.likelihood_mixture()
 
-    def draw(
-        self, n_samples: int, rng: np.random.Generator
-    ) -> tuple[FloatArray, NDArray[np.int32]]:
-        """Draw rows, features beside each other in the order of the views, and components."""
-        return self.solution.draw(n_samples, rng)
-
     def draw_rows(self, label: NDArray[np.integer], rng: np.random.Generator) -> FloatArray:
         """Draw a row of every component: ``(rows, features)``."""
         return self.solution.draw_rows(label, rng)
@@ -280,16 +272,6 @@ def responsibilities_of(
     mixture: MixtureDensities, sample: Sample, slices: Mapping[str, slice]
 ) -> FloatArray:
     """Return the posterior probabilities of the rows of a sample, times their weights."""
-    out = {"probability": np.empty((len(sample.values), mixture.n_components), np.float32)}
-    Responsibilities(mixture, ("probability",)).evaluate(sample.block(slices), out, Workspace())
-    posterior = out["probability"].astype(np.float64)
+    function = Responsibilities(mixture, ("probability",))
+    posterior = outputs_in_memory(function, sample.block(slices))["probability"].astype(np.float64)
     return posterior if sample.weight is None else posterior * sample.weight[:, None]
-
-
-def labels_of(
-    mixture: MixtureDensities, sample: Sample, slices: Mapping[str, slice]
-) -> NDArray[np.intp]:
-    """Return the most probable component of the rows of a sample."""
-    out = {"label": np.empty(len(sample.values), np.intp)}
-    Responsibilities(mixture, ("label",)).evaluate(sample.block(slices), out, Workspace())
-    return out["label"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.multiview.multiview_mixture import (
@@ -16,9 +17,10 @@ from bigtensor.decomposition.multiview.multiview_mixture import (
 )
 from bigtensor.decomposition.multiview.regression import regress_embeddings
 from bigtensor.decomposition.multiview.symmetric_mixture import solve_symmetric_mixture
+from bigtensor.errors import IdentifiabilityError
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.contract.iteration import Iterations, change_below, iterate
-from bigtensor.models.contract.script import Estimate, Script, Solved
+from bigtensor.models.contract.script import Estimate, Script, Solved, in_memory
 from bigtensor.models.kernel_mixture.embedded_view import (
     DENSITY_FLOOR,
     EmbeddedView,
@@ -31,11 +33,11 @@ from bigtensor.models.kernel_mixture.histogram_densities import (
 )
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.solution import KernelSolution
+from bigtensor.models.kernel_mixture.stages import Stage
 from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums, PosteriorSumsResult
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
-from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.triple_moments import TripleMomentsResult
 from bigtensor.statistics.row_sample import Sample
 
@@ -100,6 +102,17 @@ def spectral_initialisation(
     return MixtureDensities(floored_weights(spectral.weights), table, tuple(embedded))
 
 
+def mixture_of_moments(
+    moments: TripleMomentsResult, preparation: Preparation
+) -> MixtureDensities | None:
+    """Return the spectral mixture of some moments, or None if they do not support one."""
+    try:
+        spectral = decomposed(moments, preparation)
+    except IdentifiabilityError:
+        return None
+    return spectral_initialisation(spectral, preparation)
+
+
 def moments_solution(
     mixture: MixtureDensities, weight: float, preparation: Preparation
 ) -> KernelSolution:
@@ -148,32 +161,32 @@ def moments_solution(
     )
 
 
-def clustered_initialisation(
-    sample: Sample, preparation: Preparation, *, reported: bool = True
-) -> KernelSolution:
-    """Return the components of the k-means clusters of the pilot sample; see `refined`."""
-    k = preparation.n_components
-    hard = np.zeros((len(sample.values), k))
-    hard[np.arange(len(hard)), preparation.assignment] = (
-        1.0 if sample.weight is None else sample.weight
-    )
-    return refined(sums_of_sample(sample, hard, preparation), preparation, reported=reported)
+def clustered_initialisation(preparation: Preparation) -> KernelSolution:
+    """Return the components of the k-means clusters of the pilot sample, with broad densities."""
+    sample, k = preparation.pilot, preparation.n_components
+    assert sample is not None
+    sums = sums_of_sample(sample, preparation.assignment, k, preparation)
+    return refined(sums, preparation, reported=False)
 
 
 def sums_of_sample(
-    sample: Sample, shares: FloatArray, preparation: Preparation
+    sample: Sample, labels: NDArray[np.integer], n_labels: int, preparation: Preparation
 ) -> PosteriorSumsResult:
-    """Return the sums of a posterior pass over a sample, without a likelihood.
+    """Return the sums of a posterior pass over labelled rows of a sample, without a likelihood.
 
     Parameters
     ----------
     sample : Sample
         Rows of the pilot sample.
-    shares : (n, components) float64 array
-        Posterior probabilities, times the weights of the rows.
+    labels : (n,) integer array
+        Component of every row.
+    n_labels : int
+        Number of components.
     preparation : Preparation
         Decisions from the pilot sample.
     """
+    shares = np.zeros((len(sample.values), n_labels))
+    shares[np.arange(len(shares)), labels] = sample.row_weights()
     return PosteriorSumsResult(
         mass=shares.sum(axis=0),
         histograms=preparation.grids.histograms(sample.values, shares)
@@ -187,31 +200,6 @@ def sums_of_sample(
         weight=float(shares.sum()),
         rows=len(shares),
     )
-
-
-@dataclass(frozen=True)
-class Stage:
-    """Posterior passes over the same rows.
-
-    Attributes
-    ----------
-    name : str
-        Of the passes, before their number.
-    most : int
-        How many there are at most.
-    settle : bool
-        True if they stop once the likelihood has converged.
-    windows : tuple of (start, stop), optional
-        The rows; None stands for all.
-    co_posterior : bool
-        True if the last of them also sums posterior probabilities by label.
-    """
-
-    name: str
-    most: int
-    settle: bool
-    windows: tuple[tuple[int, int], ...] | None = None
-    co_posterior: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -272,7 +260,8 @@ def posterior_solution(
         _: _Pass, result: tuple[MixtureDensities, PosteriorSumsResult]
     ) -> tuple[_Pass, float]:
         mixture, sums = result
-        return _Pass(mixture, sums, refined(sums, preparation)), sums.log_likelihood / sums.weight
+        solution = refined(sums, preparation, reported=stage.reported)
+        return _Pass(mixture, sums, solution), sums.log_likelihood / sums.weight
 
     def refinement(iterations: Iterations[_Pass]) -> Refinement:
         last = iterations.state
@@ -305,9 +294,9 @@ class _Pass:
 
 
 def fitted_in_memory(
-    preparation: Preparation, iterations: int, *, reported: bool = True
-) -> KernelSolution:
-    """Return components of the pilot sample: its clusters, and EM iterations over its rows.
+    preparation: Preparation, iterations: int, *, co_posterior: bool = False
+) -> Refinement:
+    """Fit components to the pilot sample alone: its clusters, and EM iterations over its rows.
 
     Parameters
     ----------
@@ -315,16 +304,14 @@ def fitted_in_memory(
         Decisions from the pilot sample, with its rows.
     iterations : int
         Number of EM iterations.
-    reported : bool, default True
-        See `refined`.
+    co_posterior : bool, default False
+        If True, the last iteration also sums posterior probabilities by label.
     """
     assert preparation.pilot is not None
-    solution = clustered_initialisation(preparation.pilot, preparation, reported=reported)
-    block = preparation.pilot.block(preparation.slices)
-    for _ in range(iterations):
-        statistic = PosteriorSums(solution.mixture(), preparation.embedded_maps)
-        solution = refined(sum_in_memory(statistic, block), preparation, reported=reported)
-    return solution
+    mixture = clustered_initialisation(preparation).mixture()
+    stage = Stage("sample", iterations, False, co_posterior=co_posterior, reported=False)
+    rows = preparation.pilot.block(preparation.slices)
+    return in_memory(posterior_solution(mixture, preparation, stage), rows)
 
 
 def refined(

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.options import SpectralOptions
 from bigtensor.models.kernel_mixture.settings import Settings
-from bigtensor.models.kernel_mixture.solve import Stage
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.moments.triple_moments import TripleMoments, TripleMomentsResult
 from bigtensor.statistics.windows import (
@@ -46,6 +45,34 @@ tenth of a microsecond.
 """
 
 
+@dataclass(frozen=True)
+class Stage:
+    """Posterior passes over the same rows.
+
+    Attributes
+    ----------
+    name : str
+        Of the passes, before their number.
+    most : int
+        How many there are at most.
+    settle : bool
+        True if they stop once the likelihood has converged.
+    windows : tuple of (start, stop), optional
+        The rows; None stands for all.
+    co_posterior : bool
+        True if the last of them also sums posterior probabilities by label.
+    reported : bool, default True
+        False for passes whose last mixture alone is needed; see `refined`.
+    """
+
+    name: str
+    most: int
+    settle: bool
+    windows: tuple[tuple[int, int], ...] | None = None
+    co_posterior: bool = False
+    reported: bool = True
+
+
 def moments_pass(
     groups: Groups, rows: tuple[tuple[int, int], ...] | None = None
 ) -> Pass[TripleMomentsResult]:
@@ -77,7 +104,7 @@ def posterior_stages(settings: Settings, *, doubtful: bool) -> list[Stage]:
         return [Stage("posterior", POPULATION_PASSES, False, windows, co_posterior=True)]
     polishing = Stage("posterior", POLISHING_PASSES, settle=False)
     if not doubtful:
-        if windows is None or moments_windows(settings, rows) is None:
+        if windows is None or moments_windows(settings) is None:
             return [Stage("posterior", _polishing_passes(rows), settle=False)]
         return [Stage("settling", POLISHING_PASSES_OF_MANY, False, windows), polishing]
     # passes with broad densities do not climb the likelihood, so that it cannot end them
@@ -99,7 +126,7 @@ def _polishing_passes(rows: int) -> int:
     return POLISHING_PASSES if rows < MANY_ROWS else POLISHING_PASSES_OF_MANY
 
 
-def moments_windows(settings: Settings, rows: int) -> tuple[tuple[int, int], ...] | None:
+def moments_windows(settings: Settings) -> tuple[tuple[int, int], ...] | None:
     """Return the rows that the moments of an initialisation are summed over; None for all.
 
     EM iterations over the same rows and over all rows follow, so that the initialisation needs no
@@ -107,6 +134,7 @@ def moments_windows(settings: Settings, rows: int) -> tuple[tuple[int, int], ...
     """
     if settings.moments_rows == "all":
         return None
+    rows = settings.shape.rows
     if settings.moments_rows == "auto":
         return settling_windows(rows)
     return sample_windows(rows, -(-int(settings.moments_rows) // 2), SETTLING_WINDOWS)

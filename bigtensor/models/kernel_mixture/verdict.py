@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bigtensor.decomposition.solution import Outcome
 from bigtensor.errors import Setting
 from bigtensor.models.contract.script import Solved, with_verdict
-from bigtensor.models.kernel_mixture.held_out import Difference, PilotScores
+from bigtensor.models.kernel_mixture.pilot_scores import Difference, PilotScores
 from bigtensor.models.kernel_mixture.solution import KernelFit
 from bigtensor.models.kernel_mixture.solve import LEAST_WEIGHT
 from bigtensor.models.words.convergence_warning import ConvergenceWarning

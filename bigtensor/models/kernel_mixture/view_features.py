@@ -45,12 +45,8 @@ FEW_FEATURES = 3
 
 
 def coarse_maps(
-    rows: FloatArray,
-    scale: FloatArray,
-    settings: Settings,
-    diagnostics: dict[str, Any] | None,
-    chosen: Mapping[str, FloatArray],
-) -> dict[str, FeatureMap]:
+    rows: FloatArray, scale: FloatArray, settings: Settings, chosen: Mapping[str, FloatArray]
+) -> tuple[dict[str, FeatureMap], dict[str, Any]]:
     """Return orthonormal features of every view with the coarse bandwidth, which moments want.
 
     Parameters
@@ -61,16 +57,16 @@ def coarse_maps(
         The scale of the features inside components.
     settings : Settings
         Settings with kernels, landmarks and the bandwidth factor.
-    diagnostics : dict, optional
-        Receives ``bandwidths``, ``landmarks`` and notes; None for features that are compared only.
     chosen : mapping of str to (p, d) float64 array
         Landmarks of views with another bandwidth, which they do not depend on unless a kernel
         chooses them.
 
     Returns
     -------
-    dict of str to FeatureMap
+    maps : dict of str to FeatureMap
         One and the same map for all views where they share their components.
+    diagnostics : dict
+        ``bandwidths`` and ``landmarks`` by view.
     """
 
     def coarse(view: tuple[str, FloatArray, FloatArray]) -> _CoarseView:
@@ -82,23 +78,24 @@ def coarse_maps(
     few = len(rows) < _ROWS_FOR_THREADS
     made = [*map(coarse, views)] if few else map_on_threads(coarse, views, VIEWS_AT_ONCE)
     of_view = {name: one for (name, _, _), one in zip(views, made, strict=True)}
-    if diagnostics is not None:
-        diagnostics["bandwidths"] = {
+    diagnostics = {
+        "bandwidths": {
             name: one.width.tolist() for name, one in of_view.items() if one.width is not None
-        }
-        chosen_landmarks = {
-            name: one.landmarks for name, one in of_view.items() if one.landmarks is not None
-        }
-        diagnostics["landmarks"] = {
-            name: {"count": len(landmarks.points), "trace_error": landmarks.trace_error}
-            for name, landmarks in chosen_landmarks.items()
-        }
-        diagnostics["notes"] += [
-            f"view {name!r}: {landmarks.note}"
-            for name, landmarks in chosen_landmarks.items()
-            if landmarks.note is not None
-        ]
-    return _for_all_views({name: one.feature_map for name, one in of_view.items()}, settings)
+        },
+        "landmarks": {
+            name: _facts(one.landmarks)
+            for name, one in of_view.items()
+            if one.landmarks is not None
+        },
+    }
+    maps = {name: one.feature_map for name, one in of_view.items()}
+    return _for_all_views(maps, settings), diagnostics
+
+
+def _facts(landmarks: Landmarks) -> dict[str, Any]:
+    """Return number and trace error of landmarks, with a note if there is one."""
+    note = {} if landmarks.note is None else {"note": landmarks.note}
+    return {"count": len(landmarks.points), "trace_error": landmarks.trace_error, **note}
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +154,10 @@ def fine_maps(
 
     Parameters
     ----------
-    rows, scale, settings, diagnostics
-        As for `coarse_maps`; ``diagnostics`` receives ``fine_bandwidths``.
+    rows, scale, settings
+        As for `coarse_maps`.
+    diagnostics : dict
+        Receives ``fine_bandwidths``.
     """
     maps: dict[str, FeatureMap] = {}
     widths: dict[str, list[float]] = {}

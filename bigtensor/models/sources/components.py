@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -67,34 +67,30 @@ class IndependentComponents:
         A source correlates positively with the feature that it correlates with most.
         """
         order, signs = component_order_and_signs(self.correlations, self.kurtosis)
-        return IndependentComponents(
-            self.mixing[:, order] * signs,
-            self.unmixing[:, order] * signs,
-            self.mean,
-            self.whitening,
-            self.kurtosis[order],
-            self.scales,
-            self.views,
-            self.dtype,
+        return replace(
+            self,
+            mixing=self.mixing[:, order] * signs,
+            unmixing=self.unmixing[:, order] * signs,
+            kurtosis=self.kurtosis[order],
         )
 
 
-def of_rotation(
+def of_columns(
     axes: PrincipalAxes,
-    rotation: FloatArray,
+    columns: FloatArray,
     kurtosis: FloatArray,
     mean: FloatArray,
     views: NamedViews,
     dtype: str,
 ) -> IndependentComponents:
-    """Return the components of orthonormal columns along principal axes.
+    """Return the components of columns along principal axes.
 
     Parameters
     ----------
     axes : PrincipalAxes
         Principal axes of the rows.
-    rotation : (q, k) array
-        Orthonormal columns along the axes.
+    columns : (q, k) array
+        Column of every source, along the axes.
     kurtosis : (k,) array
         Excess kurtosis of the sources.
     mean : (d,) array
@@ -105,8 +101,8 @@ def of_rotation(
         Floating-point type of the sources.
     """
     return IndependentComponents(
-        axes.unwhitening @ rotation,
-        axes.whitening @ rotation,
+        axes.unwhitening @ columns,
+        axes.whitening @ columns,
         mean,
         axes.whitening,
         kurtosis,
@@ -164,14 +160,5 @@ def of_terms(
     valid = squared > 0
     factors = np.sqrt(squared[valid]) / lengths[valid]
     along = terms.factors[0][:, valid] * factors
-    components = IndependentComponents(
-        axes.unwhitening @ along,
-        axes.whitening @ along,
-        mean,
-        axes.whitening,
-        terms.weights[valid] / factors**4,
-        axes.scales,
-        views,
-        dtype,
-    )
-    return components.ordered(), int(np.count_nonzero(~valid))
+    components = of_columns(axes, along, terms.weights[valid] / factors**4, mean, views, dtype)
+    return components, int(np.count_nonzero(~valid))

@@ -11,7 +11,8 @@ from bigtensor.data.rows.block import Block
 from bigtensor.models.words.report_blocks import Group, Section, Words
 from bigtensor.models.words.report_figures import Curve, Curves, Panel
 from bigtensor.models.words.sampled_rows import SampledRows
-from bigtensor.statistics.base import RowFunction, Workspace
+from bigtensor.statistics.base import RowFunction
+from bigtensor.statistics.in_memory import outputs_in_memory
 from bigtensor.statistics.sources.linear_sources import SOURCE
 
 MOST_ROWS = 1_000
@@ -77,9 +78,5 @@ def signal_sections(solution: GivesSources, rows: SampledRows) -> list[Section]:
 def _sources(solution: GivesSources, rows: SampledRows, count: int) -> NDArray[Any]:
     """Return the sources of the first rows of the sample."""
     assert rows.samples is not None
-    function = solution.sources()
-    (output,) = function.outputs
-    values = np.empty((count, *output.dims.values()), output.dtype)
     block = Block(np.asarray(rows.values)[:count], rows.samples.views.slices, 0, count)
-    function.evaluate(block, {SOURCE: values}, Workspace())
-    return values
+    return outputs_in_memory(solution.sources(), block)[SOURCE]

@@ -12,9 +12,9 @@ from bigtensor.features.modes import Nodes
 from bigtensor.models.tensor_train_density.solution import TrainDensity
 from bigtensor.models.words.report_blocks import Group, Section, Words
 from bigtensor.models.words.report_figures import ConditionalPlot
-from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.in_memory import outputs_in_memory
 from bigtensor.statistics.tensor_train.conditional_curves import ConditionalCurves
-from bigtensor.statistics.tensor_train.imputation import PREDICTED, PREDICTION, PredictedVariable
+from bigtensor.statistics.tensor_train.imputation import PREDICTION, PredictedVariable
 
 MOST_PLOTS = 12
 """Pairs of variables that are drawn."""
@@ -76,8 +76,7 @@ def conditional_quantiles(
     rows[:, 1 - place] = grid
     curves = ConditionalCurves(pair.tables_of_rows, place, pair.modes.modes[place])
     function = PredictedVariable(curves, INTERVAL)
-    predicted = np.empty((len(grid), len(PREDICTED)))
-    function.evaluate(Block(rows, {}, 0, len(rows)), {PREDICTION: predicted}, Workspace())
+    predicted = outputs_in_memory(function, Block(rows, {}, 0, len(rows)))[PREDICTION]
     _, median, lower, upper = predicted.T
     return median, lower, upper
 

@@ -20,6 +20,7 @@ from bigtensor.features.kernels.kernel_basis import KernelBasis
 from bigtensor.features.modes import Modes
 from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
+from bigtensor.statistics.in_memory import outputs_in_memory
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.log_densities import LOG_DENSITY
 
@@ -104,10 +105,8 @@ class EmbeddedDensity:
 
     def log_densities_of(self, rows: FloatArray) -> FloatArray:
         """Return the log-densities of rows in memory, (n,)."""
-        log_densities = np.empty(len(rows))
         block = Block(rows, {}, 0, len(rows))
-        self.log_densities().evaluate(block, {LOG_DENSITY: log_densities}, Workspace())
-        return log_densities
+        return outputs_in_memory(self.log_densities(), block)[LOG_DENSITY]
 
     def draw(self, n_samples: int, rng: np.random.Generator) -> FloatArray:
         """Draw rows, features beside each other in the order of the views."""

@@ -10,7 +10,7 @@ from bigtensor.data.rows.block import Block as RowBlock
 from bigtensor.models.topic_model.solution import Topics
 from bigtensor.models.words.report_blocks import Cell, Section, Table, Words
 from bigtensor.models.words.sampled_rows import SampledRows
-from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.in_memory import outputs_in_memory
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 
 DOCUMENTS = 3
@@ -43,9 +43,7 @@ def document_shares(solution: Topics, rows: SampledRows) -> FloatArray:
         Shares that sum to one.
     """
     n = int(rows.values.shape[0])
-    out = {TOPIC_SHARE: np.empty((n, solution.n_components))}
-    solution.shares().evaluate(RowBlock(rows.values, {}, 0, n), out, Workspace())
-    return out[TOPIC_SHARE]
+    return outputs_in_memory(solution.shares(), RowBlock(rows.values, {}, 0, n))[TOPIC_SHARE]
 
 
 def documents_section(

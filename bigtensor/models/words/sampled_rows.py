@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bigtensor.data.rows.block import Block, Values
 from bigtensor.data.rows.samples import Samples
 from bigtensor.statistics.base import RowFunction, Workspace
-from bigtensor.statistics.sub_blocks import sub_blocks
+from bigtensor.statistics.in_memory import outputs_in_memory
 from bigtensor.statistics.validity import usable_rows
 
 _BLOCK_ROWS = 16_384
@@ -211,9 +211,7 @@ def read_windows(
             valid[shown] = finite[: block.rows]
         # a block is a window on a buffer that is used again
         values.append(block.values[: block.rows].copy())
-        weights.append(
-            np.ones(block.rows) if block.weight is None else block.weight[: block.rows].copy()
-        )
+        weights.append(block.row_weights().copy())
         done += block.rows
     dense = [part for part in values if isinstance(part, np.ndarray)]
     sparse = [part for part in values if isinstance(part, sp.csr_array)]
@@ -243,15 +241,7 @@ def row_answers(
     outputs : tuple of str
         Such as ``("label", "probability")``.
     """
-    function = model.row_function(outputs)
-    arrays = {
-        output.name: np.empty((rows.rows, *output.dims.values()), output.dtype)
-        for output in function.outputs
-    }
-    work = Workspace()
-    for window, block in sub_blocks(rows, function.block_rows):
-        function.evaluate(block, {name: array[window] for name, array in arrays.items()}, work)
-    return arrays
+    return outputs_in_memory(model.row_function(outputs), rows)
 
 
 def kept_rows(rows: Block, kept: NDArray[np.bool_]) -> Block:

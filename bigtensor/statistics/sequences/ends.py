@@ -91,7 +91,7 @@ class SequenceEnds(EntryStatistic[SequenceEndsResult]):
         if not forward.starts[0]:
             first = np.concatenate([[0], first])
         ids = np.zeros(block.rows, np.int64) if block.sequence is None else block.sequence
-        weight = np.ones(block.rows) if block.weight is None else block.weight
+        weight = block.row_weights()
         entries = {
             "begins": forward.starts[first],
             "sequence": ids[first].astype(np.int64),

@@ -85,7 +85,7 @@ class DocumentCompletion(SumStatistic[DocumentCompletionResult]):
         _split(documents.starts, documents.counts, keys, shown)
         shares = work.take("completion.shares", (block.rows, len(self.prior)), "float64")
         infer_shares(documents, shown, self.topics, self.prior, shares, work)
-        weight = np.ones(block.rows) if block.weight is None else block.weight
+        weight = block.row_weights()
         log_probability, words = _score(documents, shown, shares, self.topics, weight)
         state["log_probability"] += log_probability
         state["words"] += words

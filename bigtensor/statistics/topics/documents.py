@@ -73,10 +73,9 @@ class Documents:
         values = block.values[: block.rows]
         rows = values if isinstance(values, sp.csr_array) else sp.csr_array(np.asarray(values))
         lengths = np.asarray(rows.sum(axis=1), np.float64).ravel()
-        own = np.ones(block.rows) if block.weight is None else block.weight[: block.rows]
         # a pass reports larger counts, whose products would overflow here
         used = (lengths >= LEAST_LENGTH) & (lengths <= LARGEST_LENGTH)
-        weight = np.where(used, own, 0.0)
+        weight = np.where(used, block.row_weights(), 0.0)
         length = np.where(used, lengths, LEAST_LENGTH)
         pairs = length * (length - 1)
         return cls(

@@ -98,7 +98,7 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         block = block.without_halo()
         documents = Documents.of_block(block)
         counts, scale = _thinned(documents)
-        weight = np.ones(block.rows) if block.weight is None else block.weight
+        weight = block.row_weights()
         starts = documents.starts
         of_count = np.repeat(weight, np.diff(starts))
         counts[of_count == 0] = 0

@@ -62,7 +62,7 @@ class WordCooccurrence(SumStatistic[WordCooccurrenceResult]):
         place = work.take("cooccurrence.place", (self.n_words,), "int64")
         place.fill(-1)
         place[list(self.words)] = np.arange(len(self.words))
-        weight = np.ones(block.rows) if block.weight is None else block.weight
+        weight = block.row_weights()
         _add(documents.starts, documents.words, documents.counts, place, weight, state["together"])
         state["documents"] += weight.sum()
 

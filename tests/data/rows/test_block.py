@@ -34,6 +34,12 @@ def test_write_weight__leaves_the_halo_out_and_writes_ones_without_weights(dtype
     assert out.tolist() == [1.0, 1.0]
 
 
+def test_row_weights__leave_the_halo_out_and_are_ones_without_weights():
+    weighted = Block(VALUES, SLICES, 0, 2, weight=np.array([0.5, 0.0, 7.0]))
+    assert weighted.row_weights().tolist() == [0.5, 0.0]
+    assert Block(VALUES, SLICES, 0, 2).row_weights().tolist() == [1.0, 1.0]
+
+
 def test_row_groups__leave_the_halo_out_and_are_missed_where_there_are_none():
     assert Block(VALUES, SLICES, 0, 2, group=np.array([1, -1, 0])).row_groups().tolist() == [1, -1]
     with pytest.raises(ParameterError, match=r"no groups; .* groups"):

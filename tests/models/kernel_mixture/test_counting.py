@@ -11,7 +11,7 @@ from bigtensor.engine.threads import ThreadedRuntime
 from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.contract.opened_fit import shape_of
 from bigtensor.models.contract.script import Estimate, Step
-from bigtensor.models.kernel_mixture.choices.components import with_counted_components
+from bigtensor.models.kernel_mixture.choices.component_count import with_counted_components
 from bigtensor.models.kernel_mixture.settings import MOST_COUNTED
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.validity import Checked

@@ -43,11 +43,12 @@ def test_landmark_tolerance__takes_as_few_as_it_needs(data, small, landmarks):
     assert (few.predict(data) == more.predict(data)).mean() > 0.99
 
 
-def test_landmark_tolerance__that_is_not_met_is_noted(data, small):
+@pytest.mark.parametrize("bandwidth", ["auto", "gap"])
+def test_landmark_tolerance__that_is_not_met_is_noted_once(data, small, bandwidth):
     settings = mixture_parameters(
         small, n_landmarks=10, landmarks="uniform", landmark_tolerance=1e-6
     )
-    model = KernelMixture(3, **settings).fit(data)
+    model = KernelMixture(3, bandwidth=bandwidth, **settings).fit(data)
     notes = model.diagnostics_["notes"]
     assert len(notes) == 3
     assert re.match(r"view 'view1': 10 landmarks .* tolerance", notes[0])

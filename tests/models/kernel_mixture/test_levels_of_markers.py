@@ -81,12 +81,12 @@ def test_memory__of_halves_is_within_what_the_plan_counts(monkeypatch, features_
     views = {f"view{i}": names[i : i + width] for i in range(0, len(names), width)}
     measured = []
 
-    def measure(sample, positions, preparation, settings):
+    def measure(positions, preparation):
         tracemalloc.start()
-        grown = replicates.grow_replicates(sample, positions, preparation, settings)
+        grown = replicates.grow_replicates(positions, preparation)
         measured.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
-        bound = replicates.replicates_nbytes(settings, len(sample.values))
+        bound = replicates.replicates_nbytes(preparation.settings, len(positions))
         # the bound is no excuse
         assert bound / 5 < measured[-1] <= bound
         return grown

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from bigtensor.models.kernel_mixture.choices import components
-from bigtensor.models.kernel_mixture.choices.components import mean_correlation
+from bigtensor.models.kernel_mixture.choices import dependence
+from bigtensor.models.kernel_mixture.choices.dependence import mean_correlation
 
 
 def plain(values, posterior, pairs):
@@ -22,7 +22,7 @@ def plain(values, posterior, pairs):
 
 @pytest.mark.parametrize("products", [100, 2**22])
 def test_mean_correlation__is_that_of_weighted_covariances(products, monkeypatch):
-    monkeypatch.setattr(components, "_PRODUCTS", products)
+    monkeypatch.setattr(dependence, "_PRODUCTS", products)
     rng = np.random.default_rng(0)
     label = rng.integers(0, 3, 3000)
     values = rng.normal(size=(3000, 4)) @ rng.normal(size=(4, 4)) + 50 * label[:, None] + 1000

@@ -128,11 +128,7 @@ def prepare_densities(settings: Settings, count: int) -> Script:
     assert sample is not None
     values = np.asarray(sample.values, np.float64)
     cells = cells_of_sample(values, count, settings.random_state)
-    shares = np.zeros((len(values), cells.count))
-    shares[np.arange(len(values)), cells.codes(values)] = (
-        1.0 if sample.weight is None else sample.weight
-    )
-    sums = sums_of_sample(sample, shares, kernel)
+    sums = sums_of_sample(sample, cells.codes(values), cells.count, kernel)
     return KernelPreparation(replace(kernel, pilot=None), cells, sums)
 
 

@@ -93,7 +93,7 @@ def prepare_law(settings: MarkovSettings) -> Script:
     sample: Sample = yield pilot_pass(settings)
     yield Step("choosing the cells")
     values = np.asarray(sample.values, np.float64)
-    weight = np.ones(len(values)) if sample.weight is None else sample.weight
+    weight = sample.row_weights()
     cells = cells_of_sample(values, settings.cells, settings.random_state)
     law = (
         _poisson(values, settings)

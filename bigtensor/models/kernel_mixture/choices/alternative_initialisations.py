@@ -7,22 +7,18 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bigtensor.data.rows.block import Block
-from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.contract.driver_threads import map_on_threads
 from bigtensor.models.contract.script import Step, in_memory
-from bigtensor.models.kernel_mixture.groups import landmarks_of, projected_views
+from bigtensor.models.kernel_mixture.groups import projected_views
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import (
-    Stage,
-    decomposed,
+    mixture_of_moments,
     posterior_solution,
-    spectral_initialisation,
 )
-from bigtensor.models.kernel_mixture.stages import LEAST_CANDIDATES, MOST_PASSES
+from bigtensor.models.kernel_mixture.stages import LEAST_CANDIDATES, MOST_PASSES, Stage
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.view_densities import MixtureDensities
@@ -228,14 +224,12 @@ def _batches(
 
 def _alternative(preparation: Preparation, rows: Block, bandwidth: float) -> Trial | None:
     """Settle an initialisation of another bandwidth; None where the moments make no components."""
-    prepared = _with_bandwidth(preparation, bandwidth)
-    assert prepared.groups is not None
-    moments = sum_in_memory(TripleMoments(prepared.groups), rows)
-    try:
-        spectral = decomposed(moments, prepared)
-    except IdentifiabilityError:
+    groups, others, _ = projected_views(preparation.features_with_bandwidth(bandwidth))
+    prepared = replace(preparation, groups=groups, others=others)
+    moments = sum_in_memory(TripleMoments(groups), rows)
+    mixture = mixture_of_moments(moments, prepared)
+    if mixture is None:
         return None
-    mixture = spectral_initialisation(spectral, prepared)
     return _settled(mixture, prepared, rows, bandwidth, moments.rows)
 
 
@@ -250,15 +244,3 @@ def _settled(
     stage = Stage("trial", MOST_PASSES, settle=True)
     passes = in_memory(posterior_solution(mixture, preparation, stage), rows)
     return Trial(bandwidth, rows_of_start, passes.solution.mixture(), passes.likelihoods[-1])
-
-
-def _with_bandwidth(preparation: Preparation, factor: float) -> Preparation:
-    """Prepare the features of the moments again with another bandwidth."""
-    assert preparation.pilot is not None
-    assert preparation.groups is not None
-    rows: NDArray[np.float64] = np.asarray(preparation.pilot.values, np.float64)
-    scale = np.array(list(preparation.diagnostics["scales"].values()))
-    settings = replace(preparation.settings, bandwidth=factor)
-    landmarks = landmarks_of(preparation.groups, preparation.others)
-    groups, others = projected_views(rows, scale, settings, landmarks=landmarks)
-    return replace(preparation, groups=groups, others=others)

@@ -9,22 +9,21 @@ from typing import Any
 import numpy as np
 
 from bigtensor.array_types import FloatArray
-from bigtensor.errors import IdentifiabilityError
 from bigtensor.models.contract.script import Step
 from bigtensor.models.kernel_mixture.groups import (
     Groups,
     SampleFeatures,
-    landmarks_of,
     projected_views,
 )
 from bigtensor.models.kernel_mixture.preparation import Preparation
-from bigtensor.models.kernel_mixture.solve import decomposed, spectral_initialisation
+from bigtensor.models.kernel_mixture.solve import mixture_of_moments
+from bigtensor.models.kernel_mixture.stages import moments_windows
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.densities.log_likelihood import LogLikelihood
 from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.folds import OfFold, fold_of_rows
-from bigtensor.statistics.moments.triple_moments import TripleMoments, TripleMomentsResult
+from bigtensor.statistics.moments.triple_moments import TripleMoments
 
 FACTORS = (0.25, 0.5, 1.0, 2.0)
 """Bandwidths to choose from, relative to the rule's: half the rule of thumb to four times it."""
@@ -39,14 +38,12 @@ Choice = tuple[float, dict[str, Any]]
 
 
 def factor_of_largest_gap(
-    scale: FloatArray, preparation: Preparation
+    preparation: Preparation,
 ) -> Generator[Step, None, Choice]:
     """Choose the bandwidth whose k-th singular value stands out most from the next one.
 
     Parameters
     ----------
-    scale : (features,) float64 array
-        The scale of the features inside components.
     preparation : Preparation
         Preparation of the pilot sample.
     """
@@ -54,16 +51,14 @@ def factor_of_largest_gap(
     gaps = []
     for number, factor in enumerate(FACTORS):
         yield Step("choosing the bandwidth", number + 1, len(FACTORS))
-        features = _features(preparation, scale, factor)
+        features = preparation.features_with_bandwidth(factor)
         _, subspaces = features.projected()
         gaps.append(min(_gap(values, k) for values in subspaces.singular_values))
     return FACTORS[int(np.argmax(gaps))], {"factors": list(FACTORS), "spectral_gaps": gaps}
 
 
 def factor_by_cross_validation(
-    scale: FloatArray,
     preparation: Preparation,
-    windows: tuple[tuple[int, int], ...] | None = None,
 ) -> Generator[Pass[Any] | Step, Any, Choice]:
     """Choose the bandwidth whose spectral mixture gives rows it has not seen the best likelihood.
 
@@ -74,25 +69,22 @@ def factor_by_cross_validation(
 
     Parameters
     ----------
-    scale : (features,) float64 array
-        Scale of the features inside components.
     preparation : Preparation
         Preparation of the pilot sample. Its own groups are not used.
-    windows : tuple of (start, stop), optional
-        Rows to read; None stands for all.
 
     Yields
     ------
     Pass or Step
         The passes are ``"cross-validation moments"`` and ``"cross-validation scores"``.
     """
-    sample, seed = preparation.pilot, preparation.settings.random_state
+    sample, settings = preparation.pilot, preparation.settings
     assert sample is not None
+    seed, windows = settings.random_state, moments_windows(settings)
     fold_of_row = fold_of_rows(sample.index, FOLDS, seed)
     candidates: dict[str, Groups] = {}
     for position, factor in enumerate(FACTORS):
         yield Step("preparing the features of every bandwidth", position + 1, len(FACTORS))
-        features = _features(preparation, scale, factor)
+        features = preparation.features_with_bandwidth(factor)
         for fold in range(FOLDS):
             candidates[_name(position, fold)], _ = features.projected(fold_of_row != fold)
     moments = yield Pass(
@@ -101,11 +93,11 @@ def factor_by_cross_validation(
         windows,
     )
     yield Step("decomposing the moments of every bandwidth")
-    mixtures = {
-        name: mixture
+    supported = {
+        name: mixture_of_moments(moments[name], replace(preparation, groups=groups))
         for name, groups in candidates.items()
-        if (mixture := _mixture(moments[name], replace(preparation, groups=groups))) is not None
     }
+    mixtures = {name: mixture for name, mixture in supported.items() if mixture is not None}
     scores = {}
     if mixtures:
         scores = yield Pass("cross-validation scores", held_out_scores(mixtures, seed), windows)
@@ -185,27 +177,6 @@ def _has_bandwidth(name: str, position: int) -> bool:
     return name.startswith(f"bandwidth {position} ")
 
 
-def _features(preparation: Preparation, scale: FloatArray, factor: float) -> SampleFeatures:
-    """Return the features of the groups with one of the bandwidths, and the same landmarks."""
-    assert preparation.pilot is not None
-    assert preparation.groups is not None
-    return SampleFeatures.of_sample(
-        np.asarray(preparation.pilot.values, np.float64),
-        scale,
-        replace(preparation.settings, bandwidth=factor),
-        landmarks=landmarks_of(preparation.groups, preparation.others),
-    )
-
-
-def _mixture(moments: TripleMomentsResult, preparation: Preparation) -> MixtureDensities | None:
-    """Return the spectral mixture of some moments, if they support one."""
-    try:
-        spectral = decomposed(moments, preparation)
-    except IdentifiabilityError:
-        return None
-    return spectral_initialisation(spectral, preparation)
-
-
 def _gap(values: FloatArray, k: int) -> float:
     """Return by how much the k-th singular value exceeds the next one, over the largest."""
     following = values[k] if len(values) > k else 0.0
@@ -213,22 +184,20 @@ def _gap(values: FloatArray, k: int) -> float:
 
 
 def with_chosen_bandwidth(
-    preparation: Preparation, windows: tuple[tuple[int, int], ...] | None
+    preparation: Preparation,
 ) -> Generator[Pass[Any] | Step, Any, Preparation]:
-    """Choose the bandwidth of the moments as the settings say, and prepare their features again.
-
-    Passes for the choice read the rows of the ``windows``, or all rows.
-    """
-    settings, sample = preparation.settings, preparation.pilot
+    """Choose the bandwidth of the moments as the settings say, and prepare their features again."""
+    settings = preparation.settings
     if preparation.groups is None or settings.bandwidth not in CHOICES:
         return preparation
-    assert sample is not None
-    rows = np.asarray(sample.values, np.float64)
-    scale = np.array(list(preparation.diagnostics["scales"].values()))
     if settings.bandwidth == "gap":
-        factor, figures = yield from factor_of_largest_gap(scale, preparation)
+        factor, figures = yield from factor_of_largest_gap(preparation)
     else:
-        factor, figures = yield from factor_by_cross_validation(scale, preparation, windows)
-    diagnostics = {**preparation.diagnostics, "bandwidth_choice": {"chosen": factor, **figures}}
-    groups, others = projected_views(rows, scale, replace(settings, bandwidth=factor), diagnostics)
+        factor, figures = yield from factor_by_cross_validation(preparation)
+    features = SampleFeatures.of_sample(
+        preparation.rows, preparation.scale, replace(settings, bandwidth=factor)
+    )
+    groups, others, of_features = projected_views(features)
+    choice = {"bandwidth_choice": {"chosen": factor, **figures}}
+    diagnostics = {**preparation.diagnostics, **choice, **of_features}
     return replace(preparation, groups=groups, others=others, diagnostics=diagnostics)

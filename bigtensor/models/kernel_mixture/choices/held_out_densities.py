@@ -10,7 +10,7 @@ from scipy.special import logsumexp
 
 from bigtensor.array_types import FloatArray
 from bigtensor.models.kernel_mixture.choices.replicates import FEWEST_ROWS_OF_A_COMPONENT
-from bigtensor.models.kernel_mixture.held_out import Difference, log_joint, mean_difference
+from bigtensor.models.kernel_mixture.pilot_scores import log_joint
 from bigtensor.models.kernel_mixture.preparation import prepare_from
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solve import fitted_in_memory
@@ -109,20 +109,6 @@ def held_out_log_densities(
     count = min(settings.n_components, enough)
     alone = replace(settings, shape=shape, n_components=count, spectral=False)
     preparation = prepare_from(fitted, alone)
-    mixture = fitted_in_memory(preparation, iterations, reported=False).mixture()
+    mixture = fitted_in_memory(preparation, iterations).solution.mixture()
     joint = log_joint(mixture, held, preparation.slices)
     return np.asarray(logsumexp(joint, axis=0) - mixture.log_volume)
-
-
-def mean_gain(log_densities: FloatArray, others: FloatArray, held: Sample) -> Difference:
-    """Return the mean of a difference of log densities of held-out rows, and its standard error.
-
-    Parameters
-    ----------
-    log_densities, others : (rows,) float64 array
-        Of the held-out rows, in nats.
-    held : Sample
-        Held-out rows, with their weights.
-    """
-    weight = np.ones(len(others)) if held.weight is None else held.weight
-    return mean_difference(log_densities - others, weight)

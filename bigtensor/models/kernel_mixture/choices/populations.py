@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.component_merging import (
     LEVELS,
     SEPARATION,
@@ -21,14 +22,12 @@ from bigtensor.decomposition.merging.replicated_trees import (
     separation_tree,
 )
 from bigtensor.models.answers.populations import Populations
-from bigtensor.models.kernel_mixture.choices.components import mean_correlation
+from bigtensor.models.kernel_mixture.choices.dependence import mean_correlation
 from bigtensor.models.kernel_mixture.choices.replicates import grow_replicates
 from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import KernelSolution, responsibilities_of
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
-from bigtensor.statistics.densities.view_densities import MixtureDensities
-from bigtensor.statistics.row_sample import Sample
 
 
 def find_populations(
@@ -59,13 +58,14 @@ def find_populations(
         "count": int(light.sum()),
         "share": float(sums.mass[light].sum() / sums.mass.sum()),
     }
-    temperature = 1.0
-    if sample is None or settings.merging != LEVELS or len(sums.mass) == 1:
+    temperature, posterior = 1.0, None
+    if sample is not None:
+        posterior = responsibilities_of(solution.mixture(), sample, solution.slices)
+        temperature = product_temperature(posterior, preparation)
+    if posterior is None or settings.merging != LEVELS or len(sums.mass) == 1:
         tree = _tree_of_shared_rows(sums, settings)
     else:
-        tree = _tree_in_levels(solution, sums, sample, preparation, settings, diagnostics)
-    if sample is not None:
-        temperature = product_temperature(solution.mixture(), sample, preparation)
+        tree = _tree_in_levels(posterior, sums, preparation, diagnostics)
     diagnostics["probability_temperature"] = temperature
     return Populations.cut(tree, settings.n_populations, temperature)
 
@@ -78,17 +78,14 @@ def _tree_of_shared_rows(sums: CoPosteriorSumsResult, settings: Settings) -> Mer
 
 
 def _tree_in_levels(
-    solution: KernelSolution,
+    posterior: FloatArray,
     sums: CoPosteriorSumsResult,
-    sample: Sample,
     preparation: Preparation,
-    settings: Settings,
     diagnostics: dict[str, Any],
 ) -> MergeTree:
     """Return the tree in levels of features, and the cut that halves of the sample agree on."""
-    positions = sample_positions(np.asarray(sample.values, np.float64), settings)
-    posterior = responsibilities_of(solution.mixture(), sample, solution.slices)
-    replicates = grow_replicates(sample, positions, preparation, settings)
+    positions = sample_positions(preparation.rows, preparation.settings)
+    replicates = grow_replicates(positions, preparation)
     tree = levels_tree(sums, component_means(positions, posterior))
     labels = posterior.argmax(axis=1)
     tree, population_count = counted_by_replicates(tree, sums, labels, replicates)
@@ -96,9 +93,7 @@ def _tree_in_levels(
     return tree
 
 
-def product_temperature(
-    mixture: MixtureDensities, sample: Sample, preparation: Preparation
-) -> float:
+def product_temperature(posterior: FloatArray, preparation: Preparation) -> float:
     """Return the factor by which log ratios of products of densities overstate the evidence.
 
     A product counts evidence that several views share once for each of them. Let two components
@@ -111,11 +106,17 @@ def product_temperature(
     Sinica 21).
 
     It is at least one, and one without two views of one measured feature.
+
+    Parameters
+    ----------
+    posterior : (n0, components) float64 array
+        Posterior probabilities of the rows of the pilot sample, times their weights.
+    preparation : Preparation
+        Decisions from the pilot sample, with its rows.
     """
     columns = list(preparation.grids.columns)
-    values = np.asarray(sample.values[:, columns], np.float64)
     pairs = np.tri(len(columns), k=-1, dtype=bool)
     if not pairs.any():
         return 1.0
-    posterior = responsibilities_of(mixture, sample, preparation.slices)
+    values = preparation.rows[:, columns]
     return 1.0 + (len(columns) - 1) * mean_correlation(values, posterior, pairs) ** 2

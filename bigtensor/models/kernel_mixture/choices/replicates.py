@@ -18,12 +18,11 @@ from bigtensor.features.clustering import kmeans
 from bigtensor.models.contract.driver_threads import map_on_threads
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.settings import Settings
-from bigtensor.models.kernel_mixture.solution import labels_of, responsibilities_of
-from bigtensor.models.kernel_mixture.solve import clustered_initialisation, refined
+from bigtensor.models.kernel_mixture.solution import responsibilities_of
+from bigtensor.models.kernel_mixture.solve import fitted_in_memory
 from bigtensor.purpose_seeds import purpose_seed
-from bigtensor.statistics.densities.posterior_sums import PosteriorSums
-from bigtensor.statistics.in_memory import sum_in_memory
-from bigtensor.statistics.row_sample import Sample
+from bigtensor.statistics.densities.row_functions import Responsibilities
+from bigtensor.statistics.in_memory import outputs_in_memory
 
 SPLITS = 4
 """Random splits of the pilot sample into two halves.
@@ -49,34 +48,29 @@ of 600,000 cells took 4.6 s in place of 5.9.
 """
 
 
-def grow_replicates(
-    sample: Sample, positions: FloatArray, preparation: Preparation, settings: Settings
-) -> list[Replicate]:
+def grow_replicates(positions: FloatArray, preparation: Preparation) -> list[Replicate]:
     """Fit and merge components on both halves of random splits of the pilot sample.
 
     Parameters
     ----------
-    sample : Sample
-        Pilot sample to split.
     positions : (n0, d) float64 array
-        Of these rows, see `sample_positions`.
+        Positions of the rows of the sample, see `sample_positions`.
     preparation : Preparation
-        Of the whole sample.
-    settings : Settings
-        Resolved parameters of the fit.
+        Decisions from the whole sample, with its rows.
 
     Returns
     -------
     list of Replicate
         Both halves of every split.
     """
+    settings = preparation.settings
     halves: list[tuple[NDArray[np.intp], int]] = []
     for split in range(SPLITS):
         seed = purpose_seed(settings.random_state, f"replicates/{split}")
         shuffled = np.random.default_rng(seed).permutation(len(positions))
         halves += [(np.sort(shuffled[half::2]), seed + half) for half in (0, 1)]
     return map_on_threads(
-        lambda half: _replicate(*half, sample, positions, preparation),
+        lambda half: _replicate(*half, positions, preparation),
         halves,
         most=_at_a_time(settings, len(positions)),
     )
@@ -112,11 +106,12 @@ def _half_nbytes(settings: Settings, rows: int) -> int:
 def _replicate(
     rows: NDArray[np.intp],
     seed: int,
-    sample: Sample,
     positions: FloatArray,
     preparation: Preparation,
 ) -> Replicate:
     """Fit components to some rows of the sample, and merge them."""
+    sample = preparation.pilot
+    assert sample is not None
     half = sample.take(rows)
     count = max(2, min(preparation.n_components, len(rows) // FEWEST_ROWS_OF_A_COMPONENT))
     weight = None if preparation.clustering_weight is None else preparation.clustering_weight[rows]
@@ -126,16 +121,12 @@ def _replicate(
         settings=replace(preparation.settings, n_components=count),
         assignment=clusters.labels,
         clustering_weight=weight,
+        pilot=half,
     )
-    solution = clustered_initialisation(half, own, reported=False)
-    block = half.block(preparation.slices)
-    for iteration in range(ITERATIONS):
-        last = iteration == ITERATIONS - 1
-        statistic = PosteriorSums(solution.mixture(), own.embedded_maps, co_posterior=last)
-        sums = sum_in_memory(statistic, block)
-        solution = refined(sums, own, reported=False)
-    assert sums.co_posterior is not None
-    posterior = responsibilities_of(solution.mixture(), half, own.slices)
-    means = component_means(positions[rows], posterior)
-    trees = separation_tree(sums.co_posterior), levels_tree(sums.co_posterior, means)
-    return Replicate(trees, labels_of(solution.mixture(), sample, own.slices), len(rows))
+    passes = fitted_in_memory(own, ITERATIONS, co_posterior=True)
+    mixture, co_posterior = passes.solution.mixture(), passes.sums.co_posterior
+    assert co_posterior is not None
+    means = component_means(positions[rows], responsibilities_of(mixture, half, own.slices))
+    trees = separation_tree(co_posterior), levels_tree(co_posterior, means)
+    answers = outputs_in_memory(Responsibilities(mixture, ("label",)), sample.block(own.slices))
+    return Replicate(trees, answers["label"].astype(np.intp), len(rows))

@@ -10,9 +10,9 @@ from bigtensor.errors import Setting
 from bigtensor.models.kernel_mixture.choices.held_out_densities import (
     fitted_and_held,
     held_out_log_densities,
-    mean_gain,
 )
 from bigtensor.models.kernel_mixture.choices.replicates import ITERATIONS
+from bigtensor.models.kernel_mixture.pilot_scores import mean_difference
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.statistics.row_sample import Sample
 
@@ -59,10 +59,11 @@ def with_chosen_units(
         return settings, None
     own = held_out_log_densities(*rows, settings, ITERATIONS)
     common = held_out_log_densities(*rows, replace(settings, units="common"), ITERATIONS)
-    gain = mean_gain(common, own, rows[1])
+    weight = rows[1].row_weights()
+    gain = mean_difference(common - own, weight)
     likelihoods = {
-        "own": float(np.average(own, weights=rows[1].weight)),
-        "common": float(np.average(common, weights=rows[1].weight)),
+        "own": float(np.average(own, weights=weight)),
+        "common": float(np.average(common, weights=weight)),
         "standard_error": gain.error,
     }
     units = "common" if gain.mean > gain.error else "own"

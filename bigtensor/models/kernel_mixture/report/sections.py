@@ -108,7 +108,6 @@ def standardised_heatmap(
     standardised: FloatArray,
     features: list[str],
     column_names: tuple[str, ...],
-    numbers: FloatArray | None = None,
 ) -> Heatmap:
     """Return a heatmap of means in overall standard deviations, from low (blue) to high (red).
 
@@ -122,8 +121,6 @@ def standardised_heatmap(
         Names of the rows.
     column_names : tuple of str
         Names of the components, or populations.
-    numbers : (features, k) array, optional
-        Numbers to write into the cells.
     """
     limit = max(1.0, min(3.0, float(np.abs(standardised).max())))
     return Heatmap(
@@ -134,7 +131,6 @@ def standardised_heatmap(
         "overall sd",
         limit,
         diverging=True,
-        numbers=numbers,
     )
 
 

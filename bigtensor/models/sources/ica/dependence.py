@@ -98,7 +98,7 @@ def source_products(sample: WhitenedSample, columns: FloatArray) -> SourceProduc
     """
     thinned = sample.part(0, max(1, sample.block.rows // MOST_ROWS))
     rows = thinned.block.rows
-    weight = np.ones(rows) if thinned.block.weight is None else thinned.block.weight[:rows]
+    weight = thinned.block.row_weights()
     sources = thinned.block.dense_values[:rows] @ np.linalg.pinv(columns).T
     centred = sources - np.average(sources, axis=0, weights=weight)
     covariance = (centred * weight[:, None]).T @ centred / weight.sum()

@@ -12,7 +12,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes
 from bigtensor.errors import Setting
 from bigtensor.models.contract.script import Script, Solved, Step
-from bigtensor.models.sources.components import IndependentComponents, of_rotation
+from bigtensor.models.sources.components import IndependentComponents, of_columns
 from bigtensor.models.sources.cumulant_passes import (
     CumulantSources,
     SampleSources,
@@ -168,7 +168,7 @@ def _refine_whitened(preparation: ICAPreparation) -> Script:
         return contrast_pass(unmixing, mean, counted, products_in(axes, settings))
 
     def solve(sources: WhitenedSources) -> Solved:
-        components = of_rotation(
+        components = of_columns(
             sources.axes,
             sources.rotation,
             sources.kurtosis,

@@ -63,7 +63,7 @@ class Standard:
         DataError
             When all features are constant.
         """
-        values, weight = pilot.rows.dense_values[: pilot.rows.rows], _weight(pilot.rows)
+        values, weight = pilot.rows.dense_values[: pilot.rows.rows], pilot.rows.row_weights()
         point = np.asarray(pilot.counted.points[0])
         centred = values - point
         shift = np.average(centred, axis=0, weights=weight)
@@ -158,7 +158,7 @@ def _full_map(
     kernel = default_kernel(settings.kernel, lengths).relative_to(np.empty((0, 1)))
     values = pilot.rows.dense_values[: pilot.rows.rows].astype(np.float64)
     # landmarks are chosen without weights, so rows are repeated by their weights
-    values = values[occurrences(_weight(pilot.rows), settings.pilot_rows)]
+    values = values[occurrences(pilot.rows.row_weights(), settings.pilot_rows)]
     landmarks = choose_landmarks(
         "kmeans", values, settings.n_landmarks, spread, kernel, settings.random_state
     )
@@ -189,13 +189,8 @@ def sample_correlations(pilot: Pilot, features: KernelFeatures, mapped: Block) -
         Zero for a constant feature of the data.
     """
     rows = pilot.rows
-    standard, weight = features.standard, _weight(rows)
+    standard, weight = features.standard, rows.row_weights()
     standardised = (rows.dense_values[: rows.rows] - standard.mean) / standard.scales
     standardised *= (weight / weight.sum())[:, None] * standard.varying
     mean = np.average(mapped.dense_values, axis=0, weights=weight)
     return np.asarray(standardised.T @ (mapped.dense_values - mean))
-
-
-def _weight(rows: Block) -> FloatArray:
-    """Return the weight of every row."""
-    return np.ones(rows.rows) if rows.weight is None else rows.weight[: rows.rows]

@@ -73,7 +73,7 @@ class PilotRows:
         values = sample.values.astype(np.float64)
         if sample.values.dtype.kind != "f":
             values[sample.values < 0] = np.nan
-        weight = np.ones(len(values)) if sample.weight is None else sample.weight
+        weight = sample.row_weights()
         check_rows(int(np.count_nonzero(weight > 0)))
         symbols: list[Symbols | None]
         if np.isnan(values).all():

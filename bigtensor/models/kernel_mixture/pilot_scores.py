@@ -71,13 +71,11 @@ class PilotScores:
 
 
 def score_pilot(
-    sample: Sample,
     passes: Refinement,
     preparation: Preparation,
     *,
     contained: bool,
     of_component: NDArray[np.intp] | None,
-    random_state: int,
 ) -> PilotScores:
     """Score a final mixture on the pilot sample.
 
@@ -87,28 +85,25 @@ def score_pilot(
 
     Parameters
     ----------
-    sample : Sample
-        Pilot sample that is scored.
     passes : Refinement
         Posterior passes that ended with the mixture.
     preparation : Preparation
-        Preparation of the mixture.
+        Preparation of the mixture, with the rows of the pilot sample.
     contained : bool
         True if the last pass read the rows of the sample. It may have read other rows of larger
         data, of which the sample is a small part.
     of_component : (k,) integer array, optional
         Population of every component. Labels are then numbers of populations, and pairs of
         components are not scored, because duplicated components are merged.
-    random_state : int
-        Seed of the division into folds.
     """
-    k, rows, slices = len(passes.solution.weights), len(sample.values), preparation.slices
-    weight = np.ones(rows) if sample.weight is None else sample.weight
+    sample, slices = preparation.pilot, preparation.slices
+    assert sample is not None
+    k, rows, weight = len(passes.solution.weights), len(sample.values), sample.row_weights()
     mixture = passes.solution.mixture()
     joint = log_joint(mixture, sample, slices)
     before = log_joint(passes.mixture, sample, slices)
     pairs = _nearest_pairs(joint) if of_component is None and k > 1 else []
-    fold = fold_of_rows(sample.index, FOLDS, random_state)
+    fold = fold_of_rows(sample.index, FOLDS, preparation.settings.random_state)
     log_densities = np.empty((2 + len(pairs), rows))
     for number in range(FOLDS):
         inside = fold == number

@@ -1,36 +1,25 @@
-"""Choice of the number of components on the pilot sample, and of populations if features depend."""
+"""Dependence of features within components, and populations where features depend."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
-from bigtensor.decomposition.multiview.component_count import count_components
 from bigtensor.errors import Setting
 from bigtensor.models.kernel_mixture.choices.held_out_densities import (
     fitted_and_held,
     held_out_log_densities,
-    mean_gain,
 )
 from bigtensor.models.kernel_mixture.choices.replicates import ITERATIONS
-from bigtensor.models.kernel_mixture.groups import SampleFeatures
-from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_from, sample_clusters
+from bigtensor.models.kernel_mixture.pilot_scores import mean_difference
+from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_from
 from bigtensor.models.kernel_mixture.settings import Settings
 from bigtensor.models.kernel_mixture.solution import responsibilities_of
 from bigtensor.models.kernel_mixture.solve import fitted_in_memory
-from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.row_sample import Sample
-
-WIDENING = 1.5
-"""Bandwidth of the features that are counted with, relative to the rule's for the sample.
-
-Three times the rule of thumb. Dependence needs few digits, and wide kernels have little noise:
-between half and one and a half times this the count is the same on the mixtures it was tried on.
-"""
 
 FEWEST_TO_MERGE = 10
 """Fewest components that a choice by the data merges.
@@ -39,16 +28,6 @@ They may be fewer than were counted: dependence within components raises the cou
 breast cancers 16 to 18 components were counted, with an adjusted Rand index of 0.12; 11 components
 merged into 4 to 11 populations have one of 0.23 to 0.64.
 """
-
-ROWS_OF_A_CLUSTER = 10
-"""Fewest rows of the sample a cluster, on average, for the scale inside components."""
-
-PERMUTATIONS = 10
-"""Random orders of the rows that show what independence gives.
-
-Of 250 sets of 300 rows of independent views, 5 orders found a second component in 2 and 10 in none.
-"""
-
 
 DEPENDENT_FROM = 0.085
 """Root mean square correlation of features of different views within components.
@@ -74,54 +53,6 @@ FEWEST_ROWS_CORRELATED = 30
 _PRODUCTS, _ROUNDING = 2**22, 1e-10
 """Products of features that are held at a time; variance relative to the mean square that is none.
 """
-
-
-def with_counted_components(sample: Sample, settings: Settings) -> tuple[Settings, dict[str, Any]]:
-    """Count the components where their number is to be found, knowing nothing of them.
-
-    The scale inside components is that of as many k-means clusters as are looked for, and the
-    bandwidth the rule of thumb for as many components, widened: where there are fewer components
-    the clusters are too narrow and the rule too wide, and the count depends little on the width.
-
-    Parameters
-    ----------
-    sample : Sample
-        Pilot sample in which components are counted.
-    settings : Settings
-        Its number of components is the largest that is looked for.
-
-    Returns
-    -------
-    settings : Settings
-        With the number of components that was found.
-    diagnostics : dict
-        ``count``, and for every group of views the ``singular_values`` and their ``null``; empty
-        where the number was given.
-    """
-    if not settings.counted:
-        return settings, {}
-    rows, most = np.asarray(sample.values, np.float64), settings.n_components
-    clusters = max(1, min(most, len(rows) // ROWS_OF_A_CLUSTER))
-    wide = replace(
-        settings,
-        shape=replace(settings.shape, rows=len(rows)),
-        n_components=clusters,
-        bandwidth=WIDENING,
-    )
-    scale = sample_clusters(rows, sample.weight, wide).scale
-    features = SampleFeatures.of_sample(rows, scale, wide)
-    seed = purpose_seed(settings.random_state, "component count")
-    component_count = count_components(
-        features.groups, permutations=PERMUTATIONS, most=most, random_state=seed
-    )
-    return replace(settings, n_components=component_count.count, counted=False), {
-        "count": component_count.count,
-        "singular_values": [
-            group.singular_values[: most + 1] for group in component_count.by_group
-        ],
-        "null": [group.null for group in component_count.by_group],
-        "ratio": component_count.by_group[0].ratio,
-    }
 
 
 def with_populations_if_dependent(
@@ -190,7 +121,8 @@ def are_more_likely(sample: Sample, settings: Settings, merged: Settings) -> boo
     few = replace(settings, posterior_width=None)
     of_few = held_out_log_densities(*rows, few, DEPENDENCE_ITERATIONS)
     many = replace(merged, posterior_width=None)
-    gain = mean_gain(held_out_log_densities(*rows, many, ITERATIONS), of_few, rows[1])
+    of_many = held_out_log_densities(*rows, many, ITERATIONS)
+    gain = mean_difference(of_many - of_few, rows[1].row_weights())
     return gain.mean > MORE_LIKELY * gain.error
 
 
@@ -261,8 +193,8 @@ def dependence_within_components(sample: Sample, settings: Settings) -> float:
     shape = replace(settings.shape, rows=len(sample.values))
     alone = replace(settings, shape=shape, spectral=False, posterior_width=None)
     preparation = prepare_from(sample, alone)
-    solution = fitted_in_memory(preparation, DEPENDENCE_ITERATIONS)
-    posterior = responsibilities_of(solution.mixture(), sample, preparation.slices)
+    mixture = fitted_in_memory(preparation, DEPENDENCE_ITERATIONS).solution.mixture()
+    posterior = responsibilities_of(mixture, sample, preparation.slices)
     pairs = _pairs_of_views(preparation, settings)
     if not pairs.any():
         return 0.0
