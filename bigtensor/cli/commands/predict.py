@@ -218,7 +218,7 @@ def _check_answers(outputs: tuple[str, ...], by: str | None) -> None:
     if outputs:
         # of the shares of groups, --level says what they are shares of
         unused = ("probabilities",) if by else ("probabilities", "level")
-        refuse_options(unused, "with --answer", "name every answer to write with --answer")
+        refuse_options(unused, "with --answer")
 
 
 def _check_labels_for(by: str | None, model: Estimator, outputs: tuple[str, ...]) -> None:

@@ -29,8 +29,8 @@ from bigtensor.models.gaussian.em_iterations import (
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.competition import best_clusterings, shared_components
 from bigtensor.models.gaussian_mixture.component_choice import (
+    COMPARED_AGAIN,
     INITIALISATIONS,
-    REGULARISATION,
     ComponentChoice,
     Components,
     SampleFit,
@@ -232,7 +232,7 @@ def _chosen_components(
 ) -> Generator[Step, None, ComponentChoice]:
     """Return the number of components that the sample speaks for.
 
-    Where components of this number need more regularisation than numbers were compared under,
+    Where components of this number need much more regularisation than numbers were compared under,
     numbers are compared again under theirs: it lets more components follow few rows.
     """
     choice = yield from chosen_components(rows, settings, fit)
@@ -241,7 +241,7 @@ def _chosen_components(
     if not chooses_regularisation(of_number):
         return choice
     reg_covar = (yield from _best_own(rows, reach, of_number))[1]["reg_covar"]
-    if reg_covar <= REGULARISATION:
+    if reg_covar < COMPARED_AGAIN:
         return choice
     return (yield from chosen_components(rows, replace(settings, reg_covar=reg_covar), fit))
 
