@@ -29,7 +29,7 @@ def test_rows_larger_than_memory__are_named_with_a_remedy() -> None:
 
 def test_rows_in_the_memory_of_another_process__are_not_called_damaged() -> None:
     source = StoredVariable("memory://of another process.zarr", "X")
-    with pytest.raises(StoreReadError, match="worker processes do not read: use threads"):
+    with pytest.raises(StoreReadError, match="do not read: use threads"):
         source.read(0, 10)
 
 
