@@ -44,13 +44,15 @@ def differential_abundance(
         Table of samples, such as a CSV file. The first column has the names of the samples, with or
         without the ending ``.fcs``. Other columns are conditions.
     by : str
-        Column to compare. Texts are groups. Numbers are a covariate with a slope.
+        Column to compare. Texts are groups. Numbers are a covariate with a slope, unless `groups`
+        or `reference` makes groups of them.
     adjust : sequence of str, optional
         Columns of further conditions, such as the batch, or the patient of paired samples.
     groups : collection of str, optional
         Columns of numbers whose values are groups, such as a few concentrations.
     reference : str, optional
         Group of `by` that the others are compared with. By default the first one in natural order.
+        With a reference, numbers are groups.
 
     Returns
     -------

@@ -170,6 +170,10 @@ def test_error__shows_views_as_lines_of_the_file_that_the_option_takes(run, cell
         ),
         ("--max-iter", "--method cumulant", ("ica", "--max-iter", "2")),
         ("--topic-concentration", "--max-iter 0", ("topic", "--topic-concentration", "1")),
+        ("--merging", "--components 5", ("kernel-mixture", "--merging", "overlap")),
+        ("--merging", "--shared-components", ("kernel-mixture", "--merging", "overlap")),
+        ("--moments-rows", "--init kmeans", ("kernel-mixture", "--moments-rows", "5e3")),
+        ("--criterion", "--components 4", ("gaussian-mixture", "--criterion", "bic")),
     ],
 )
 def test_options__without_effect_are_refused(unused, other, options):
@@ -184,6 +188,10 @@ def test_options__that_another_value_gives_an_effect_are_taken():
         ("hidden-markov", "--emissions", "gaussian", "--covariance-type", "diag"),
         ("gaussian-mixture", "--covariance", "tied", "--n-init", "5"),
         ("linear-mixture", "-k", "3", "--gauss-newton-steps", "2"),
+        ("kernel-mixture", "--merging", "overlap"),
+        ("kernel-mixture", "-k", "9", "--populations", "5", "--merging", "overlap"),
+        ("kernel-mixture", "-k", "5", "--moments-rows", "5e3", "--bandwidth", "gap"),
+        ("gaussian-mixture", "--criterion", "bic"),
     ):
         _, result = read("--model", *options)
         assert result.exit_code == 0, result.stderr

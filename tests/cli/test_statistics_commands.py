@@ -154,3 +154,29 @@ def test_output__is_refused_before_anything_runs(run, cells, prepared, merged, c
     result = run(command, *inputs, "--out", taken)
     assert result.exit_code == 1
     assert "give --overwrite" in result.stderr
+
+
+def test_accumulate_and_solve__of_a_fitted_model_ask_for_the_command_that_prepares(
+    run, model, cells, merged, tmp_path
+):
+    out = tmp_path / "out.zarr"
+    for command in (("accumulate", model, cells, *THREADS), ("solve", model, merged[0])):
+        result = run(*command, "--out", out)
+        assert result.exit_code == 1
+        assert "'bigtensor prepare'" in result.stderr
+        assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--max-iter", 5),
+        ("--moments-rows", "5e3"),
+        ("--model", "hidden-markov", "--emissions", "gaussian", "--max-iter", 5),
+    ],
+)
+def test_prepare__refuses_options_of_a_fit_in_one_place(run, cells, tmp_path, options):
+    result = run("prepare", cells, *options, "--out", tmp_path / "p.zarr", *THREADS)
+    assert result.exit_code == 2
+    unused = next(entry for entry in options if entry in ("--max-iter", "--moments-rows"))
+    assert f"no effect: {unused}" in " ".join(result.stderr.split())

@@ -22,6 +22,7 @@ from bigtensor.cli.options import (
     missing_option,
     overwrite_option,
     refuse_inputs,
+    refuse_options,
     runtime_options,
     seed_option,
 )
@@ -29,6 +30,7 @@ from bigtensor.cli.output import say, seconds_taken
 from bigtensor.cli.progress import reporter
 from bigtensor.cli.workers import started
 from bigtensor.engine.progress.reporter import duration
+from bigtensor.models.contract.registry import declared_parameters
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -75,6 +77,8 @@ def prepare(
     and every landmark with --landmarks other than kmeans.
     """
     refuse_inputs(out, cells)
+    of_fit = {one.name for one in declared_parameters(model) if not one.in_rounds}
+    refuse_options(of_fit, "in a fit in rounds")
     when_interrupted([out])
     from bigtensor.data.stores.outputs import check_target
 

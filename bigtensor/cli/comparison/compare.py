@@ -52,7 +52,7 @@ _OF_CELLS = ("sample", "level", "missing", *RUNTIME_OPTIONS)
     required=True,
     metavar="COLUMN",
     help="The condition to compare. A column of text gives groups. A column of numbers gives a "
-    "trend, or groups with --groups.",
+    "trend, or groups with --groups or --reference.",
 )
 @click.option("--out", type=ADDRESS, required=True, metavar="TABLE.csv", help="The table to write.")
 @click.option(
@@ -84,7 +84,8 @@ _OF_CELLS = ("sample", "level", "missing", *RUNTIME_OPTIONS)
 @click.option(
     "--reference",
     metavar="GROUP",
-    help="The group that others are compared with; by default the first one.",
+    help="The group that others are compared with; by default the first one. Numbers are then "
+    "groups.",
 )
 @click.option(
     "--level",

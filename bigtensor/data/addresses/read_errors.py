@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     import xarray as xr
 
 
+_DAMAGED = (
+    "a chunk or shard is missing, truncated or corrupted: restore the file from a copy or import "
+    "the data again"
+)
+
+_OF_ONE_PROCESS = (
+    "memory:// is in the memory of one process, which worker processes do not read: use threads, "
+    "or write the store to a disk or an object store"
+)
+
+
 class WholeFileError(Exception):
     """A web server sent a whole file where a part of it was requested."""
 
@@ -84,11 +95,8 @@ def row_errors(variable: str, address: str, start: int, stop: int) -> Iterator[N
             "use a server that answers range requests, or download the store"
         ) from error
     except Exception as error:
-        remedy = read_remedy(
-            error,
-            "a chunk or shard is missing, truncated or corrupted: restore the file from a copy or "
-            "import the data again",
-        )
+        absent = address.startswith("memory://") and isinstance(error, FileNotFoundError)
+        remedy = read_remedy(error, _OF_ONE_PROCESS if absent else _DAMAGED)
         raise StoreReadError(
             f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} cannot be "
             f"read ({type(error).__name__}: {error}); {remedy}"

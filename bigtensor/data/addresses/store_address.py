@@ -6,7 +6,7 @@ import errno
 import os
 from pathlib import Path
 
-from fsspec import AbstractFileSystem
+from fsspec import AbstractFileSystem, available_protocols
 from fsspec.implementations.local import LocalFileSystem
 
 from bigtensor.data.addresses.object_stores import (
@@ -99,7 +99,16 @@ def check_store_address(path: str) -> None:
         if not exists:
             check_bucket(path, filesystem, root)
             _check_answer(filesystem, root)
-            raise StoreReadError(f"there is no store at {path}; check the path")
+            raise _no_store(path)
+
+
+def _no_store(path: str) -> StoreReadError:
+    """Return the error of an address where nothing is."""
+    protocol, _, rest = path.partition(":/")
+    remedy = "check the path"
+    if "://" not in path and rest and protocol in available_protocols():
+        remedy = f"give the URL as text, {protocol}://{rest}, because a Path drops a slash of it"
+    return StoreReadError(f"there is no store at {path}; {remedy}")
 
 
 def _check_answer(filesystem: AbstractFileSystem, root: str) -> None:
@@ -127,7 +136,7 @@ def _check_folder(path: str, folder: Path) -> None:
                 f"{path} is a file; a Zarr store is a folder. 'bigtensor import' makes one from "
                 "FCS, CSV, Parquet or AnnData files"
             ) from error
-        raise StoreReadError(f"there is no store at {path}; check the path") from error
+        raise _no_store(path) from error
     except PermissionError as error:
         raise StoreReadError(
             f"{path} may not be read (permission denied); ask its owner for permission"
@@ -138,4 +147,4 @@ def _check_folder(path: str, folder: Path) -> None:
             raise StoreReadError(
                 f"{path} is a link to {folder.readlink()}, which does not exist; correct the link"
             ) from error
-        raise StoreReadError(f"there is no store at {path}; check the path") from error
+        raise _no_store(path) from error

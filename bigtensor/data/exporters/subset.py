@@ -200,14 +200,15 @@ def label_numbers(
     Raises
     ------
     ParameterError
-        When there is no label of a name.
+        When there is no label of a name, or no such number among labels that have names.
     """
     names = [str(name) for name in categories or ()]
     numbers: list[int] = []
     for population in populations:
         same = [number for number, name in enumerate(names) if name == population]
-        if not same and str(population).lstrip("-").isdecimal():
-            same = [int(population)]
+        number = _label_number(population)
+        if not same and number is not None and (not names or -1 <= number < len(names)):
+            same = [number]
         if not same:
             close = get_close_matches(str(population), names, n=3)
             there = (
@@ -220,6 +221,12 @@ def label_numbers(
             raise ParameterError(f"{owner} has no population {population!r}; {there}")
         numbers += same
     return tuple(dict.fromkeys(numbers))
+
+
+def _label_number(population: str | int) -> int | None:
+    """Return the number of a label that a text stands for; -1 is that of rows without a label."""
+    digits = str(population).removeprefix("-").isdecimal()
+    return int(population) if digits else None
 
 
 def _flags(

@@ -230,6 +230,8 @@ class Parameter:
     within : type, optional
         Class of the options object that has the parameter as a field. None for a parameter in the
         signature of the model.
+    in_rounds : bool
+        False if `fit` alone uses the parameter, and a fit in rounds does not.
     """
 
     name: str
@@ -240,6 +242,7 @@ class Parameter:
     required: bool = False
     memory: tuple[str, ...] = ()
     within: type[Options] | None = None
+    in_rounds: bool = True
 
     def setting(self, *values: object) -> Setting:
         """Return the parameter as a message names it.

@@ -106,15 +106,15 @@ class NoEffect:
         The parameters without an effect.
     other : str
         The parameter that decides.
-    values : tuple
-        Its values.
+    values : tuple, optional
+        Its values. None stands for all but the default.
     reason : str
         End of the sentence that begins with the value, such as "which makes no such steps".
     """
 
     names: tuple[str, ...]
     other: str
-    values: tuple[object, ...]
+    values: tuple[object, ...] | None
     reason: str
 
 
@@ -135,13 +135,17 @@ def unused_parameter(
     defaults = {parameter.name: parameter.default for parameter in declared}
     for case in cases:
         other = getattr(values, case.other)
-        for name in case.names if other in case.values else ():
+        if not (other != defaults[case.other] if case.values is None else other in case.values):
+            continue
+        for name in case.names:
             if getattr(values, name) != defaults[name]:
                 return (
                     Setting(name)
                     + " has no effect with "
                     + Setting(case.other, other)
-                    + f", {case.reason}: leave it out"
+                    + ", "
+                    + case.reason
+                    + ": leave it out"
                 )
     return None
 

@@ -268,6 +268,7 @@ _NO_EFFECT = (
         ("tied", "shared_spherical"),
         "which estimates one covariance from all rows",
     ),
+    NoEffect(("criterion",), "n_components", None, "which leaves no number to choose"),
 )
 
 

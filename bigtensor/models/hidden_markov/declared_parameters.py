@@ -32,6 +32,8 @@ PARAMETERS = (
     Parameter("covariance_type", "full", Choice(COVARIANCE_TYPES), Option(("--covariance-type",))),
     Parameter("refine", "auto", Choice(REFINEMENTS), Option(("--refine",))),
     Parameter("ridge", 2.0, Positive(), Option(("--ridge",), none="none"), optional=True),
-    Parameter("max_iter", None, Whole(0, MOST_ITERATIONS), Option(("--max-iter",))),
+    Parameter(
+        "max_iter", None, Whole(0, MOST_ITERATIONS), Option(("--max-iter",)), in_rounds=False
+    ),
 )
 """Parameters that stand on their own; what they need of each other is checked in `settings`."""

@@ -41,6 +41,7 @@ PARAMETERS = (
         Whole(least=1000, words=("auto", "all")),
         Option(("--moments-rows",)),
         within=SpectralOptions,
+        in_rounds=False,
     ),
     Parameter(
         "kernel",
@@ -57,7 +58,7 @@ PARAMETERS = (
     ),
     Parameter("views_share_components", False, Flag(), Option(("--shared-components",))),
     Parameter("view_groups", None, None),
-    Parameter("max_iter", None, Whole(most=MOST_PASSES), Option(("--max-iter",))),
+    Parameter("max_iter", None, Whole(most=MOST_PASSES), Option(("--max-iter",)), in_rounds=False),
     Parameter("decomposition", "jacobi", Choice(("jacobi", "power")), within=SpectralOptions),
     Parameter("landmark_tolerance", None, Positive(below=1), within=SpectralOptions),
     Parameter(

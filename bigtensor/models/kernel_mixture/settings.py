@@ -16,7 +16,8 @@ from bigtensor.errors import (
 )
 from bigtensor.features.kernels.custom_kernel import CustomKernel
 from bigtensor.models.contract.data_shape import DataShape, NamedViews
-from bigtensor.models.contract.parameters import ParameterValues
+from bigtensor.models.contract.parameters import NoEffect, ParameterValues, unused_parameter
+from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS
 
 DELTA = "delta"
 """The kernel of views that are categories."""
@@ -429,20 +430,34 @@ def initialisation_of(parameters: ParameterValues, n_views: int = SPECTRAL_VIEWS
     return "spectral" if can_be_spectral else "kmeans"
 
 
+_OF_MOMENTS = (
+    NoEffect(
+        ("bandwidth", "moments_rows", "decomposition", "n_directions"),
+        "init",
+        ("kmeans",),
+        "which uses no moments, and is the default with populations and with two views",
+    ),
+)
+
+_OF_MERGING = tuple(
+    NoEffect(
+        ("merging",),
+        other,
+        None,
+        "which keeps all components unless " + Setting("n_populations") + " is given",
+    )
+    for other in ("n_components", "init", "views_share_components")
+)
+
+
 def without_effect(parameters: ParameterValues, n_views: int = SPECTRAL_VIEWS) -> Message | None:
-    """Return a sentence on a parameter that is given although nothing uses it, if there is one."""
-    if parameters.bandwidth == "auto" or initialisation_of(parameters, n_views) == "spectral":
-        return None
-    bandwidth = Setting("bandwidth")
-    start = bandwidth + f" is {parameters.bandwidth!r}, but moments are not used with "
-    if parameters.init == "auto" and parameters.n_populations is None:
-        return start + f"{n_views} views: leave " + bandwidth + " out"
-    conflicting = (
-        Setting("init", "kmeans") if parameters.init == "kmeans" else Setting("n_populations")
-    )
-    return (
-        start + conflicting + ": leave " + bandwidth + " out, or use " + Setting("init", "spectral")
-    )
+    """Return a sentence on a parameter that is given although nothing uses it, or None."""
+    resolved = parameters.changed(init=initialisation_of(parameters, n_views))
+    unused = unused_parameter(resolved, PARAMETERS, _OF_MOMENTS)
+    # None says that components are never merged, which holds in all cases
+    if unused is None and parameters.n_populations is None and parameters.merging is not None:
+        unused = unused_parameter(parameters, PARAMETERS, _OF_MERGING)
+    return unused
 
 
 def _posterior_width(parameters: ParameterValues, start: str, n_views: int) -> float | None:

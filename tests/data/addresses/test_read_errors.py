@@ -11,6 +11,7 @@ import zarr
 
 from bigtensor.data.addresses.read_errors import read_remedy, read_variable, row_errors
 from bigtensor.data.addresses.store_files import StoreFiles
+from bigtensor.data.rows.rows_where import StoredVariable
 from bigtensor.data.stores.zarr_datasets import as_dataset
 from bigtensor.errors import StoreReadError
 
@@ -24,6 +25,12 @@ def test_rows_larger_than_memory__are_named_with_a_remedy() -> None:
         row_errors("X", "cells.zarr", 10, 20),
     ):
         raise MemoryError
+
+
+def test_rows_in_the_memory_of_another_process__are_not_called_damaged() -> None:
+    source = StoredVariable("memory://of another process.zarr", "X")
+    with pytest.raises(StoreReadError, match="do not read: use threads"):
+        source.read(0, 10)
 
 
 FAILURES = {

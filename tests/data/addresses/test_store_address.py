@@ -146,6 +146,12 @@ def test_address__may_be_read(tmp_path: Path) -> None:
         source.read(0, 4)
 
 
+def test_url_in_a_path__is_to_be_given_as_text():
+    for address in ("s3://bucket/cells.zarr", "memory://cells.zarr"):
+        with pytest.raises(StoreReadError, match=f"as text, {address}, "):
+            open_samples(Path(address))
+
+
 def test_description__of_a_source_holds_no_password():
     matrix = StoredMatrix("X", "dense", 5, np.dtype("f4"), ("a",), 5)
     url = "sftp://me:secret@host:22/cells.zarr"

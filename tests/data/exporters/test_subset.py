@@ -110,6 +110,14 @@ def test_unknown_population__is_named_with_near_ones() -> None:
         label_numbers(["B"], None, "l.zarr")
 
 
+@pytest.mark.parametrize("number", ["2", "9", "-2"])
+def test_number_beyond_the_names__is_no_population(number: str) -> None:
+    with pytest.raises(ParameterError, match=f"'{number}'"):
+        label_numbers(["0", number], ["B", "CD4 T"], "l.zarr")
+    # rows without a label have -1
+    assert label_numbers(["0", "-1"], ["B", "CD4 T"], "l.zarr") == (0, -1)
+
+
 def test_names_along_the_rows__become_codes(cells: Path, tmp_path: Path) -> None:
     group = zarr.open_group(cells, mode="r+")
     day = create_array(group, "day", shape=(ROWS,), dtype="string", dimensions=("sample",))
