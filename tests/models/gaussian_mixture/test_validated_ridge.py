@@ -72,7 +72,7 @@ def test_copies__are_held_out_at_once():
 
     def hold_out(held):
         parts.append(held)
-        return lambda value: np.zeros(held.sum())
+        return lambda _: np.zeros(held.sum())
 
     validated_ridge(np.repeat(np.arange(200), 3), 0, hold_out)
     for held in parts:
