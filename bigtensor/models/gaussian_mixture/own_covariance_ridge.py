@@ -35,7 +35,7 @@ all.
 
 
 def validated_ridge(
-    distinct: NDArray[np.intp],
+    n_rows: int,
     random_state: int,
     hold_out: Callable[[NDArray[np.bool_]], Callable[[float], FloatArray]],
     weight: FloatArray | None = None,
@@ -47,9 +47,8 @@ def validated_ridge(
 
     Parameters
     ----------
-    distinct : (n_rows,) integer array
-        Number of every row of the pilot sample among the distinct rows. Copies are held out at
-        once.
+    n_rows : int
+        Rows of the pilot sample.
     random_state : int
         Seed of the folds.
     hold_out : callable (held) -> callable (reg_covar) -> (m,) float64 array
@@ -65,9 +64,8 @@ def validated_ridge(
         Mean log-likelihood of held-out rows by value. That of a value that was not compared in all
         parts is the best one less the mean difference in the parts in which it was.
     """
-    order = np.random.default_rng(random_state).permutation(int(distinct.max()) + 1)
-    fold = (order % FOLDS)[distinct]
-    masses = np.ones(len(fold)) if weight is None else weight[: len(fold)]
+    fold = np.random.default_rng(random_state).permutation(n_rows) % FOLDS
+    masses = np.ones(n_rows) if weight is None else weight[:n_rows]
     remaining = list(range(len(CANDIDATES)))
     scores: list[list[FloatArray]] = [[] for _ in CANDIDATES]
     means: list[list[float]] = [[] for _ in CANDIDATES]

@@ -57,8 +57,8 @@ class SampleRows:
     def distinct(self) -> NDArray[np.intp]:
         """Number of every row among the distinct rows, which are in the order of the sample.
 
-        Rows are held out by it: a row that is held out would else be fitted to its copies. Weights
-        that are counts make copies, too.
+        Where numbers of components are compared, copies are held out together: mixtures of many
+        would else fit copies of the held-out rows. Weights that are counts make copies, too.
         """
         values = np.ascontiguousarray(self.block.dense_values[: self.block.rows])
         rows = values.view(np.dtype((np.void, values.shape[1] * values.itemsize)))[:, 0]
