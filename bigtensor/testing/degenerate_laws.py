@@ -30,6 +30,9 @@ SINGLE_SCALES = (1e-30, 1e30)
 ROWS = 50
 """Rows of degenerate data, except where there are fewer."""
 
+MANY_EQUAL, OTHERS = 995, 5
+"""Rows that are equal, and rows before them that are not."""
+
 WIDE = 500
 """Features of wide data."""
 
@@ -49,6 +52,18 @@ def equal_rows_are_answered_or_refused(case: ModelCase) -> None:
         return
     for name, answer in answers.items():
         require(bool((answer == answer[:1]).all()), f"{name} differs between equal rows")
+
+
+@law
+def rows_that_are_almost_all_equal_are_answered_or_refused(case: ModelCase) -> None:
+    """Assert that a few rows before many equal ones are answered or refused."""
+    values = _values(case)[: OTHERS + 1]
+    _answers_or_none(
+        case,
+        case.make(),
+        _with_values(case, np.vstack([values, np.repeat(values[-1:], MANY_EQUAL - 1, axis=0)])),
+        f"{OTHERS} rows before {MANY_EQUAL} equal ones",
+    )
 
 
 @law
@@ -186,6 +201,7 @@ def _with_values(case: ModelCase, values: NDArray[Any]) -> xr.DataArray | sp.csr
 
 DEGENERATE_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     equal_rows_are_answered_or_refused,
+    rows_that_are_almost_all_equal_are_answered_or_refused,
     few_rows_are_answered_or_refused,
     constant_features_are_answered_or_refused,
     any_unit_is_answered_or_refused,

@@ -455,6 +455,15 @@ class HasLogarithms(Standardiser):
         self.log_ = np.log(np.square(solution.mean))
 
 
+class HasLogarithmsOfQuartiles(Standardiser):
+    """It has the logarithm of a distance that may be zero where rows differ."""
+
+    def fit(self, X, y=None, sample_weight=None, **options):
+        super().fit(X, y, sample_weight, **options)
+        self.log_ = np.log(np.ptp(np.percentile(X, [25, 75], axis=0), axis=0))
+        return self
+
+
 class RoundsToSingle(Standardiser):
     def fit(self, X, y=None, sample_weight=None, **options):
         return super().fit(X.astype("f4"), y, sample_weight, **options)
@@ -643,6 +652,11 @@ BROKEN_MODELS = [
     ("row_functions_obey_their_laws", LeavesRowsOut, "every entry is written: SkipsRow on 90 rows"),
     ("more_components_than_memory_holds_are_refused", TakesAnyNumber, "raised nothing"),
     ("equal_rows_are_answered_or_refused", AnswersByPlace, "transform differs between equal rows"),
+    (
+        "rows_that_are_almost_all_equal_are_answered_or_refused",
+        HasLogarithmsOfQuartiles,
+        "5 rows before 995 equal ones: RuntimeWarning",
+    ),
     ("few_rows_are_answered_or_refused", CountsOtherRows, "1 x 4: ZeroDivisionError"),
     ("constant_features_are_answered_or_refused", HasLogarithms, "50 x 4: RuntimeWarning"),
     ("any_unit_is_answered_or_refused", RoundsToSingle, "values times 1e[+]100 in float64"),

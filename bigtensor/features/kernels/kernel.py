@@ -294,6 +294,8 @@ class GaussianKernel(Kernel):
         scratch = work.take("features.scratch", (self.width, len(values)), "float64")
         self._write_rows(values, centre, inputs, scratch)
         np.matmul(prepared, inputs, out=out)
+        # squares of many bandwidths are rounded by more than the distance that they leave
+        np.minimum(out, 0, out=out)
         np.exp(out, out=out)
 
     def work_arrays(self, rows: int, dtype: str) -> Buffers:

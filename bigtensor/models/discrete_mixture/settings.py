@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from bigtensor.errors import (
+    DataError,
     IdentifiabilityError,
     Message,
     ParameterError,
@@ -125,7 +126,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> Settings:
     ViewError
         When there are fewer than three views, or one has several features.
     DataError
-        When there are fewer rows than components.
+        When there are fewer rows than components, or a feature has no entry.
     """
     wide = [name for name, members in shape.views if len(members) > 1]
     if wide:
@@ -137,6 +138,14 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> Settings:
         raise ViewError(
             f"a DiscreteMixture needs three views to tell its components apart, and the data have "
             f"{len(shape.views)}: give at least three categorical features"
+        )
+    empty = [
+        name for (name, _), names in zip(shape.views, shape.categories, strict=True) if not names
+    ]
+    if empty:
+        raise DataError(
+            f"the feature {empty[0]!r} has no entry in any row, so that it has no category: leave "
+            "it out (" + Setting("views") + ")"
         )
     if parameters.n_components != "auto":
         check_rows_for_components(shape.most_occurrences, int(parameters.n_components))

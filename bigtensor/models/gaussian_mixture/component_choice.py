@@ -126,6 +126,8 @@ def chosen_components(
     candidates = list(
         compared_numbers(least_components(settings.n_populations), settings.n_components)
     )
+    # a BIC is one number
+    weight = np.concatenate([_weights(fold.test) for fold in folds] or [np.ones(1)])
     scores: list[FloatArray] = []
     means: list[float] = []
     for number, k in enumerate(candidates):
@@ -135,11 +137,11 @@ def chosen_components(
             scores.append((yield from _held_out_scores(folds, of_number, fit)))
         else:
             scores.append((yield from _information_scores(sample, of_number, fit)))
-        means.append(float(scores[-1].mean()))
+        means.append(float(np.average(scores[-1], weights=weight)))
         if number - int(np.argmax(means)) >= PATIENCE:
             break
     best = int(np.argmax(means))
-    chosen = fewest_as_good(scores, best)
+    chosen = fewest_as_good(scores, best, weight)
     return ComponentChoice(
         candidates[chosen],
         {str(k): mean for k, mean in zip(candidates, means, strict=False)},
@@ -147,7 +149,7 @@ def chosen_components(
     )
 
 
-def fewest_as_good(scores: list[FloatArray], best: int) -> int:
+def fewest_as_good(scores: list[FloatArray], best: int, weight: FloatArray) -> int:
     """Return the first candidate that is worse than the best by at most a standard error.
 
     Parameters
@@ -156,10 +158,14 @@ def fewest_as_good(scores: list[FloatArray], best: int) -> int:
         Scores of the same rows under every candidate. A score of one number has no error.
     best : int
         Candidate with the best mean.
+    weight : (n,) float64 array
+        Weights of the rows.
     """
     for fewer in range(best):
         apart = scores[best] - scores[fewer]
-        if apart.mean() <= apart.std() / np.sqrt(apart.size) and apart.size > 1:
+        mean = np.average(apart, weights=weight)
+        error = np.linalg.norm(weight * (apart - mean)) / weight.sum()
+        if mean <= error and apart.size > 1:
             return fewer
     return best
 
@@ -187,13 +193,12 @@ def _folds(
     sample: SampleRows, settings: GaussianSettings, fit: SampleFit
 ) -> Generator[Step, None, list[_Fold]]:
     """Return divisions of the sample, until enough rows have been held out once."""
-    rows = sample.block.rows
+    rows = sample.n_distinct
     order = np.random.default_rng(settings.random_state).permutation(rows)
     edges = np.linspace(0, rows, min(HELD_OUT, rows) + 1).astype(int)
     folds: list[_Fold] = []
     for start, stop in pairwise(edges):
-        held = np.zeros(rows, bool)
-        held[order[start:stop]] = True
+        held = np.isin(sample.distinct, order[start:stop])
         train, test = sample.part(~held), sample.part(held).block
         broad = yield from fit(train, replace(settings, n_components=1))
         folds.append(_Fold(train, test, log_densities(broad, test)))
@@ -229,9 +234,17 @@ def _information_scores(
     numbers = free_parameters(
         settings.covariance_type, components.n_components, settings.n_features
     )
-    rows = sample.block.rows
-    mean = float(log_densities(components, sample.block).mean())
+    rows = sample.block.total_weight()
+    density = log_densities(components, sample.block)
+    mean = float(np.average(density, weights=_weights(sample.block)))
     return np.array([mean - numbers * np.log(rows) / (2 * rows)])
+
+
+def _weights(block: Block) -> FloatArray:
+    """Return the weight of every row of a block: ``(n,)``."""
+    weight = np.empty(block.rows)
+    block.write_weight(weight)
+    return weight
 
 
 def log_joint_densities(components: Components, block: Block) -> FloatArray:

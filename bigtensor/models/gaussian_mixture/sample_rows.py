@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +52,23 @@ class SampleRows:
         point = self.complete.mean(axis=0, dtype=np.float64)
         moments = sum_in_memory(Covariances(columns, point), rows)
         return TotalMoments(moments.mean, moments.covariance)
+
+    @cached_property
+    def distinct(self) -> NDArray[np.intp]:
+        """Number of every row among the distinct rows, which are in the order of the sample.
+
+        Where numbers of components are compared, copies are held out together: mixtures of many
+        would else fit copies of the held-out rows. Weights that are counts make copies, too.
+        """
+        values = np.ascontiguousarray(self.block.dense_values[: self.block.rows])
+        rows = values.view(np.dtype((np.void, values.shape[1] * values.itemsize)))[:, 0]
+        _, first, copy = np.unique(rows, return_index=True, return_inverse=True)
+        return np.argsort(np.argsort(first))[copy]
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct rows."""
+        return int(self.distinct.max()) + 1
 
     def of_features(self, positions: NDArray[np.intp]) -> SampleRows:
         """Return rows with features in another order.

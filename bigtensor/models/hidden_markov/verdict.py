@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -111,14 +112,19 @@ def _rare(fit: MarkovFit, rows: float) -> list[str | Message]:
 
 
 def _alike(fit: MarkovFit) -> list[str | Message]:
-    """Return a sentence on the first two states that are the same."""
-    for a in range(fit.n_states):
-        for b in range(a + 1, fit.n_states):
-            moves = 0.5 * float(np.abs(fit.transition[a] - fit.transition[b]).sum())
-            distances = [fit.emissions.distance(a, b), moves]
-            if max(distances) < ALIKE:
-                return [
-                    f"states {a} and {b} have the same emissions and transitions (distance "
-                    f"{max(distances):.3f}); use fewer states"
-                ]
+    """Return a sentence on states that are the same: all of them, or the first two."""
+    states = range(fit.n_states)
+    distances = {(a, b): fit.emissions.distance(a, b) for a, b in combinations(states, 2)}
+    if distances and max(distances.values()) < ALIKE:
+        return [
+            f"all {fit.n_states} states have the same emissions, so that no row tells its state; "
+            "use fewer states, or features that vary"
+        ]
+    for (a, b), distance in distances.items():
+        moves = 0.5 * float(np.abs(fit.transition[a] - fit.transition[b]).sum())
+        if max(distance, moves) < ALIKE:
+            return [
+                f"states {a} and {b} have the same emissions and transitions (distance "
+                f"{max(distance, moves):.3f}); use fewer states"
+            ]
     return []

@@ -120,7 +120,7 @@ def _lengths(topics: Topics, diagnostics: dict[str, Any]) -> list[Fault]:
         faults.append(
             (
                 None,
-                f"{diagnostics['short_documents']:,} documents have fewer than three words, and do "
+                f"Documents of fewer than three words: {diagnostics['short_documents']:,}. They do "
                 "not count in the moments.",
             )
         )

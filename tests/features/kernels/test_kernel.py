@@ -71,6 +71,14 @@ def test_kernel__rows_out_of_all_proportion_have_no_weight():
     np.testing.assert_allclose(block[:, 0], [kernel.peak, 0, 0, 0], rtol=1e-6)
 
 
+def test_kernel__between_rows_of_many_bandwidths_is_at_most_its_peak():
+    """Their squares are rounded in float32 by more than the logarithm of the largest number."""
+    x = np.random.default_rng(0).normal(size=(50, 1)).astype("f4")
+    kernel = GaussianKernel(np.array([1e-6]))
+    block = block_kernel(kernel, x, x, np.zeros(1), "float32")
+    assert block.max() <= kernel.peak * (1 + 1e-6)
+
+
 @pytest.mark.parametrize("kind", [GaussianKernel, LaplaceKernel])
 @pytest.mark.parametrize("lengths", [[0.0], [1.0, -1.0], [np.nan], [[1.0]], []])
 def test_kernel__refuses_a_length_that_is_not_positive(kind, lengths):

@@ -128,3 +128,11 @@ def test_equal_views__are_named_whatever_the_names_of_their_categories() -> None
     verdict = model.diagnostics_["verdict"]
     assert any("b and copy and renamed" in sentence for sentence in verdict["sentences"])
     assert DiscreteMixture(2, random_state=0).fit(X).diagnostics_["equal_views"] == []
+
+
+@pytest.mark.parametrize("missing", ["marginalise", "omit"])
+def test_feature__without_an_entry_is_refused_by_name(missing):
+    rows = np.random.default_rng(0).integers(0, 2, (60, 5)).astype(float)
+    rows[:, 2] = np.nan
+    with pytest.raises(DataError, match="feature 'x2' has no entry"):
+        DiscreteMixture(2, missing=missing).fit(rows)

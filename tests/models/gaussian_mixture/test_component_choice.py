@@ -109,8 +109,14 @@ def test_fewest__is_within_a_standard_error() -> None:
     rng = np.random.default_rng(0)
     best = rng.normal(size=400)
     level, worse = best - 0.01 * rng.normal(0.9, 20, 400), best - 1
-    assert fewest_as_good([worse, level, best], 2) == 1
-    assert fewest_as_good([worse, best], 1) == 1
+    weight = np.ones(400)
+    assert fewest_as_good([worse, level, best], 2, weight) == 1
+    assert fewest_as_good([worse, best], 1, weight) == 1
+    # better in the first rows, which hardly count
+    first = np.arange(400) < 200
+    fewer = np.where(first, worse, level)
+    assert fewest_as_good([fewer, best], 1, weight) == 1
+    assert fewest_as_good([fewer, best], 1, np.where(first, 1e-6, 1)) == 0
 
 
 @pytest.mark.parametrize("seed", [0, 3])
@@ -120,3 +126,25 @@ def test_numbers__are_compared_under_the_regularisation_that_few_rows_need(seed)
     model = GaussianMixture().fit(wines[default_rng(seed).permutation(len(wines))])
     assert model.diagnostics_["pilot"]["reg_covar"] == 0.1
     assert len(model.weights_) == 3
+
+
+def test_copies__are_no_evidence_for_more_components() -> None:
+    """A row is not held out while its copies are fitted, whether counts or rows say them."""
+    rows = drawn(3, 240)
+    once = GaussianMixture(**FAST).fit(rows)
+    counted = GaussianMixture(**FAST).fit(rows, sample_weight=np.full(240, 4.0))
+    repeated = GaussianMixture(**FAST).fit(np.repeat(rows, 4, axis=0))
+    assert len(once.weights_) == len(counted.weights_) == len(repeated.weights_) == 3
+
+
+def test_rounded_values__are_no_components_each() -> None:
+    rows = np.round(default_rng(0).normal(0, 3, size=(600, 1)))
+    assert len(GaussianMixture(random_state=0).fit(rows).weights_) == 1
+
+
+@pytest.mark.parametrize("criterion", ["held_out", "bic"])
+def test_rows_of_little_weight__do_not_decide(criterion: str) -> None:
+    rows = np.vstack([drawn(3, 300), default_rng(1).uniform(-8, 8, size=(300, 3))])
+    weight = np.repeat([1, 1e-3], 300)
+    model = GaussianMixture(criterion=criterion, weights="relative", **FAST)
+    assert len(model.fit(rows, sample_weight=weight).weights_) == 3

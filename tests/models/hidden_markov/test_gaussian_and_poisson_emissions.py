@@ -163,7 +163,7 @@ def test_advice_on_few_steps__names_no_categories(emissions: str) -> None:
     for rows, fault in ((60, "triples"), (170, "steps")):
         with pytest.warns(ConditioningWarning, match=fault) as warned:
             model.fit(counts(4, rows))
-        assert not any("categor" in str(warning.message) for warning in warned)
+        assert not any("categories" in str(warning.message) for warning in warned)
 
 
 def test_saved_gaussian_model__answers_with_the_same_bits(tmp_path) -> None:
@@ -205,3 +205,13 @@ def test_large_weights__need_no_more_memory() -> None:
     model = HiddenMarkovModel(2, emissions="gaussian", random_state=0)
     model.fit(rows, sample_weight=np.full(600, 1e12))
     assert np.isfinite(model.score(rows))
+
+
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+@pytest.mark.parametrize("emissions", ["gaussian", "poisson"])
+def test_equal_rows__tell_no_states_apart(emissions):
+    """States of equal emissions differ in transitions that no row has a part in."""
+    model = HiddenMarkovModel(2, emissions=emissions, random_state=0).fit(np.full((600, 1), 3))
+    verdict = model.diagnostics_["verdict"]
+    assert not verdict["good"]
+    assert "all 2 states have the same emissions" in verdict["sentences"][0]

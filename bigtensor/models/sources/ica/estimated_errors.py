@@ -10,7 +10,10 @@ from scipy.optimize import linear_sum_assignment
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.gauss_newton import gauss_newton_step
 from bigtensor.decomposition.sample_tensors.terms import Terms
-from bigtensor.decomposition.sources.independent_components import symmetric_orthogonalisation
+from bigtensor.decomposition.sources.independent_components import (
+    RANK_CUT,
+    symmetric_orthogonalisation,
+)
 from bigtensor.models.sources.whitened_sample import WhitenedSample, tanh_update
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.covariances import Covariances
@@ -97,7 +100,8 @@ def _whitened_columns(kept: WhitenedSample, rotation: FloatArray) -> FloatArray:
     rows = kept.along(k)
     moments = sum_in_memory(Covariances(((0, k),), np.zeros(k)), rows.block)
     values, vectors = np.linalg.eigh(moments.covariance)
-    roots = np.sqrt(values)
+    # all rows that vary along an axis may be in the block that is left out
+    roots = np.sqrt(np.maximum(values, RANK_CUT * values[-1]))
     again = (rows.block.dense_values[: rows.block.rows] - moments.mean) @ (vectors / roots)
     block = replace(rows.block, values=again.astype(rows.block.dense_values.dtype))
     sample = replace(rows, block=block)

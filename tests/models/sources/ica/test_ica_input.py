@@ -140,6 +140,17 @@ def test_offsets__in_float32_cost_few_digits(rows):
     assert column_error(still.mixing_, moved.mixing_) < 1e-3
 
 
+@pytest.mark.parametrize("others", [5, 600])
+def test_flat_stretch__after_a_few_other_rows_is_fitted(rows, others):
+    """All rows that vary are in one block, which estimates of errors leave out."""
+    flat = np.vstack([rows[:others], np.repeat(rows[:1], 10_000 - others, axis=0)])
+    found = ICA(random_state=0).fit(flat)
+    assert np.isfinite(found.mixing_).all()
+    if others > 500:
+        alone = ICA(random_state=0).fit(rows[:others])
+        assert column_error(alone.mixing_, found.mixing_) < 0.2
+
+
 def test_channels_as_rows__are_refused_before_a_covariance_of_time():
     wide = np.broadcast_to(np.float32(0), (8, 30_000))
     with pytest.raises(DataError, match=r"8 rows and 30,000 features.*X\.T"):
