@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import psutil
 from distributed import get_worker
+from zarr.errors import ArrayNotFoundError
 
-from bigtensor.errors import MissingValueError
+from bigtensor.errors import MissingValueError, StoreReadError
 
 
 def number_after(_: Any, number: int) -> int:
@@ -35,6 +36,13 @@ def fail_at_3(_: Any, number: int) -> int:
 def refuse_at_3(_: Any, number: int) -> int:
     if number == 3:
         raise MissingValueError("row 3 is bad")
+    return number
+
+
+def refuse_with_a_cause_at_3(_: Any, number: int) -> int:
+    """Raise an error whose cause has two built-in parents, so that pickle cannot restore it."""
+    if number == 3:
+        raise StoreReadError("row 3 is gone") from ArrayNotFoundError("c/0/0")
     return number
 
 

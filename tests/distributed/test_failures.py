@@ -18,7 +18,7 @@ from bigtensor.engine.clusters import patience, task_run
 from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
 from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.engine.runtime import open_runtime
-from bigtensor.errors import ClusterError, MissingValueError
+from bigtensor.errors import ClusterError, MissingValueError, StoreReadError
 from tests.distributed.jobs import (
     die_at_3,
     die_the_second_time,
@@ -26,6 +26,7 @@ from tests.distributed.jobs import (
     hold_most_memory,
     number_after,
     refuse_at_3,
+    refuse_with_a_cause_at_3,
     span_of_sleep,
     take_all_memory_at_3,
 )
@@ -303,6 +304,9 @@ def test_errors__of_tasks_are_raised_as_they_are(one_worker: Client) -> None:
         runtime.run(fail_at_3, None, JOBS, ignore)
     with pytest.raises(MissingValueError, match="row 3 is bad"):
         runtime.run(refuse_at_3, None, JOBS, ignore)
+    with pytest.raises(StoreReadError, match="row 3 is gone") as gone:
+        runtime.run(refuse_with_a_cause_at_3, None, JOBS, ignore)
+    assert "c/0/0" in str(gone.value.__cause__)
 
 
 def test_errors__of_a_listener_are_raised_and_stop_the_work(one_worker: Client) -> None:

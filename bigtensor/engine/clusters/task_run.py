@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import pickle
 import time
+import traceback
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from uuid import uuid4
@@ -164,7 +166,7 @@ class TaskRun:
         with self._scheduler_expected(), _large_graphs_allowed():
             # tasks of earlier submissions come first, however soon these follow
             if any(map(_is_lazy, jobs)):
-                call = delayed(self.function, pure=False)
+                call = delayed(partial(_with_plain_causes, self.function), pure=False)
                 futures: list[Any] = self.client.compute(
                     [call(self._holder, *job) for job in jobs], fifo_timeout="0s"
                 )
@@ -188,7 +190,7 @@ class TaskRun:
         # of equal tasks, Dask starts the one with the last key first
         keys = [f"{name}-{number:05d}" for number in reversed(range(len(jobs)))]
         graph = {
-            key: Task(key, self.function, shared, *job, _data_producer=True)
+            key: Task(key, _with_plain_causes, self.function, shared, *job, _data_producer=True)
             for key, job in zip(keys, jobs, strict=True)
         }
         futures: list[Any] = self.client.get(graph, keys, sync=False, fifo_timeout="0s")
@@ -410,6 +412,21 @@ def _pickled_nbytes(shared: object) -> int:
     buffers: list[pickle.PickleBuffer] = []
     pickled = dumps(shared, buffer_callback=buffers.append)
     return len(pickled) + sum(buffer.raw().nbytes for buffer in buffers)
+
+
+def _with_plain_causes(function: JobFunction, shared: object, *job: Any) -> object:
+    """Call a function of a task, whose errors of this package then reach the driver.
+
+    Dask sends an error with its causes. If one of them cannot be restored, as those of some
+    packages, the driver has an ``Exception`` with the words of the error.
+    """
+    try:
+        return function(shared, *job)
+    except BigtensorError as error:
+        if error.__cause__ is not None:
+            text = "".join(traceback.format_exception(error.__cause__))
+            error.__cause__ = error.__context__ = RuntimeError(text)
+        raise
 
 
 def _hold(shared: _Result) -> _Result:
