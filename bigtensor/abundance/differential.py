@@ -99,13 +99,14 @@ def differential_abundance(
     >>> bool(result["false_discovery_rate"].sel(population="NK") < 0.05)
     True
     """
+    groups = (groups,) if isinstance(groups, str) else groups
     unused = [name for name in groups if name not in (by, *adjust)]
     if unused:
         raise ParameterError(
             Setting("groups")
-            + f" names {', '.join(unused)}, which is neither compared nor adjusted for; add it to "
+            + f" has columns that the comparison does not use: {', '.join(unused)}; add them to "
             + Setting("adjust")
-            + ", or leave it out"
+            + ", or leave them out"
         )
     table = sample_weights(weights)
     if len(table.populations) < 2 and table.is_whole:

@@ -221,12 +221,12 @@ def test_fit_job__names_an_interpreter_without_the_package(
         timeout=60,
     )
     assert done.returncode == 1
-    assert f"{python} cannot import bigtensor" in done.stdout
-    assert "export PYTHON=" in done.stdout
+    assert f"{python} cannot import bigtensor" in done.stderr
+    assert "export PYTHON=" in done.stderr
 
 
 @pytest.mark.slow
-def test_fit_job__that_fails_says_that_its_error_stands_above_the_logs(
+def test_fit_job__that_fails_says_that_its_error_is_printed_before_the_logs(
     slurm: Slurm, deploy: Callable[..., Path], study: Path
 ) -> None:
     script = deploy("slurm", "--memory", "1GiB") / "fit.sbatch"
@@ -236,7 +236,7 @@ def test_fit_job__that_fails_says_that_its_error_stands_above_the_logs(
     (error,) = [number for number, line in enumerate(lines) if "absent.zarr" in line]
     (logs,) = [number for number, line in enumerate(lines) if "scheduler.log" in line]
     assert error < logs
-    assert "above" in lines[-1]
+    assert "before" in lines[-1]
 
 
 def test_scripts__have_the_syntax_of_bash(deploy: Callable[..., Path]) -> None:

@@ -84,8 +84,8 @@ _OF_CELLS = ("sample", "level", "missing", *RUNTIME_OPTIONS)
 @click.option(
     "--reference",
     metavar="GROUP",
-    help="The group that others are compared with; by default the first one. Numbers are then "
-    "groups.",
+    help="The group that others are compared with; by default the first one. If it is given, "
+    "numbers are groups.",
 )
 @click.option(
     "--level",

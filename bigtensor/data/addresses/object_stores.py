@@ -46,7 +46,9 @@ _NO_ANSWER = frozenset(
 """Names of the errors of Python, botocore and aiohttp for a server that does not answer, or whose
 answer breaks off."""
 
-_REFUSALS = (errno.EINVAL, getattr(errno, "EREMCHG", None))
+_REFUSALS = frozenset(
+    getattr(errno, name) for name in ("EINVAL", "EREMCHG") if hasattr(errno, name)
+)
 """Error numbers of s3fs for a refused request, and for one that another server has to answer. Not
 every system has the second."""
 
@@ -275,8 +277,8 @@ def explain_failure(address: str, error: BaseException) -> str:
         )
     if is_network_failure(error):
         return (
-            f"no server answers for {address} ({_endpoint(address)}); check the endpoint and the "
-            "network"
+            f"no server answers for {address}, or its answer breaks off ({_endpoint(address)}); "
+            "check the endpoint and the network"
         )
     if _is_absent_bucket(error):
         return _no_bucket(address)

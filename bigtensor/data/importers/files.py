@@ -283,7 +283,7 @@ def _check_codable(
     if unusable:
         raise ParameterError(
             Message(", ").join(map(Setting, unusable))
-            + " set options of measured values; leave them out with "
+            + ": for measured values alone; leave them out with "
             + Setting("codes", True)
         )
 

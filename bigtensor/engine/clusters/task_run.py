@@ -44,8 +44,8 @@ LOOK_AFTER = 10.0
 """Seconds without a finished task after which the workers are counted."""
 
 PAUSED_LOOKS = 6
-"""Looks on end, each `LOOK_AFTER` seconds after the last, that find every worker paused and without
-a task before a run gives up."""
+"""Consecutive checks, `LOOK_AFTER` seconds apart, that find every worker paused and without a task
+before a run gives up."""
 
 GATHER_NBYTES = 16 * 2**20
 """Bytes of finished results that are fetched in one message. A message for every result takes
@@ -167,9 +167,11 @@ class TaskRun:
             # tasks of earlier submissions come first, however soon these follow
             if any(map(_is_lazy, jobs)):
                 call = delayed(partial(_with_plain_causes, self.function), pure=False)
-                futures: list[Any] = self.client.compute(
-                    [call(self._holder, *job) for job in jobs], fifo_timeout="0s"
-                )
+                name = funcname(self.function)
+                calls = [
+                    call(self._holder, *job, dask_key_name=f"{name}-{uuid4().hex}") for job in jobs
+                ]
+                futures: list[Any] = self.client.compute(calls, fifo_timeout="0s")
             else:
                 futures = self._submit_to_any_worker(jobs)
         self._running.update(zip(futures, indices, strict=True))
@@ -415,10 +417,10 @@ def _pickled_nbytes(shared: object) -> int:
 
 
 def _with_plain_causes(function: JobFunction, shared: object, *job: Any) -> object:
-    """Call a function of a task, whose errors of this package then reach the driver.
+    """Call a function of a task, and replace the causes of its errors by their text.
 
-    Dask sends an error with its causes. If one of them cannot be restored, as those of some
-    packages, the driver has an ``Exception`` with the words of the error.
+    Dask sends an error together with its causes. If a cause cannot be unpickled, as for errors of
+    some packages, the driver receives a plain Exception in place of the error of this package.
     """
     try:
         return function(shared, *job)

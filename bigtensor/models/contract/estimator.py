@@ -579,8 +579,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         if self._rounds is None:
             raise StatisticsError(
                 f"this {type(self).__name__} is not prepared, so that sums of different rows "
-                "could not be added; give a model that the method prepare, or the command "
-                "'bigtensor prepare', has made"
+                "could not be added; prepare the model first, by prepare(pilot) or 'bigtensor "
+                "prepare', or load a prepared model"
             )
         self._rounds.require_parameters(plain(self.parameters_of_fit()))
         return self._rounds

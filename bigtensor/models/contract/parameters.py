@@ -132,15 +132,15 @@ def unused_parameter(
     cases : iterable of NoEffect
         When parameters have no effect.
     """
-    defaults = {parameter.name: parameter.default for parameter in declared}
+    by_name = {parameter.name: parameter for parameter in declared}
     for case in cases:
-        other = getattr(values, case.other)
-        if not (other != defaults[case.other] if case.values is None else other in case.values):
+        other, default = getattr(values, case.other), by_name[case.other].default
+        if not (other != default if case.values is None else other in case.values):
             continue
         for name in case.names:
-            if getattr(values, name) != defaults[name]:
+            if getattr(values, name) != by_name[name].default:
                 return (
-                    Setting(name)
+                    by_name[name].setting()
                     + " has no effect with "
                     + Setting(case.other, other)
                     + ", "

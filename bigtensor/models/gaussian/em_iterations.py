@@ -82,8 +82,8 @@ def em_iterations(
     initial : EmIterate
         Initial components.
     step : EmStep
-        The E step and the M step of the type of covariances. Regularised covariances maximise a
-        penalised likelihood.
+        The E step and the M step of the type of covariances. If every component has its own
+        covariance, the penalised likelihood is maximised.
     max_iter : int
         Largest number of iterations.
     tolerance : float, default 0

@@ -50,7 +50,8 @@ class End(Generic[_Components]):
     components : GaussianComponents or OwnCovarianceComponents
         The mixture.
     log_likelihood : float
-        Mean of a row of the sample, in nats. It is penalised if every component has a covariance.
+        Mean log-likelihood of a row of the sample, in nats. It is penalised after EM iterations if
+        every component has its own covariance.
     """
 
     name: str

@@ -126,8 +126,8 @@ def chosen_components(
     candidates = list(
         compared_numbers(least_components(settings.n_populations), settings.n_components)
     )
-    # a BIC is one number
-    weight = np.concatenate([_weights(fold.test) for fold in folds] or [np.ones(1)])
+    # without folds, every number of components has one score, its BIC
+    weight = np.concatenate([fold.test.row_weights() for fold in folds] or [np.ones(1)])
     scores: list[FloatArray] = []
     means: list[float] = []
     for number, k in enumerate(candidates):
@@ -236,15 +236,8 @@ def _information_scores(
     )
     rows = sample.block.total_weight()
     density = log_densities(components, sample.block)
-    mean = float(np.average(density, weights=_weights(sample.block)))
+    mean = float(np.average(density, weights=sample.block.row_weights()))
     return np.array([mean - numbers * np.log(rows) / (2 * rows)])
-
-
-def _weights(block: Block) -> FloatArray:
-    """Return the weight of every row of a block: ``(n,)``."""
-    weight = np.empty(block.rows)
-    block.write_weight(weight)
-    return weight
 
 
 def log_joint_densities(components: Components, block: Block) -> FloatArray:

@@ -57,8 +57,9 @@ class SampleRows:
     def distinct(self) -> NDArray[np.intp]:
         """Number of every row among the distinct rows, which are in the order of the sample.
 
-        Where numbers of components are compared, copies are held out together: mixtures of many
-        would else fit copies of the held-out rows. Weights that are counts make copies, too.
+        Copies of a row are held out together where numbers of components are compared. Otherwise
+        components would fit copies of held-out rows, and more components would always be better.
+        Weights that are counts make copies, too.
         """
         values = np.ascontiguousarray(self.block.dense_values[: self.block.rows])
         rows = values.view(np.dtype((np.void, values.shape[1] * values.itemsize)))[:, 0]

@@ -260,7 +260,7 @@ def free_parameters(covariance_type: str, n_components: int, n_features: int) ->
 
 _NO_EFFECT = (
     NoEffect(
-        ("n_init",), "covariance_type", ("shared_spherical",), "which tries no other clusterings"
+        ("n_init",), "covariance_type", ("shared_spherical",), "which begins with one clustering"
     ),
     NoEffect(
         ("reg_covar",),
@@ -268,7 +268,7 @@ _NO_EFFECT = (
         ("tied", "shared_spherical"),
         "which estimates one covariance from all rows",
     ),
-    NoEffect(("criterion",), "n_components", None, "which leaves no number to choose"),
+    NoEffect(("criterion",), "n_components", None, "which fixes the number of components"),
 )
 
 

@@ -117,7 +117,7 @@ def _alike(fit: MarkovFit) -> list[str | Message]:
     distances = {(a, b): fit.emissions.distance(a, b) for a, b in combinations(states, 2)}
     if distances and max(distances.values()) < ALIKE:
         return [
-            f"all {fit.n_states} states have the same emissions, so that no row tells its state; "
+            f"all {fit.n_states} states have the same emissions, which do not tell states apart; "
             "use fewer states, or features that vary"
         ]
     for (a, b), distance in distances.items():

@@ -435,7 +435,7 @@ _OF_MOMENTS = (
         ("bandwidth", "moments_rows", "decomposition", "n_directions"),
         "init",
         ("kmeans",),
-        "which uses no moments, and is the default with populations and with two views",
+        "which uses no moments, and is the default with populations or two views",
     ),
 )
 

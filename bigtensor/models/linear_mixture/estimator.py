@@ -62,10 +62,10 @@ class LinearMixture(MixtureAnswers):
         ``"compressed"``. Every step needs a pass, and one more pass tells whether the last has led
         nearer to the moment. A small step may follow it.
     max_iter : int, optional
-        Largest number of EM iterations over all rows, after the moments are solved. By default 200
-        if the pilot sample holds all rows, so that the likelihood settles, and 2 otherwise, because
-        every iteration is a pass over the data. The iterations assume Gaussian noise of one
-        covariance a view, and are more precise than moments where noise is large.
+        Largest number of EM iterations over all rows, by default 200 if the pilot sample holds all
+        rows, and 2 otherwise and in rounds. Each is a pass over the data. They follow the solution
+        of the moments, and end when all rows together gain less than .01 nats. They assume Gaussian
+        noise of one covariance a view, and are more precise than moments where noise is large.
     pilot_rows : int, optional
         Rows of the pilot sample, by default 200 a component, five a feature, and at least 20,000.
         The components are found in the sample, or other methods take the units and the

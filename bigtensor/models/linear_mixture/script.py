@@ -97,7 +97,7 @@ def refine(preparation: LinearPreparation) -> Script:
     settings, tensor = preparation.settings, preparation.tensor
 
     def solve(located: Located) -> Solved:
-        return _concluded(_mixture(located, preparation), located, preparation, [])
+        return _concluded(_mixture(located, preparation), located, preparation)
 
     located: Located = yield from _located(preparation, solve)
     terms = _mixture(located, preparation)
@@ -109,7 +109,7 @@ def refine(preparation: LinearPreparation) -> Script:
             distinct = distinct_components(components, settings.shape.all_rows, settings.slices)
         merged = components.n_components - distinct.n_components
         moved = LinearTerms(distinct.by_weight(), {**terms.diagnostics, "merged": merged})
-        return _concluded(moved, located, preparation, iterations.measures)
+        return _concluded(moved, located, preparation, iterations)
 
     initial = EmIterate(terms.components, TotalMoments(moments.mean, moments.covariance))
     if settings.max_iter:
@@ -160,7 +160,7 @@ def _concluded(
     terms: LinearTerms,
     located: Located,
     preparation: LinearPreparation,
-    likelihoods: list[float],
+    iterations: Iterations[EmIterate[GaussianComponents]] | None = None,
 ) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
     diagnostics = {
@@ -169,7 +169,8 @@ def _concluded(
         "gauss_newton": located.refined.diagnostics,
         "outlying_rows": located.refined.left_out,
         "first_outlying_rows": preparation.pilot["first_outlying_rows"],
-        "mean_log_likelihood": likelihoods,
+        "mean_log_likelihood": iterations.measures if iterations else [],
+        "converged": bool(iterations and iterations.converged),
         **terms.diagnostics,
     }
     return judged(terms.components, preparation.settings, diagnostics)

@@ -24,7 +24,7 @@ ROWS_A_FEATURE = 5
 LEAST_PILOT_ROWS = 20_000
 
 ITERATIONS, ITERATIONS_IN_SAMPLE = 2, 200
-"""Largest numbers of EM iterations: of passes over the data, and if the sample holds all rows.
+"""Largest number of EM iterations by default, and if the pilot sample holds all rows.
 
 Two are enough for moments of many rows. Moments of few rows, or of rows that the model does not
 describe, may be far from the largest likelihood.
@@ -99,7 +99,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> LinearSettings
         shape.most_occurrences,
         enough if parameters.pilot_rows is None else int(parameters.pilot_rows),
     )
-    # iterations over rows of other sites are rounds of these
+    # in a fit in rounds, every iteration is an exchange between sites
     in_sample = pilot_rows == shape.most_occurrences and not shape.in_rounds
     iterations = ITERATIONS_IN_SAMPLE if in_sample else ITERATIONS
     settings = LinearSettings(

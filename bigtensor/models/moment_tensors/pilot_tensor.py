@@ -16,7 +16,7 @@ from bigtensor.models.moment_tensors.sample_tensor import SampleTensor
 from bigtensor.statistics.within_reach import Reach
 
 _OFF_CENTRE = 1 / 64
-"""Distance of the point of standardised features from their mean, over that of their median."""
+"""Part of the way from the mean of a feature to its median at which the point lies."""
 
 _MOST_EQUAL = 0.9
 """Share of rows with equal values in a factor from which the factor is refused as constant."""
@@ -68,7 +68,7 @@ def centred_tensor(
         units = np.full(stop - start, 2.0 ** np.floor(np.log2(typical)))
         if standardised:
             units = standard_scales(values)
-            # sums of all rows about their very mean would be rounding errors
+            # sums of skewed rows about their very mean would be rounding errors
             point += _OFF_CENTRE * (np.median(values, axis=0) - point)
         points.append(point)
         scales.append(units)

@@ -120,8 +120,8 @@ def _lengths(topics: Topics, diagnostics: dict[str, Any]) -> list[Fault]:
         faults.append(
             (
                 None,
-                f"Documents of fewer than three words: {diagnostics['short_documents']:,}. They do "
-                "not count in the moments.",
+                "The moments leave out documents of fewer than three words "
+                f"({diagnostics['short_documents']:,}).",
             )
         )
     return faults

@@ -112,7 +112,7 @@ def test_codes__are_named_by_the_error_for_columns_of_words(tmp_path: Path) -> N
     ],
 )
 def test_codes__take_no_options_of_measured_values(tmp_path: Path, options: Any) -> None:
-    with pytest.raises(ParameterError, match=r"measured values; .* with codes"):
+    with pytest.raises(ParameterError, match=r"measured values alone; .* with codes"):
         import_files(write_csv(tmp_path), tmp_path / "cars.zarr", codes=True, **options)
     (tmp_path / "a.fcs").write_bytes(b"x")
     with pytest.raises(ParameterError, match="tables and AnnData; these files are fcs"):
