@@ -156,7 +156,7 @@ class SumStatistic(Statistic[Result]):
 
 
 class OfOtherRows(Statistic[Result]):
-    """A statistic whose `update` shows another one other rows, or fewer, than those of a block.
+    """A statistic that passes selected or changed rows of a block to another statistic.
 
     State and result are those of the other statistic. Subclasses are frozen dataclasses.
 
@@ -169,7 +169,7 @@ class OfOtherRows(Statistic[Result]):
     statistic: Statistic[Result]
 
     def __post_init__(self) -> None:
-        # a wrapper wants what the statistic inside it wants
+        # blocks have to be as the other statistic needs them
         object.__setattr__(self, "block_rows", self.statistic.block_rows)
         object.__setattr__(self, "halo", self.statistic.halo)
 

@@ -390,7 +390,7 @@ def test_late_rows__are_added_to_a_round_of_before(rows):
 
 def test_what_is_missing__is_said(rows, prepared):
     model = KernelMixture(3, **PRECISE)
-    with pytest.raises(StatisticsError, match=r"not prepared.*bigtensor prepare"):
+    with pytest.raises(StatisticsError, match=r"not prepared.*prepare\(pilot\)"):
         model.accumulate(rows)
     with pytest.raises(StatisticsError, match="not prepared"):
         model.solve(prepared.accumulate(rows))

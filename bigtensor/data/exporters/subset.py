@@ -224,7 +224,10 @@ def label_numbers(
 
 
 def _label_number(population: str | int) -> int | None:
-    """Return the number of a label that a text stands for; -1 is that of rows without a label."""
+    """Return the label that a text gives as a number, or None for a name.
+
+    Rows without a label have -1.
+    """
     digits = str(population).removeprefix("-").isdecimal()
     return int(population) if digits else None
 

@@ -435,7 +435,9 @@ _OF_MOMENTS = (
         ("bandwidth", "moments_rows", "decomposition", "n_directions"),
         "init",
         ("kmeans",),
-        "which uses no moments, and is the default with populations or two views",
+        "which is the default with populations or two views and uses no moments ("
+        + Setting("init", "spectral")
+        + " uses them)",
     ),
 )
 

@@ -48,7 +48,7 @@ def test_fit__components_may_be_counted(run, cells, tmp_path):
     ("options", "message"),
     [
         (("-k", 3, "--populations", 4), "leave --components out"),
-        (("--populations", 4, "--bandwidth", "gap"), "with --init kmeans"),
+        (("--populations", 4, "--bandwidth", "gap"), "--init spectral uses them"),
         (("-k", 3, "--posterior-width", "-1"), "not a positive number"),
         (("-k", "few"), "of at least 1, or auto"),
         (("-k", 3, "--landmarks", "best"), "cholesky"),
