@@ -22,7 +22,7 @@ def as_cell(name: str) -> str:
     return text
 
 
-def is_number(text: str) -> bool:
+def text_is_number(text: str) -> bool:
     """Return True if a text is a number."""
     try:
         float(text)
