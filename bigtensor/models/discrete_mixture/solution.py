@@ -43,7 +43,7 @@ class DiscreteSolution:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Number of categories of every view that occurred in the fit."""
-        return tuple(np.count_nonzero(table.any(axis=1)) for table in self.probabilities)
+        return tuple(int((table > 0).any(axis=1).sum()) for table in self.probabilities)
 
     @property
     def parameters(self) -> int:

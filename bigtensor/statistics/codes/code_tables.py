@@ -59,7 +59,9 @@ class CodeTables:
         of a missing code.
         """
         missing = np.zeros((1, probabilities[0].shape[1]))
-        occurring = (np.where(table.any(axis=1)[:, None], table, 1.0) for table in probabilities)
+        occurring = (
+            np.where(table.any(axis=1, keepdims=True), table, 1.0) for table in probabilities
+        )
         parts = [part for table in occurring for part in (np.log(table), missing)]
         return cls(tuple(map(len, probabilities)), np.concatenate(parts))
 

@@ -173,7 +173,7 @@ def answers() -> xr.DataArray:
     # copies of rows, as in a survey of few questions
     values[100:] = values[:50]
     names = [f"question {number}" for number in range(14)]
-    categories = {name: ("no", "maybe", "yes") for name in names}
+    categories = dict.fromkeys(names, ("no", "maybe", "yes"))
     return xr.DataArray(
         values, {"feature": names}, ("sample", "feature"), attrs={"categories": categories}
     )
