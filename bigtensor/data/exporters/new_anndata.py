@@ -29,6 +29,7 @@ from bigtensor.data.exporters.anndata import (
     USED,
     write_answers_to_anndata,
 )
+from bigtensor.data.exporters.answered_rows import require_own_rows
 from bigtensor.data.exporters.labels import LabelStore, open_labels
 from bigtensor.data.exporters.row_texts import is_number, row_texts
 from bigtensor.data.opening import open_samples
@@ -107,6 +108,7 @@ def write_new_anndata(
             f"{cells} has {dataset.sizes[SAMPLE_DIM]:,} rows, but there are {store.rows:,} labels; "
             "give the store that was labelled"
         )
+    require_own_rows(store.attrs, open_samples(cells))
     values = dataset["X"]
     check_room(path, values.size * values.dtype.itemsize)
     try:
