@@ -205,5 +205,5 @@ def test_prepare_help__lists_no_option_that_is_refused(run, cells, tmp_path, mod
         arguments = ("prepare", cells, "--model", model, option, value, "--out", tmp_path / "p")
         result = run(*arguments, *THREADS)
         assert result.exit_code == 2
-        assert f"in a fit in rounds, these options have no effect: {option}" in result.stderr
+        assert f"no effect: {option}" in " ".join(result.stderr.split())
     assert of_fit <= {*run("fit", "--model", model, "--help").stdout.split()}
