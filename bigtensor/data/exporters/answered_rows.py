@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.rows_where import all_rows
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.csr_source import is_sparse
@@ -58,19 +60,20 @@ def rows_digest(samples: Samples, features: Sequence[str]) -> str | None:
     return digest.hexdigest()
 
 
-def require_own_rows(attrs: Mapping[str, Any], samples: Samples) -> None:
+def require_own_rows(attrs: Mapping[str, Any], rows: Samples | str | os.PathLike[str]) -> None:
     """Raise a DataError for answers that were computed from other rows.
 
     Parameters
     ----------
     attrs : mapping
         Attributes of the answers. Those without a digest are not refused.
-    samples : Samples
+    rows : Samples, path or URL
         Rows that the answers should belong to.
     """
     digest = attrs.get(ROWS_DIGEST)
     if digest is None:
         return
+    samples = rows if isinstance(rows, Samples) else open_samples(rows)
     features = [name for members in attrs["views"].values() for name in members]
     if rows_digest(samples, features) != digest:
         raise DataError(

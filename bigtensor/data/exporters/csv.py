@@ -16,7 +16,6 @@ from bigtensor.data.exporters.answered_rows import require_own_rows
 from bigtensor.data.exporters.answers import AnswerStore, open_answers
 from bigtensor.data.exporters.labels import BLOCK_ROWS
 from bigtensor.data.exporters.row_texts import is_number, row_texts
-from bigtensor.data.opening import open_samples
 from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.stores.outputs import whole_file, write_errors
 from bigtensor.data.stores.zarr_datasets import open_cells
@@ -132,7 +131,7 @@ class _Cells:
                 f"{cells} has {values.shape[0]:,} rows, but there are {store.rows:,} answers; "
                 "give the store that was asked about"
             )
-        require_own_rows(dict(open_whole_group(store.path).attrs), open_samples(cells))
+        require_own_rows(dict(open_whole_group(store.path).attrs), cells)
         names = [str(name) for name in values[FEATURE_DIM].to_numpy()]
         unknown = [name for name in features if name not in names]
         if unknown:

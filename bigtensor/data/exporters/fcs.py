@@ -38,7 +38,6 @@ from bigtensor.data.importers.fcs.segments import HEADER_BYTES
 from bigtensor.data.importers.fcs.text import join_text, listed
 from bigtensor.data.importers.job import bare_name
 from bigtensor.data.importers.source import warn_of_notes
-from bigtensor.data.opening import open_samples
 from bigtensor.data.stores.layout import FCS_DATASET
 from bigtensor.data.stores.leftovers import discard, unfinished_path
 from bigtensor.data.stores.zarr_groups import open_whole_group
@@ -187,7 +186,7 @@ def _rows_of_files(
 ) -> Iterator[tuple[int, int]]:
     """Yield the first row and the number of rows of every file."""
     samples = rows_of_samples(cells, store.rows)
-    require_own_rows(store.attrs, open_samples(cells))
+    require_own_rows(store.attrs, cells)
     for path in paths:
         # an import names samples by the stem, or by the whole path where stems repeat
         names = [name for name in (bare_name(path).stem, str(path)) if name in samples]

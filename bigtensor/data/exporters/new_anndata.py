@@ -108,7 +108,7 @@ def write_new_anndata(
             f"{cells} has {dataset.sizes[SAMPLE_DIM]:,} rows, but there are {store.rows:,} labels; "
             "give the store that was labelled"
         )
-    require_own_rows(store.attrs, open_samples(cells))
+    require_own_rows(store.attrs, cells)
     values = dataset["X"]
     check_room(path, values.size * values.dtype.itemsize)
     try:
