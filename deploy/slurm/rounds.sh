@@ -7,6 +7,7 @@
 # ROUNDS is the largest number of rounds. By default it is 3 for a kernel mixture (one of moments and two
 # refinements), which asks for more without end, and other models have the rounds that they ask for. Sums
 # of a model and a store that have not changed are used again, so the same command continues after a failure.
+# Where a job may not submit jobs, type after the first round:  ROUND=2 bash rounds.sh round-1.zarr STORE.zarr...
 set -euo pipefail
 here=$(dirname "$0")
 
