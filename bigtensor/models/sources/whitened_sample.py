@@ -251,7 +251,8 @@ def settled_rotation(sample: WhitenedSample, rotation: FloatArray) -> FloatArray
     rotation : (q, k) array
         Orthonormal columns near the solution.
     """
-    return settled_rotations(sample, rotation[None], _FIXED_POINT_UPDATES, _SETTLED)[0]
+    (settled,) = settled_rotations(sample, rotation[None], _FIXED_POINT_UPDATES, _SETTLED)
+    return np.asarray(settled)
 
 
 def settled_rotations(
