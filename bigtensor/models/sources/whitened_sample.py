@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -48,6 +48,15 @@ _FIXED_POINT_UPDATES = 200
 _NEAR = 0.02
 _SETTLED = 1e-4
 """Mean sine of a turn, before one of several initialisations is chosen and after."""
+
+_MOST_FALL = 0.5
+"""Fall of the contrast at the end of a step, relative to its first rise, that is too steep."""
+
+_SHORTER = 0.4
+"""Factor of a step that is too long.
+
+Half of a reflection is singular: rounding would decide where it leads.
+"""
 
 _ROWS_A_START = 10_000
 _ROWS_A_SOURCE = 200
@@ -198,14 +207,11 @@ def independent_rotation(
     contract = thinned.cumulant()
     ends: list[tuple[float, FloatArray]] = []
 
-    def update(rotation: FloatArray) -> FloatArray:
-        return tanh_update(rotation, thinned.contrast(rotation))
-
     while not _agreed(ends):
         start = random.standard_normal((sample.n_axes, n_components))
         rotation = symmetric_orthogonalisation(start)
-        rotation = _settled(rotation, lambda r: contract((r,))[0], _CUMULANT_UPDATES, _NEAR)
-        rotation = _settled(rotation, update, _FEW_UPDATES, _NEAR)
+        rotation = _near_rotation(contract, rotation)
+        rotation = settled_rotations(thinned, rotation[None], _FEW_UPDATES, _NEAR)[0]
         sums = thinned.contrast(rotation)
         distance = float(np.square(non_gaussianity(rotation, sums)).sum())
         ends.append((distance, rotation))
@@ -245,12 +251,68 @@ def settled_rotation(sample: WhitenedSample, rotation: FloatArray) -> FloatArray
     rotation : (q, k) array
         Orthonormal columns near the solution.
     """
-    return _settled(
-        rotation,
-        lambda columns: tanh_update(columns, sample.contrast(columns)),
-        _FIXED_POINT_UPDATES,
-        _SETTLED,
-    )
+    (settled,) = settled_rotations(sample, rotation[None], _FIXED_POINT_UPDATES, _SETTLED)
+    return np.asarray(settled)
+
+
+def settled_rotations(
+    sample: WhitenedSample, rotations: FloatArray, most: int, still: float
+) -> FloatArray:
+    """Return rotations after fixed-point iterations with tanh, shortened where they overshoot.
+
+    An update leads in a direction in which the contrast rises. Where it falls at the end of the
+    step, more steeply than it rose, the step is too long and is shortened: whole updates oscillate
+    where sources depend on each other. The rotations are updated together, as columns of one
+    matrix.
+
+    Parameters
+    ----------
+    sample : WhitenedSample
+        Whitened rows.
+    rotations : (m, q, k) array
+        Orthonormal columns of every rotation.
+    most : int
+        Largest number of sums over the rows.
+    still : float
+        Mean sine of the turn by a whole update that is the last.
+    """
+    columns, targets, trials = rotations.copy(), rotations.copy(), rotations
+    signs = np.ones((len(rotations), 1, rotations.shape[2]))
+    steps, rises = np.ones(len(rotations)), np.zeros(len(rotations))
+    left = np.arange(len(rotations))
+    for _ in range(most):
+        tangents, slopes = _tanh_sums(sample, trials)
+        ends = _rise(trials, signs[left] * tangents, targets[left] - columns[left])
+        is_short = ends >= -_MOST_FALL * rises[left]
+        steps[left] = np.where(is_short, 1.0, _SHORTER * steps[left])
+        moved, trials, tangents = left[is_short], trials[is_short], tangents[is_short]
+        updates = tangents - trials * slopes[is_short]
+        signs[moved] = np.where((trials * updates).sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
+        columns[moved] = trials
+        targets[moved] = symmetric_orthogonalisation(signs[moved] * updates)
+        rises[moved] = _rise(trials, signs[moved] * tangents, targets[moved] - trials)
+        is_still = mean_turn(columns[left], targets[left]) <= still
+        columns[left[is_still]] = targets[left[is_still]]
+        left = left[~is_still]
+        if not len(left):
+            break
+        trials = columns[left] + steps[left, None, None] * (targets[left] - columns[left])
+        trials = symmetric_orthogonalisation(trials)
+    return columns
+
+
+def _tanh_sums(sample: WhitenedSample, rotations: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the mean row times tanh, (m, q, k), and the mean slope of tanh, (m, 1, k)."""
+    m, q, k = rotations.shape
+    sums = sample.contrast(rotations.transpose(1, 0, 2).reshape(q, m * k))
+    return sums.rows_by_tanh.reshape(q, m, k).transpose(1, 0, 2), sums.slope.reshape(m, 1, k)
+
+
+def _rise(rotations: FloatArray, gradients: FloatArray, directions: FloatArray) -> FloatArray:
+    """Return the slope of the contrast in directions that keep the columns orthonormal, (m,)."""
+    turned = rotations.mT @ directions
+    tangent = directions - rotations @ (turned + turned.mT) / 2
+    return np.asarray((gradients * tangent).sum(axis=(1, 2)))
 
 
 def tanh_update(rotation: FloatArray, sums: ContrastSumsResult) -> FloatArray:
@@ -296,15 +358,13 @@ def gaussian_sources(distances: FloatArray, weight: float) -> int:
     return int(np.count_nonzero(np.abs(distances) <= most))
 
 
-def _settled(
-    rotation: FloatArray, update: Callable[[FloatArray], FloatArray], most: int, still: float
-) -> FloatArray:
-    """Return orthonormal columns after updates, until one turns them by little."""
-    for _ in range(most):
-        updated = symmetric_orthogonalisation(update(rotation))
+def _near_rotation(contract: Contract, rotation: FloatArray) -> FloatArray:
+    """Return orthonormal columns after updates of the fourth cumulant."""
+    for _ in range(_CUMULANT_UPDATES):
+        updated = symmetric_orthogonalisation(contract((rotation,))[0])
         turn = mean_turn(rotation, updated)
         rotation = updated
-        if turn <= still:
+        if turn <= _NEAR:
             break
     return rotation
 
