@@ -21,7 +21,7 @@ from bigtensor.statistics.moments.covariances import Covariances
 BLOCKS = 8
 """Blocks of consecutive rows, each of which is left out once."""
 
-_SUMS = 3
+_SUMS = 4
 _STEPS = 2
 """Sums of fixed-point iterations, and Gauss-Newton steps, from the estimates of all blocks."""
 
