@@ -171,8 +171,7 @@ def prepare(settings: GaussianSettings) -> Script:
         labelled = label_initialisation(label_means.means[:, order], total, settings)
     components: Components
     if settings.own_covariances:
-        best = best or (yield from _best_own(rows, reach, settings, labelled))
-        components, facts = best
+        components, facts = best or (yield from _best_own(rows, reach, settings, labelled))
         settings = replace(settings, reg_covar=facts["reg_covar"])
         ridge = regularisation_of(total.variances, facts["reg_covar"])[places]
     else:
