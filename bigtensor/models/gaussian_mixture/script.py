@@ -178,9 +178,8 @@ def prepare(settings: GaussianSettings) -> Script:
         pilot = _pilot_of(rows, reach, settings)
         components, facts = yield from _best_shared(pilot, settings, labelled)
         yield Step("looking at the shapes of the components")
-        shapes = component_shapes(components, pilot.block)
         names = tuple(settings.features[place] for place in order)
-        facts["shapes"] = shapes.facts(names)
+        facts["shapes"] = component_shapes(components, pilot.block).facts(names)
         ridge = np.zeros(settings.n_features)
         if settings.criterion is not None:
             # indistinct components are not fewer than asked for if nobody asked for a number
