@@ -7,7 +7,7 @@ import csv
 from bigtensor.abundance.tables import Cell, Rows
 from bigtensor.data.addresses.store_address import Address
 from bigtensor.data.stores.outputs import whole_file, write_errors
-from bigtensor.data.values.spreadsheet_cells import as_text
+from bigtensor.data.values.spreadsheet_cells import as_text, text_is_number
 
 
 def write_rows(rows: Rows, path: Address) -> None:
@@ -41,14 +41,5 @@ def _text(cell: Cell) -> str:
     """Return a cell as text."""
     if isinstance(cell, str):
         # a negative number is no formula
-        return cell if _is_number(cell) else as_text(cell)
+        return cell if text_is_number(cell) else as_text(cell)
     return f"{cell:.9g}" if isinstance(cell, float) else str(cell)
-
-
-def _is_number(text: str) -> bool:
-    """Return True if a text is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

@@ -237,6 +237,49 @@ class RowSample(Statistic[Sample]):
             state[name][places] = array[comers]
 
 
+def distinct_rows(
+    values: NDArray[np.generic], compared: NDArray[np.bool_] | None = None
+) -> IndexArray:
+    """Return the number of every row among the distinct rows, in order of first appearance.
+
+    Copies of a row have to be held out together, and weights that are counts make copies, too.
+    Otherwise a model that fits copies of held-out rows would always be better.
+
+    Parameters
+    ----------
+    values : (n, d) array
+        Rows. NaN equals NaN.
+    compared : (n,) bool array, optional
+        False for rows that are distinct whatever their values.
+
+    Returns
+    -------
+    (n,) integer array
+        ``arange(n)`` without copies.
+    """
+    contiguous = np.ascontiguousarray(values)
+    row = np.dtype((np.void, contiguous.shape[1] * contiguous.itemsize))
+    _, first, copy = np.unique(contiguous.view(row)[:, 0], return_index=True, return_inverse=True)
+    original = first[copy]
+    if compared is not None:
+        original = np.where(compared, original, np.arange(len(values)))
+    return np.asarray(np.unique(original, return_inverse=True)[1])
+
+
+def shuffled_distinct_rows(distinct: IndexArray, random_state: int) -> IndexArray:
+    """Return the place of every row in a random order of the distinct rows: ``(n,)``.
+
+    Parameters
+    ----------
+    distinct : (n,) integer array
+        From `distinct_rows`.
+    random_state : int
+        Seed of the order.
+    """
+    order = np.random.default_rng(random_state).permutation(int(distinct.max(initial=-1)) + 1)
+    return np.asarray(order[distinct])
+
+
 def occurrences(weight: FloatArray, most: int) -> IndexArray:
     """Return positions of rows, every row as often as its weight says, but at least once.
 

@@ -16,7 +16,7 @@ def log_densities(scores, values):
 
 
 def scores_of(sample, least=0.0):
-    width = chosen_width(sample, least)
+    width = chosen_width(sample, least, np.arange(len(sample)))
     return NormalScores.of_kernels([AdaptiveKernel.of_sample(sample, width, least)])
 
 

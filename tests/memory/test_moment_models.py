@@ -1,8 +1,5 @@
 """The peak of fits of moment models stays below the plan, and does not grow with the rows."""
 
-import os
-import subprocess
-import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -25,7 +22,7 @@ from bigtensor.data.simulate.latent_chain import write_latent_chain
 from bigtensor.data.simulate.linear_mixture import write_linear_mixture
 from bigtensor.data.simulate.topics import write_topics
 from bigtensor.engine.clusters.local_cluster import local_cluster
-from tests.memory.test_worker_memory import MiB, peak_nbytes
+from tests.memory.test_worker_memory import MiB, peak_nbytes, printed_peak
 
 K, D = 15, 10
 RANK = 8
@@ -121,16 +118,7 @@ def test_driver_with_threads__stays_below_the_plan_and_flat(name: str, tmp_path:
     measured = []
     for rows in SIZES:
         store = write(name, tmp_path / f"{rows}.zarr", rows)
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", ON_THREADS, name, store],
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        peak, projected = map(int, done.stdout.split())
+        peak, projected = printed_peak(ON_THREADS, name, store)
         print(f"{rows:,} rows: {peak / MiB:.0f} MiB measured, {projected / MiB:.0f} projected")
         assert peak <= projected <= 2 * peak
         measured.append(peak)

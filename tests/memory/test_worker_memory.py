@@ -87,21 +87,27 @@ print(peak_nbytes(), plan.projected_nbytes)
 """
 
 
+def printed_peak(program: str, *arguments: str) -> tuple[int, int]:
+    """Return the measured peak and the plan's figure that a program of its own process prints."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", program, *arguments],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    peak, projected = map(int, done.stdout.split())
+    return peak, projected
+
+
 def check_fits_on_threads(tmp_path: Path, sizes: list[int], views: int) -> None:
     measured = []
     for rows in sizes:
         path = tmp_path / f"{rows}.zarr"
         write_kernel_mixture(path, rows, 4, views=views, random_state=1, dtype="float32")
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", ON_THREADS, str(path)],
-            env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr
-        peak, projected = map(int, done.stdout.split())
+        peak, projected = printed_peak(ON_THREADS, str(path))
         print(f"{rows:,} rows: {peak / MiB:.0f} MiB measured, {projected / MiB:.0f} projected")
         assert peak <= projected <= 1.6 * peak
         measured.append(peak)

@@ -35,13 +35,12 @@ import numpy as np
 from bigtensor.data.addresses.file_formats import optional_module, reading
 from bigtensor.data.anndata.columns import index_name, read_column
 from bigtensor.data.anndata.stored_elements import StoredGroup
-from bigtensor.data.exporters.in_place import InPlace, open_in_place
+from bigtensor.data.exporters.in_place import InPlace, answer_errors, open_in_place
 from bigtensor.data.exporters.label_colours import label_colours
 from bigtensor.data.exporters.labels import LabelStore, open_labels
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import (
-    BigtensorError,
     DataError,
     FileFormatError,
     OutputError,
@@ -116,25 +115,16 @@ def write_answers_to_anndata(
     if names is not None:
         store = replace(store, names=tuple(names))
     optional_module("anndata", "cytometry")
-    try:
-        with open_in_place(path) as file:
-            with reading(path, "AnnData"):
-                used = _checked_features(path, file.group, store)
-                _refuse_present(path, file.group, overwrite=overwrite)
-            try:
-                _write_partial(file, store, used, model, progress)
-                _move_into_place(file)
-            finally:
-                _discard(file, _PARTIAL)
-                file.finish()
-    except (OSError, RuntimeError) as error:
-        # a full disk may be an error of closing the file, which h5py raises as RuntimeError
-        if isinstance(error, BigtensorError):
-            raise
-        raise OutputError(
-            f"{path} cannot be written ({getattr(error, 'strerror', None) or error}); the labels "
-            f"are in {labels}"
-        ) from error
+    with answer_errors(path, labels), open_in_place(path) as file:
+        with reading(path, "AnnData"):
+            used = _checked_features(path, file.group, store)
+            _refuse_present(path, file.group, overwrite=overwrite)
+        try:
+            _write_partial(file, store, used, model, progress)
+            _move_into_place(file)
+        finally:
+            _discard(file, _PARTIAL)
+            file.finish()
 
 
 def _checked_features(path: Path, group: StoredGroup, store: LabelStore) -> list[bool]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,12 +13,13 @@ import zarr
 from numpy.typing import DTypeLike
 
 from bigtensor.data.addresses.file_formats import optional_module
+from bigtensor.data.addresses.store_address import Address
 from bigtensor.data.anndata.hdf5_files import open_hdf5
 from bigtensor.data.anndata.stored_elements import StoredGroup
 from bigtensor.data.stores.consolidation import consolidate
 from bigtensor.data.stores.stored_arrays import create_array, default_compressors, every_chunk
 from bigtensor.data.stores.zarr_groups import open_group
-from bigtensor.errors import FileFormatError, OutputError
+from bigtensor.errors import BigtensorError, FileFormatError, OutputError
 
 if TYPE_CHECKING:
     import h5py
@@ -193,3 +195,26 @@ def open_in_place(path: Path) -> Iterator[InPlace]:
 def _is_hdf5(path: Path) -> bool:
     """Return True if a file begins as an HDF5 file does."""
     return path.is_file() and bool(optional_module("h5py", "cytometry").is_hdf5(path))
+
+
+@contextmanager
+def answer_errors(path: Address, labels: str | os.PathLike[str]) -> Iterator[None]:
+    """Raise an OutputError for errors of the system while answers are written to a file.
+
+    Parameters
+    ----------
+    path : Path or str
+        The file.
+    labels : path
+        Store of the labels, which the message names because it is whole.
+    """
+    try:
+        yield
+    except (OSError, RuntimeError) as error:
+        # a full disk may be an error of closing the file, which h5py raises as RuntimeError
+        if isinstance(error, BigtensorError):
+            raise
+        raise OutputError(
+            f"{path} cannot be written ({getattr(error, 'strerror', None) or error}); the labels "
+            f"are in {labels}"
+        ) from error

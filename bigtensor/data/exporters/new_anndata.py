@@ -29,6 +29,7 @@ from bigtensor.data.exporters.anndata import (
     USED,
     write_answers_to_anndata,
 )
+from bigtensor.data.exporters.in_place import answer_errors
 from bigtensor.data.exporters.labels import LabelStore, open_labels
 from bigtensor.data.exporters.row_texts import is_number, row_texts
 from bigtensor.data.opening import open_samples
@@ -37,7 +38,7 @@ from bigtensor.data.stores.outputs import check_room, check_target_file, whole_f
 from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.unique_names import ANNDATA_INDEX, anndata_column_names
-from bigtensor.errors import BigtensorError, DataError, OutputError, ParameterError
+from bigtensor.errors import DataError, ParameterError
 
 if TYPE_CHECKING:
     import h5py
@@ -109,19 +110,10 @@ def write_new_anndata(
         )
     values = dataset["X"]
     check_room(path, values.size * values.dtype.itemsize)
-    try:
-        with whole_file(path) as partial:
-            with optional_module("h5py", "cytometry").File(partial, "w") as file:
-                _write_cells(file, dataset, _markers(cells, dataset, store), progress)
-            write_answers_to_anndata(labels, partial, model, names=names)
-    except (OSError, RuntimeError) as error:
-        # a full disk may be an error of closing the file, which h5py raises as RuntimeError
-        if isinstance(error, BigtensorError):
-            raise
-        raise OutputError(
-            f"{path} cannot be written ({getattr(error, 'strerror', None) or error}); the labels "
-            f"are in {labels}"
-        ) from error
+    with answer_errors(path, labels), whole_file(path) as partial:
+        with optional_module("h5py", "cytometry").File(partial, "w") as file:
+            _write_cells(file, dataset, _markers(cells, dataset, store), progress)
+        write_answers_to_anndata(labels, partial, model, names=names)
 
 
 def _markers(

@@ -17,6 +17,7 @@ from bigtensor.data.addresses.file_formats import optional_module, reading
 from bigtensor.data.importers.csv_rows import bad_cell, first_rows, row_blocks
 from bigtensor.data.importers.csv_text import TAB, CsvText
 from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
+from bigtensor.data.values.spreadsheet_cells import text_is_number
 from bigtensor.data.values.spreadsheet_text import with_decimal_points
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, Setting
@@ -242,15 +243,6 @@ def _is_numeric_arrow(arrow: ModuleType, kind: pa.DataType) -> bool:
     )
 
 
-def _is_number(text: str) -> bool:
-    """Return True if a column's name is a number."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _repeated(names: Sequence[str]) -> set[str]:
     """Return the names that occur more than once."""
     return {name for name in names if names.count(name) > 1}
@@ -305,7 +297,7 @@ def _feature_columns(
 def _checked_names(text: CsvText, header: Sequence[str]) -> list[str]:
     """Return unique names of the columns, refusing a header that names none."""
     path = text.path
-    if all(_is_number(name) for name in header):
+    if all(text_is_number(name) for name in header):
         raise FileFormatError(
             f"the first line of {path} holds numbers; put a line with column names before it"
         )

@@ -5,7 +5,13 @@ import os
 import numpy as np
 import xarray as xr
 
-from bigtensor.data.simulate.rows import Progress, Simulation, block_generator, check_integer
+from bigtensor.data.simulate.rows import (
+    Progress,
+    Simulation,
+    block_generator,
+    check_integer,
+    documented_writer,
+)
 from bigtensor.data.simulate.skewed_cells import (
     DIRICHLET_CONCENTRATION,
     PARAMETERS,
@@ -70,6 +76,7 @@ def blood(rows: int, *, samples: int = 4, random_state: RandomState = 0) -> xr.D
     return _simulation(rows, samples, random_state).dataset()
 
 
+@documented_writer
 def write_blood(
     path: str | os.PathLike[str],
     rows: int,
@@ -79,26 +86,7 @@ def write_blood(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the cells of :func:`blood` to a Zarr store, in memory independent of `rows`.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The store to make; its folder must exist.
-    rows, samples, random_state
-        As for :func:`blood`.
-    overwrite : bool, default False
-        Replace an existing store once the new one is whole.
-    progress : callable (done, rows) -> None, optional
-        Called after every 65,536 rows.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is out of range.
-    OutputError
-        If the store exists or cannot be written.
-    """
+    """Write the cells of :func:`blood` to a Zarr store, in memory independent of `rows`."""
     simulation = _simulation(rows, samples, random_state)
     simulation.write(path, overwrite=overwrite, progress=progress)
 

@@ -17,6 +17,7 @@ from bigtensor.data.simulate.rows import (
     block_generator,
     check_integer,
     check_positive,
+    documented_writer,
     true_parameters,
 )
 from bigtensor.data.stores.layout import FEATURE_DIM
@@ -103,6 +104,7 @@ def correlated_cells(
     ).dataset()
 
 
+@documented_writer
 def write_correlated_cells(
     path: str | os.PathLike[str],
     rows: int,
@@ -116,26 +118,7 @@ def write_correlated_cells(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the cells of :func:`correlated_cells` to a Zarr store, block by block.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The store to make. Its folder must exist.
-    rows, shares, markers, separation, outliers, outlier_distance, random_state
-        As for :func:`correlated_cells`.
-    overwrite : bool, default False
-        Replace an existing store once the new one is whole.
-    progress : callable (done, rows) -> None, optional
-        Called after every 65,536 rows.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is out of range.
-    OutputError
-        If the store exists or cannot be written.
-    """
+    """Write the cells of :func:`correlated_cells` to a Zarr store, block by block."""
     simulation = _simulation(
         rows, shares, markers, separation, outliers, outlier_distance, random_state
     )

@@ -8,7 +8,13 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from bigtensor.array_types import FloatArray, IndexArray
-from bigtensor.data.simulate.rows import Progress, Simulation, block_generator, check_integer
+from bigtensor.data.simulate.rows import (
+    Progress,
+    Simulation,
+    block_generator,
+    check_integer,
+    documented_writer,
+)
 from bigtensor.data.simulate.skewed_cells import (
     DIRICHLET_CONCENTRATION,
     PARAMETERS,
@@ -90,6 +96,7 @@ def cytometry(
     return _simulation(rows, n_components, markers, samples, random_state).dataset()
 
 
+@documented_writer
 def write_cytometry(
     path: str | os.PathLike[str],
     rows: int,
@@ -101,26 +108,7 @@ def write_cytometry(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the cells of :func:`cytometry` to a Zarr store, in memory independent of `rows`.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The store to make; its folder must exist.
-    rows, n_components, markers, samples, random_state
-        As for :func:`cytometry`.
-    overwrite : bool, default False
-        Replace an existing store once the new one is whole.
-    progress : callable (done, rows) -> None, optional
-        Called after every 65,536 rows.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is out of range.
-    OutputError
-        If the store exists or cannot be written.
-    """
+    """Write the cells of :func:`cytometry` to a Zarr store, in memory independent of `rows`."""
     simulation = _simulation(rows, n_components, markers, samples, random_state)
     simulation.write(path, overwrite=overwrite, progress=progress)
 

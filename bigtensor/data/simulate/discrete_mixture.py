@@ -16,6 +16,7 @@ from bigtensor.data.simulate.rows import (
     check_positive,
     check_share,
     code_names,
+    documented_writer,
     true_parameters,
 )
 from bigtensor.data.stores.layout import FEATURE_DIM
@@ -85,6 +86,7 @@ def discrete_mixture(
     ).dataset()
 
 
+@documented_writer
 def write_discrete_mixture(
     path: str | os.PathLike[str],
     rows: int,
@@ -98,26 +100,7 @@ def write_discrete_mixture(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the rows of :func:`discrete_mixture` to a Zarr store, in memory independent of `rows`.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The store to make; its folder must exist.
-    rows, n_components, n_categories, views, concentration, missing, random_state
-        As for :func:`discrete_mixture`.
-    overwrite : bool, default False
-        Replace an existing store once the new one is whole.
-    progress : callable (done, rows) -> None, optional
-        Called after every 65,536 rows.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is out of range.
-    OutputError
-        If the store exists or cannot be written.
-    """
+    """Write the rows of :func:`discrete_mixture` to a Zarr store, block by block."""
     simulation = _simulation(
         rows, n_components, n_categories, views, concentration, missing, random_state
     )

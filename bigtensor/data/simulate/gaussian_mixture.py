@@ -6,10 +6,7 @@ from dataclasses import replace
 import xarray as xr
 
 from bigtensor.data.simulate.noisy_columns import noisy_columns
-from bigtensor.data.simulate.rows import (
-    Progress,
-    Simulation,
-)
+from bigtensor.data.simulate.rows import Progress, Simulation, documented_writer
 from bigtensor.data.values.random_states import RandomState
 
 
@@ -64,6 +61,7 @@ def gaussian_mixture(
     return _simulation(rows, n_components, n_features, noise, random_state).dataset()
 
 
+@documented_writer
 def write_gaussian_mixture(
     path: str | os.PathLike[str],
     rows: int,
@@ -75,26 +73,7 @@ def write_gaussian_mixture(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the rows of :func:`gaussian_mixture` to a Zarr store, block by block.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The store to make; its folder must exist.
-    rows, n_components, n_features, noise, random_state
-        As for :func:`gaussian_mixture`.
-    overwrite : bool, default False
-        Replace an existing store once the new one is whole.
-    progress : callable (done, rows) -> None, optional
-        Called after every 65,536 rows.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is out of range.
-    OutputError
-        If the store exists or cannot be written.
-    """
+    """Write the rows of :func:`gaussian_mixture` to a Zarr store, block by block."""
     simulation = _simulation(rows, n_components, n_features, noise, random_state)
     simulation.write(path, overwrite=overwrite, progress=progress)
 

@@ -18,6 +18,7 @@ from bigtensor.data.simulate.rows import (
     check_positive,
     check_share,
     code_names,
+    documented_writer,
     true_parameters,
 )
 from bigtensor.data.values.categories import MISSING_CODE, MOST_CATEGORIES
@@ -100,6 +101,7 @@ def hidden_markov(
     ).dataset()
 
 
+@documented_writer
 def write_hidden_markov(
     path: str | os.PathLike[str],
     rows: int,
@@ -114,26 +116,7 @@ def write_hidden_markov(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the rows of :func:`hidden_markov` to a Zarr store, in memory independent of `rows`.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The store to make; its folder must exist.
-    rows, n_components, n_symbols, sequences, concentration, stay, missing, random_state
-        As for :func:`hidden_markov`.
-    overwrite : bool, default False
-        Replace an existing store once the new one is whole.
-    progress : callable (done, rows) -> None, optional
-        Called after every 65,536 rows.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is out of range.
-    OutputError
-        If the store exists or cannot be written.
-    """
+    """Write the rows of :func:`hidden_markov` to a Zarr store, in memory independent of `rows`."""
     simulation = _simulation(
         rows, n_components, n_symbols, sequences, concentration, stay, missing, random_state
     )

@@ -16,6 +16,7 @@ from bigtensor.data.simulate.rows import (
     block_bounds,
     check_integer,
     code_names,
+    documented_writer,
     true_parameters,
 )
 from bigtensor.data.stores.layout import FEATURE_DIM
@@ -79,6 +80,7 @@ def latent_chain(
     return _simulation(rows, n_components, n_features, stay, random_state).dataset()
 
 
+@documented_writer
 def write_latent_chain(
     path: str | os.PathLike[str],
     rows: int,
@@ -90,26 +92,7 @@ def write_latent_chain(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the rows of :func:`latent_chain` to a Zarr store, in memory independent of `rows`.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The store to make; its folder must exist.
-    rows, n_components, n_features, stay, random_state
-        As for :func:`latent_chain`.
-    overwrite : bool, default False
-        Replace an existing store once the new one is whole.
-    progress : callable (done, rows) -> None, optional
-        Called after every 65,536 rows.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is out of range.
-    OutputError
-        If the store exists or cannot be written.
-    """
+    """Write the rows of :func:`latent_chain` to a Zarr store, in memory independent of `rows`."""
     simulation = _simulation(rows, n_components, n_features, stay, random_state)
     simulation.write(path, overwrite=overwrite, progress=progress)
 

@@ -7,10 +7,7 @@ import numpy as np
 import xarray as xr
 
 from bigtensor.data.simulate.noisy_columns import noisy_columns
-from bigtensor.data.simulate.rows import (
-    Progress,
-    Simulation,
-)
+from bigtensor.data.simulate.rows import Progress, Simulation, documented_writer
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.random_states import RandomState
 
@@ -68,6 +65,7 @@ def linear_mixture(
     return _simulation(rows, n_components, n_features, noise, random_state).dataset()
 
 
+@documented_writer
 def write_linear_mixture(
     path: str | os.PathLike[str],
     rows: int,
@@ -79,26 +77,7 @@ def write_linear_mixture(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> None:
-    """Write the rows of :func:`linear_mixture` to a Zarr store, in memory independent of `rows`.
-
-    Parameters
-    ----------
-    path : str or path-like
-        The store to make; its folder must exist.
-    rows, n_components, n_features, noise, random_state
-        As for :func:`linear_mixture`.
-    overwrite : bool, default False
-        Replace an existing store once the new one is whole.
-    progress : callable (done, rows) -> None, optional
-        Called after every 65,536 rows.
-
-    Raises
-    ------
-    ParameterError
-        If a parameter is out of range.
-    OutputError
-        If the store exists or cannot be written.
-    """
+    """Write the rows of :func:`linear_mixture` to a Zarr store, in memory independent of `rows`."""
     simulation = _simulation(rows, n_components, n_features, noise, random_state)
     simulation.write(path, overwrite=overwrite, progress=progress)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from inspect import signature
+from typing import Any, TypeVar
 
 import numpy as np
 import xarray as xr
@@ -26,6 +27,49 @@ RowBlock = Mapping[str, NDArray[Any]]
 
 Progress = Callable[[int, int], None]
 """Called after every block with the number of rows done and the number of all rows."""
+
+
+_Writer = TypeVar("_Writer", bound=Callable[..., None])
+
+_OF_WRITERS = ("path", "overwrite", "progress")
+"""Parameters that a writer has beside those of its simulator."""
+
+_WRITER_SECTIONS = """
+
+Parameters
+----------
+path : str or path-like
+    The store to make. Its folder must exist.
+{shared}
+    As for :func:`{simulator}`.
+overwrite : bool, default False
+    Replace an existing store once the new one is whole.
+progress : callable (done, rows) -> None, optional
+    Called after every 65,536 rows.
+
+Raises
+------
+ParameterError
+    If a parameter is out of range.
+OutputError
+    If the store exists or cannot be written.
+"""
+
+
+def documented_writer(writer: _Writer) -> _Writer:
+    """Add the sections that all writers share to the docstring of a writer.
+
+    Parameters
+    ----------
+    writer : callable
+        Function ``write_NAME`` with the parameters of the simulator ``NAME`` and those of writers.
+    """
+    shared = [name for name in signature(writer).parameters if name not in _OF_WRITERS]
+    sections = _WRITER_SECTIONS.format(
+        shared=", ".join(shared), simulator=writer.__name__.removeprefix("write_")
+    )
+    writer.__doc__ = f"{writer.__doc__}{sections}"
+    return writer
 
 
 def check_integer(name: str, value: object, least: int, most: int | None = None) -> int:

@@ -1,4 +1,4 @@
-"""Names in tables that a spreadsheet program may open."""
+"""Cells of tables that a spreadsheet program may open."""
 
 from __future__ import annotations
 
@@ -20,3 +20,12 @@ def as_cell(name: str) -> str:
     if any(letter in text for letter in ',"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+def text_is_number(text: str) -> bool:
+    """Return True if a text is a number."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

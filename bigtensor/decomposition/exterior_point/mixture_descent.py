@@ -257,8 +257,6 @@ def literal_exterior_point(
     *,
     sum_penalty: float,
     negative_penalty: float,
-    tolerance: float = 1e-3,
-    most_iterations: int = 1000,
 ) -> ExteriorPoint:
     """Improve given factors by the proximal descent of the exterior point paper (algorithm 2).
 
@@ -275,10 +273,6 @@ def literal_exterior_point(
         Penalty of sums that are not one.
     negative_penalty : float
         Penalty of negative mass.
-    tolerance : float
-        Relative change of the objective that ends the descent.
-    most_iterations : int
-        Largest number of iterations of the descent.
 
     Returns
     -------
@@ -292,11 +286,11 @@ def literal_exterior_point(
     """
     rule = DescentRule(
         negative_penalty,
-        tolerance=tolerance,
+        tolerance=1e-3,
         small_steps=1,
         until_feasible=False,
         momentum=False,
-        most_iterations=most_iterations,
+        most_iterations=1000,
     )
     return _descent(MixtureObjective(core, sum_penalty=sum_penalty, scalar_step=True), start, rule)
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -147,6 +147,41 @@ class Kernel(ABC):
         return np.ones(len(landmarks))
 
 
+class ProductKernel(Kernel):
+    """Product of one density a coordinate, which is largest at distance zero."""
+
+    relative: bool
+    """True if the kernel is divided by its value at distance zero."""
+
+    @property
+    @abstractmethod
+    def _log_volume_of_density(self) -> float:
+        """Natural logarithm of one over the largest density."""
+
+    @property
+    def log_peak(self) -> float:
+        """Natural logarithm of the kernel at distance zero."""
+        return 0.0 if self.relative else -self._log_volume_of_density
+
+    @property
+    def peak(self) -> float:
+        """The kernel at distance zero: the largest density, or one if relative."""
+        return math.exp(self.log_peak)
+
+    @property
+    def log_volume(self) -> float:
+        """Natural logarithm of `volume`."""
+        return self._log_volume_of_density if self.relative else 0.0
+
+    def relative_to(self, landmarks: NDArray[Any]) -> Self:  # noqa: ARG002
+        """Return the kernel over its value at distance zero."""
+        return replace(self, relative=True)  # type: ignore[type-var]
+
+    def in_data_units(self) -> Self:
+        """Return the kernel as a density in the units of the data."""
+        return replace(self, relative=False)  # type: ignore[type-var]
+
+
 def positive_lengths(lengths: ArrayLike, what: str) -> FloatArray:
     """Return one positive length a coordinate, ``(d,)``.
 
@@ -190,7 +225,7 @@ def write_scaled(
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianKernel(Kernel):
+class GaussianKernel(ProductKernel):
     """Product of normal densities: ``prod_j exp(-(x_j - l_j)^2 / 2 s_j^2) / (s_j sqrt(2 pi))``.
 
     Equal bandwidths give the isotropic kernel ``(2 pi)^(-d/2) s^-d exp(-|x - l|^2 / (2 s^2))``
@@ -222,16 +257,6 @@ class GaussianKernel(Kernel):
         return int(self.bandwidth.size)
 
     @property
-    def log_peak(self) -> float:
-        """Natural logarithm of the kernel at distance zero."""
-        return 0.0 if self.relative else -self._log_volume_of_density
-
-    @property
-    def peak(self) -> float:
-        """The kernel at distance zero: ``prod_j 1 / (s_j sqrt 2pi)``, or one if relative."""
-        return math.exp(self.log_peak)
-
-    @property
     def volume(self) -> float:
         """``prod_j s_j sqrt 2pi`` of a relative kernel."""
         # a product: the exponential of the logarithm would round differently in other units
@@ -239,22 +264,9 @@ class GaussianKernel(Kernel):
         return float(math.prod(lengths.tolist()))
 
     @property
-    def log_volume(self) -> float:
-        """Natural logarithm of `volume`."""
-        return self._log_volume_of_density if self.relative else 0.0
-
-    @property
     def _log_volume_of_density(self) -> float:
         """Natural logarithm of one over the largest density."""
         return 0.5 * self.width * math.log(2 * math.pi) + float(np.log(self.bandwidth).sum())
-
-    def relative_to(self, landmarks: NDArray[Any]) -> GaussianKernel:  # noqa: ARG002
-        """Return the kernel over its value at distance zero."""
-        return replace(self, relative=True)
-
-    def in_data_units(self) -> GaussianKernel:
-        """Return the kernel as a density in the units of the data."""
-        return replace(self, relative=False)
 
     def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> FloatArray:
         """Return the kernel between every row and every landmark, ``(n, p)``."""
@@ -335,7 +347,7 @@ def _inputs_name(dtype: str) -> str:
 
 
 @dataclass(frozen=True, eq=False)
-class LaplaceKernel(Kernel):
+class LaplaceKernel(ProductKernel):
     """Product of Laplace densities: ``prod_j exp(-|x_j - l_j| / b_j) / (2 b_j)``.
 
     Its peak is a corner and its tails are long, so that Gram matrices have slowly falling
@@ -370,37 +382,14 @@ class LaplaceKernel(Kernel):
         return int(self.scale.size)
 
     @property
-    def log_peak(self) -> float:
-        """Natural logarithm of the kernel at distance zero."""
-        return 0.0 if self.relative else -self._log_volume_of_density
-
-    @property
-    def peak(self) -> float:
-        """The kernel at distance zero: ``prod_j 1 / (2 b_j)``, or one if relative."""
-        return math.exp(self.log_peak)
-
-    @property
     def volume(self) -> float:
         """``prod_j 2 b_j`` of a relative kernel."""
         return math.prod((2 * self.scale).tolist()) if self.relative else 1.0
 
     @property
-    def log_volume(self) -> float:
-        """Natural logarithm of `volume`."""
-        return self._log_volume_of_density if self.relative else 0.0
-
-    @property
     def _log_volume_of_density(self) -> float:
         """Natural logarithm of one over the largest density."""
         return float(np.log(2 * self.scale).sum())
-
-    def relative_to(self, landmarks: NDArray[Any]) -> LaplaceKernel:  # noqa: ARG002
-        """Return the kernel over its value at distance zero."""
-        return replace(self, relative=True)
-
-    def in_data_units(self) -> LaplaceKernel:
-        """Return the kernel as a density in the units of the data."""
-        return replace(self, relative=False)
 
     def evaluate(self, x: NDArray[Any], landmarks: NDArray[Any]) -> FloatArray:
         """Return the kernel between every row and every landmark, ``(n, p)``."""

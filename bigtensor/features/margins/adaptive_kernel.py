@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtr
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 
 FACTORS = np.geomspace(0.02, 1.0, 12)
 """Widths of kernels where the density is average, in standard deviations, to choose from."""
@@ -109,10 +109,10 @@ class AdaptiveKernel:
         return _mean_excess(self.centres, self.shares, self.n_rows)
 
 
-def chosen_width(column: FloatArray, least: float) -> float:
-    """Return the best width of twelve by the likelihood of rows, each left out in its turn.
+def chosen_width(column: FloatArray, least: float, distinct: IndexArray) -> float:
+    """Return the best width of twelve by the likelihood of rows, each left out with its copies.
 
-    Copies of a value explain each other: kernels of a sample with many ties are as narrow as they
+    Rows with one value explain each other: kernels of a sample with many ties are as narrow as they
     may be.
 
     Parameters
@@ -121,24 +121,31 @@ def chosen_width(column: FloatArray, least: float) -> float:
         Sample with a standard deviation of about one; NaN is missing.
     least : float
         Smallest standard deviation of a kernel.
+    distinct : (n,) integer array
+        Number of every row among the distinct rows.
     """
-    present = column[~np.isnan(column)]
-    n = len(present)
+    rows = np.flatnonzero(~np.isnan(column))
+    originals = np.unique(distinct[rows])
+    n = len(originals)
     if n > _ROWS_OF_CHOICE:
-        present = np.random.default_rng(0).permutation(present)[:_ROWS_OF_CHOICE]
-    values, counts = np.unique(present, return_counts=True)
-    local = _local_factors(values, counts / counts.sum(), len(present))
+        originals = np.random.default_rng(0).permutation(originals)[:_ROWS_OF_CHOICE]
+        rows = rows[np.isin(distinct[rows], originals)]
+    present = column[rows]
+    values, value, counts = np.unique(present, return_inverse=True, return_counts=True)
+    _, first, copies = np.unique(distinct[rows], return_index=True, return_counts=True)
+    own = value[first]
+    local = _local_factors(values, counts / counts.sum(), len(originals))
     centred = (values - present.mean()) / (_SURROUNDINGS * max(float(present.std()), least))
-    surroundings = np.exp(-0.5 * np.square(centred)) / len(present)
+    surroundings = np.exp(-0.5 * np.square(centred)) / len(originals)
     squares = np.square(values[:, None] - values)
-    others = max(len(present) - 1, 1)
+    others = np.maximum(len(present) - copies, 1)
     scores = []
     for factor in FACTORS:
         widths = np.maximum(factor * local, least)
         kernels = np.exp(squares * (-0.5 / np.square(widths)))
-        heights = np.maximum(kernels @ (counts / widths) - 1 / widths, 0) / others
-        scores.append(counts @ np.log(heights + surroundings))
-    rate = (n / len(present)) ** -0.2
+        of_others = np.maximum((kernels @ (counts / widths))[own] - copies / widths[own], 0)
+        scores.append(copies @ np.log(of_others / others + surroundings[own]))
+    rate = (n / len(originals)) ** -0.2
     return float(FACTORS[int(np.argmax(scores))] * rate)
 
 

@@ -23,10 +23,9 @@ from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.data.values.random_states import integer_seed, is_drawn_from
 from bigtensor.data.values.sample_weight_meanings import COUNTS
-from bigtensor.engine.clusters.connection import Connection
 from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import Plan, make_plan
-from bigtensor.engine.runtime import DaskClient, Processes
+from bigtensor.engine.runtime import Processes
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.contract.containers import RowAnswer, is_named, is_plain
 from bigtensor.models.contract.data_kinds import Data
@@ -49,7 +48,7 @@ from bigtensor.models.contract.parameters import (
 )
 from bigtensor.models.contract.rounds import Rounds
 from bigtensor.models.contract.row_answers import answer_as_given, write_answers
-from bigtensor.models.contract.run import Ran, RunOptions, run_script
+from bigtensor.models.contract.run import Ran, RunOptions, WhereOptions, run_script
 from bigtensor.models.contract.script import (
     PlannedPass,
     SizedScript,
@@ -242,12 +241,8 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         outputs: Iterable[str] | None = None,
         into: str | None = None,
         overwrite: bool = False,
-        client: DaskClient | None = None,
-        scheduler: str | Connection | None = None,
-        workers: int | None = None,
-        memory_limit: str | int | None = None,
-        wait_for_workers: str | float | None = None,
         listeners: Iterable[Listener] = (),
+        **where: Unpack[WhereOptions],
     ) -> Address:
         """Write answers for every row to a Zarr store, without holding them in memory.
 
@@ -267,8 +262,9 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
             ``xarray.open_zarr(path, group=into)`` reads. No array of the store is touched.
         overwrite : bool, default False
             Replace a store of this name, or answers in a group of this name.
-        client, scheduler, workers, memory_limit, wait_for_workers, listeners
-            As for `fit`.
+        listeners, **where
+            As for `fit`: ``listeners``, ``client``, ``scheduler``, ``workers``, ``memory_limit``,
+            ``wait_for_workers``.
 
         Returns
         -------
@@ -298,13 +294,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
             into=into,
             overwrite=overwrite,
             listeners=listeners,
-            where={
-                "client": client,
-                "scheduler": scheduler,
-                "workers": workers,
-                "memory_limit": memory_limit,
-                "wait_for_workers": wait_for_workers,
-            },
+            where=where,
         )
 
     def save(self, path: str | os.PathLike[str], *, overwrite: bool = False) -> Address:

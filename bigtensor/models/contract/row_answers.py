@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, Protocol, cast
 
 import numpy as np
@@ -24,7 +24,7 @@ from bigtensor.engine.runtime import open_runtime
 from bigtensor.errors import DataError
 from bigtensor.models.contract.containers import RowAnswer, is_labelled, is_lazy, labelled_answer
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.run import judge, warn_of_missing
+from bigtensor.models.contract.run import WhereOptions, judge, warn_of_missing
 from bigtensor.statistics.base import RowFunction, SequenceFunction
 from bigtensor.statistics.validity import Validity
 
@@ -128,7 +128,7 @@ def write_answers(
     into: str | None,
     overwrite: bool,
     listeners: Iterable[Listener],
-    where: Mapping[str, Any],
+    where: WhereOptions,
 ) -> Address:
     """Write answers for every row to a Zarr store, without holding them in memory.
 
@@ -142,7 +142,7 @@ def write_answers(
         Names of the outputs.
     path, into, overwrite, listeners
         As for `Estimator.write`.
-    where : mapping
+    where : WhereOptions
         Workers, as `bigtensor.engine.runtime.open_runtime` takes them.
     """
     function = model.row_function(outputs)

@@ -62,6 +62,7 @@ from bigtensor.statistics.gaussian.own_covariance_densities import Frame
 from bigtensor.statistics.sequences.chain import HiddenChain
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSums
 from bigtensor.statistics.sequences.transfer import Boundaries
+from bigtensor.statistics.within_reach import Reach
 
 INITIAL_ITERATIONS = 200
 """EM iterations of initial probabilities, in which the likelihood is concave."""
@@ -89,6 +90,7 @@ class MarkovPreparation:
 STORED_CLASSES = (
     *(MarkovFit, CategoricalEmissions, KernelEmissions, MarkovSettings, MarkovPreparation),
     *(GaussianEmissions, PoissonEmissions, GaussianLaw, PoissonLaw, LawPreparation, Frame),
+    Reach,
     *(Categories, KernelPreparation, TripleCounts, FoldedTriples, CodedRows, Cells),
     PosteriorSumsResult,
     *kernel_script.STORED_CLASSES,
@@ -115,7 +117,7 @@ def refine(preparation: MarkovPreparation) -> Script:
     of_triples = TripleSettings(
         settings.n_components, family.n_codes, settings.ridge, settings.random_state
     )
-    diagnostics = dict(family.kernel.outliers) if isinstance(family, KernelPreparation) else {}
+    diagnostics = dict(family.outliers)
     counts: TripleCountsResult
     if settings.chooses_states:
         folded = folded_triples(of_triples, settings.shape.most_rows)

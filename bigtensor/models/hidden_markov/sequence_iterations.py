@@ -51,7 +51,7 @@ def sequence_iterations(
 
     def ask(fit: MarkovFit, number: int) -> Script:
         nonlocal boundaries
-        chain = fit.chain()
+        chain = fit.chain(family.reach)
         if boundaries is None or boundaries.depend_on_chain:
             boundaries = yield Pass(f"messages {number + 1}", operators_of(chain, rows))
         statistic = SequencePosteriorSums(chain, boundaries, family.out_maps)

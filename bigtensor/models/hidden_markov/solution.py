@@ -15,6 +15,7 @@ from bigtensor.models.contract.data_shape import view_slices
 from bigtensor.models.hidden_markov.emissions.categorical_emissions import LOWEST
 from bigtensor.models.hidden_markov.emissions.protocols import Emissions
 from bigtensor.statistics.sequences.chain import HiddenChain
+from bigtensor.statistics.within_reach import Reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,9 +55,15 @@ class MarkovFit:
         k = self.n_states
         return k - 1 + k * (k - 1) + self.emissions.parameters
 
-    def chain(self) -> HiddenChain:
-        """Return the chain that answers are computed with."""
-        return HiddenChain(self.initial, self.transition, self.emissions.densities())
+    def chain(self, reach: Reach | None = None) -> HiddenChain:
+        """Return the chain that answers are computed with, or that is fitted to rows within reach.
+
+        Parameters
+        ----------
+        reach : Reach, optional
+            Distances of the rows that are no outliers.
+        """
+        return HiddenChain(self.initial, self.transition, self.emissions.densities(), reach)
 
     def occupancy(self) -> NDArray[np.float64]:
         """Return the share of every state in the long run: ``(k,)``, the stationary distribution.

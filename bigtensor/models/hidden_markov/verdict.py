@@ -10,6 +10,7 @@ import numpy as np
 from bigtensor.errors import Message, SequenceWarning, Setting, warn
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.hidden_markov.emissions.categorical_emissions import CategoricalEmissions
+from bigtensor.models.hidden_markov.emissions.kernel_emissions import KernelEmissions
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.pilot.outliers import sample_outliers
 from bigtensor.models.words.faults import Fault, as_warnings
@@ -50,7 +51,8 @@ def judged(
         *(_few(fit, counts) or [*_rare(fit, rows), *_alike(fit)])
     )
     if "outlying_rows" in diagnostics:
-        faults += sample_outliers(diagnostics)
+        has_tails = isinstance(fit.emissions, KernelEmissions)
+        faults += sample_outliers(diagnostics, "pilot sample" if has_tails else "fit")
     confirmation = f"{fit.n_states} states differ in their emissions or transitions."
     return with_verdict(fit, faults, confirmation, diagnostics)
 

@@ -94,11 +94,13 @@ class Settings:
     notes : tuple of str
         Choices that follow from the data's description, as sentences.
     if_dependent : Settings, optional
-        Settings for the case that features depend on each other within components.
+        Settings of populations, which replace these if the pilot sample shows that features depend
+        on each other within components. None unless that is left to the data.
     if_two_views : Settings, optional
-        Settings for the case that constant features leave two views of more.
+        Settings with the k-means initialisation; see `of_two_views`. None unless the
+        initialisation is spectral and was not asked for.
     posterior_width_of_two_views : float, optional
-        ``posterior_width`` for the same case.
+        ``posterior_width`` of `of_two_views`.
     """
 
     shape: DataShape
@@ -157,6 +159,14 @@ class Settings:
     def largest_sample(self) -> Settings:
         """Settings with the larger pilot sample, if the data decide between two."""
         return self if self.if_dependent is None else self.if_dependent
+
+    @property
+    def of_two_views(self) -> Settings:
+        """Settings if constant features leave two views of more, too few for moments."""
+        settings = self
+        if self.if_two_views is not None:
+            settings = replace(self.if_two_views, if_dependent=self.if_dependent)
+        return replace(settings, posterior_width=settings.posterior_width_of_two_views)
 
     @property
     def merges_by_products(self) -> bool:

@@ -77,18 +77,21 @@ def outlier_faults(diagnostics: dict[str, Any]) -> list[Fault]:
     return as_warnings(*_sentences(diagnostics, "", "fit"))
 
 
-def sample_outliers(diagnostics: dict[str, Any]) -> list[Fault]:
-    """Return a warning of outlying rows of a sample whose densities have tails, or none.
+def sample_outliers(diagnostics: dict[str, Any], whole: str = "pilot sample") -> list[Fault]:
+    """Return a warning of outlying rows of a sample, or none.
 
-    Such a row counts in sums over all rows, and in no choice that the sample makes.
+    If the densities have tails, an outlying row counts in sums over all rows, and in no choice that
+    the sample makes.
 
     Parameters
     ----------
     diagnostics : dict
         With ``drawn_rows``, ``outlying_rows`` and ``first_outlying_rows``.
+    whole : {"pilot sample", "fit"}, default "pilot sample"
+        What the rows were left out of.
     """
     drawn = f"of {diagnostics['drawn_rows']:,} "
-    return as_warnings(*_sentences(diagnostics, drawn, "pilot sample"))
+    return as_warnings(*_sentences(diagnostics, drawn, whole))
 
 
 def _sentences(diagnostics: dict[str, Any], of_all: str, whole: str) -> list[str]:

@@ -23,6 +23,7 @@ from bigtensor.models.tensor_train_density.sample.stack import HeldOut, Stack, s
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
 from bigtensor.models.tensor_train_density.settings import ROTATION, SYSTEMS, TrainSettings
 from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.row_sample import shuffled_distinct_rows
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 
 MOST_STEPS = 40
@@ -203,7 +204,7 @@ def choose(
     validation = Validation(rows, settings)
     ranks = settings.ranks if len(settings.ranks) == 1 else _FIRST_RANKS
     widths = settings.widths[0] if len(settings.widths) == 1 else _FIRST_WIDTHS
-    narrow = settings.widths if len(rows.weight) >= _MANY_ROWS else settings.widths[-FEW_WIDTHS:]
+    narrow = settings.widths if rows.n_distinct >= _MANY_ROWS else settings.widths[-FEW_WIDTHS:]
     yield Step("choosing coordinates")
     # the best widths differ from system to system, so that each is followed
     best = [
@@ -277,7 +278,7 @@ def possible_systems(rows: PilotRows, settings: TrainSettings) -> tuple[str, ...
 
 
 def folds_of(rows: PilotRows, random_state: int) -> list[tuple[PilotRows, PilotRows]]:
-    """Return the rows outside and inside every fold.
+    """Return the rows outside and inside every fold. Copies of a row are in one fold.
 
     Parameters
     ----------
@@ -286,10 +287,10 @@ def folds_of(rows: PilotRows, random_state: int) -> list[tuple[PilotRows, PilotR
     random_state : int
         Seed of the division.
     """
-    n = len(rows.weight)
+    n = rows.n_distinct
     many = n >= _MANY_ROWS
     count = 4 if many else min(_FOLDS, n)
-    fold = np.random.default_rng(random_state).permutation(n) % count
+    fold = shuffled_distinct_rows(rows.distinct, random_state) % count
     return [
         (rows.take(np.flatnonzero(fold != number)), rows.take(np.flatnonzero(fold == number)))
         for number in range(1 if many else 2 if n >= _SOME_ROWS else count)

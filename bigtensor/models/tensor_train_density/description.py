@@ -91,10 +91,12 @@ def _method_in_words(diagnostics: Mapping[str, Any]) -> Iterator[str]:
         )
     if diagnostics.get("gaussian_components"):
         count, share = diagnostics["gaussian_components"], diagnostics["gaussian_share"]
+        beside = f"a Gaussian mixture of {count} component{'s' * (count > 1)}"
+        if diagnostics.get("kernels"):
+            beside = f"an estimate from the nearest of {count:,} rows (Gaussian kernels)"
         yield (
-            f"The density is {percent(share)} a Gaussian mixture of {count} "
-            f"component{'s' * (count > 1)} and {percent(1 - share)} tensor trains, chosen by "
-            "validation."
+            f"The density is {percent(share)} {beside} and {percent(1 - share)} tensor trains, "
+            "chosen by validation."
         )
     if diagnostics.get("atoms"):
         yield (

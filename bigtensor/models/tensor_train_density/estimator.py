@@ -58,8 +58,10 @@ class TensorTrainDensity(DensityAnswers):
 
     Coordinates, widths of bumps, rank and the number of steps are chosen by validation in a
     pilot sample. Gaussian components in the same coordinates stand beside the trains, with a share
-    that validation chooses: they follow strong correlation, and answer every query as well. Passes
-    of expectation maximisation over all rows follow for the trains.
+    that validation chooses: they follow strong correlation, and answer every query as well. Where
+    rows have near neighbours, as repeated measurements of one person have, Gaussian kernels around
+    the rows of the sample take their place. Passes of expectation maximisation over all rows follow
+    for the trains.
 
     Measured variables with at most 10 distinct values are categorical: their part of the density is
     a probability. Whole numbers without names are measured. A value that more than 5 % of the rows

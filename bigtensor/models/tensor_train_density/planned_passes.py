@@ -12,6 +12,7 @@ from bigtensor.features.modes import Locator
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.models.tensor_train_density.sample.atoms import MOST_ATOMS
+from bigtensor.models.tensor_train_density.sample.kernel_fit import MOST_KERNELS
 from bigtensor.models.tensor_train_density.sample.stack import COMPONENTS
 from bigtensor.models.tensor_train_density.sample_fit import REACH, ROWS_OF_ORDER, STRUCTURES
 from bigtensor.models.tensor_train_density.settings import TrainSettings
@@ -28,6 +29,9 @@ _FEATURE_COPIES = 7
 
 _PAIR_COPIES = 4
 """Arrays of all pairs of rows beside the kernel of every variable."""
+
+_KERNEL_COPIES = 8
+"""Arrays of all pairs of rows with a kernel, and of such rows and points."""
 
 _TABLES = 4
 """Tables of a train that the driver holds at once."""
@@ -47,7 +51,10 @@ def planned_preparation(settings: TrainSettings) -> list[PlannedPass]:
     # responsibilities and whitened rows of Gaussian components, and their covariances
     k = max(COMPONENTS)
     gaussian = 8 * settings.pilot_rows * (4 * k + 6 * d) + 8 * 6 * k * (d**2 + _points(settings))
-    needed = sample + tables + max(order, gaussian)
+    # distances of rows with a kernel, and what follows from them
+    n = min(settings.pilot_rows, MOST_KERNELS)
+    kernels = 8 * _KERNEL_COPIES * n * (n + _points(settings))
+    needed = sample + tables + max(order, gaussian, kernels)
     return [PlannedPass(pilot_pass(settings), driver_nbytes=needed)]
 
 

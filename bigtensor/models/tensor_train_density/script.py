@@ -21,7 +21,7 @@ from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.models.tensor_train_density.choice import Validated, choose, problem_of
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.embedding import embed, measured_rows
-from bigtensor.models.tensor_train_density.sample.gaussian_fit import fitted_gaussian
+from bigtensor.models.tensor_train_density.sample.kernel_fit import KernelCandidate
 from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
 from bigtensor.models.tensor_train_density.sample.sample_checks import sample_checks
 from bigtensor.models.tensor_train_density.sample_fit import PRIOR_WEIGHT, SampleProblem
@@ -107,12 +107,14 @@ def prepare(settings: TrainSettings) -> Script:
     }
     diagnostics |= outliers | {
         "validation_log_density": stack.score,
-        "gaussian_components": 0 if stack.candidate is None else stack.candidate.n_components,
+        "gaussian_components": 0,
+        "kernels": isinstance(stack.candidate, KernelCandidate),
         "gaussian_share": stack.share,
     }
     density = _density(problem, trains, settings)
     if stack.candidate is not None:
-        gaussian = fitted_gaussian(problem, stack.candidate, settings.random_state)
+        gaussian = stack.candidate.fitted(problem, settings.random_state)
+        diagnostics["gaussian_components"] = gaussian.n_components
         density = replace(density, gaussian=gaussian, gaussian_share=stack.share)
     return TrainPreparation(settings, density, diagnostics, diagnostics)
 

@@ -42,6 +42,15 @@ PATIENCE = 2
 STILL = 3e-4
 """Least gain of the log-probability of a held-out word, in nats, over the best pass before."""
 
+LONG = 30.0
+"""Largest number of words that a document counts for, in typical lengths.
+
+Moments weigh documents alike, and the passes weigh words alike. A document with a thousand times
+its counts took two or three of ten topics. With this bound, the mean error of topics was 0.07, as
+without the document (0.06), and 0.06 with 10 and 0.10 with 100. For lengths with a standard
+deviation of 1 in logarithms, 10 changed errors by up to a tenth in either direction, and 30 none.
+"""
+
 AGREEMENT = 1.25
 """Factor within which the concentration of moments is kept.
 
@@ -59,10 +68,13 @@ class PolishStart:
         The estimate.
     moment_concentration : float, optional
         Sum of the parameters of the prior, where it was estimated from moments.
+    typical_length : float
+        Geometric mean of the lengths of the documents.
     """
 
     solution: Topics
     moment_concentration: float | None
+    typical_length: float
 
 
 def polished(
@@ -87,12 +99,15 @@ def polished(
     first = start.solution
     # topics that moments take for rare ones must not be lost
     prior = (first.prior + first.prior.mean()) / 2
+    most_words = LONG * start.typical_length
     most = MOST_POLISHES if settings.max_iter is None else settings.max_iter
     initial = _Polished(replace(first, prior=prior), first.topics, (), max(most - CLOSING, 0), most)
 
     def ask(state: _Polished, number: int) -> Script:
         solution, relaxed = state.solution, number < state.closing
-        counts = TopicCounts(state.topics, solution.prior, number, settings.random_state)
+        counts = TopicCounts(
+            *(state.topics, solution.prior, number, settings.random_state), most_words=most_words
+        )
         if settings.max_iter is None and relaxed:
             return (yield judged_pass(settings, counts, solution))
         return {"counts": (yield counts_pass(counts))}

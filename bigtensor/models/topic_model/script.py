@@ -241,7 +241,8 @@ def refine(preparation: TopicPreparation) -> Script:
         )
         return solve()
     yield Estimate(solve)
-    start = PolishStart(solution, diagnostics["moment_concentration"])
+    concentration_of_moments = diagnostics["moment_concentration"]
+    start = PolishStart(solution, concentration_of_moments, triples.typical_length)
     return (yield from polished(start, settings, partial(_polished, preparation, diagnostics)))
 
 

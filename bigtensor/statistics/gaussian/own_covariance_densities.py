@@ -413,17 +413,7 @@ class WideTile(OwnCovarianceTile):
             out[:, component] = self._constants[component] - 0.5 * squares
 
     def add_sums(self, posterior: NDArray[Any], sums: FloatArray, work: Workspace) -> None:
-        """Add the sums of the features of order two, weighted by posterior probabilities.
-
-        Parameters
-        ----------
-        posterior : (rows, k) array
-            Posterior probabilities, times the weights of the rows.
-        sums : (D, k) float64 array
-            Changed in place.
-        work : Workspace
-            Buffers that are reused from block to block.
-        """
+        """Add the sums as `OwnCovarianceTile.add_sums` does, component by component."""
         if self.incomplete is not None:
             posterior = posterior.copy()
             posterior[self.incomplete.places] = 0

@@ -12,6 +12,7 @@ from bigtensor.errors import ParameterError
 from bigtensor.features.row_loops import row_loop
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities.joint_densities import JointDensities
+from bigtensor.statistics.within_reach import Reach
 
 BLOCK_ROWS = 32_768
 """Rows of a block of a sequence: a message enters and leaves each of them."""
@@ -42,6 +43,9 @@ class HiddenChain:
         Probabilities of the next state: from a row to a column, rows sum to one.
     emissions : JointDensities
         Probabilities or densities of a row in every state; its weights are ones.
+    reach : Reach, optional
+        Rows out of reach are outliers, which have the same density in every state. All rows are
+        within reach by default.
 
     Raises
     ------
@@ -52,6 +56,7 @@ class HiddenChain:
     initial: FloatArray
     transition: FloatArray
     emissions: JointDensities
+    reach: Reach | None = None
     positive_transition: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -108,6 +113,8 @@ class HiddenChain:
         log_emission: FloatArray = work.take("chain.emission", shape, "float64")
         log_largest: FloatArray = work.take("chain.largest", shape[:1], "float64")
         self.emissions.log_joint(block, log_emission, work)
+        if self.reach is not None:
+            log_emission[~self.reach.holds(block.dense_values[: block.rows])] = 0
         subtract_largest(log_emission, LOWEST_LOG, log_largest)
         return log_emission, log_largest
 

@@ -112,10 +112,14 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
             np.empty((2, chain.n_states)),
         )
         state["initial"] += posterior[forward.starts].sum(axis=0)
-        state["mass"] += posterior.sum(axis=0)
         state["log_likelihood"] += weight @ forward.log_density
         state["weight"] += weight.sum()
         state["rows"] += block.rows
+        if chain.reach is not None:
+            near = chain.reach.holds(block.dense_values)
+            if not near.all():
+                block, posterior = block.keep(near), posterior[near]
+        state["mass"] += posterior.sum(axis=0)
         self._add_emissions(state, block, posterior, work)
 
     def finalize(self, state: State) -> SequencePosteriorSumsResult:
@@ -149,6 +153,9 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
         casts = 8 * tile * k
         if isinstance(self.chain.emissions, OwnCovarianceDensities):
             casts += buffers_nbytes(self.chain.emissions.sum_arrays(tile))
+        if self.chain.reach is not None:
+            # a copy of the rows within reach, with their probabilities
+            casts += rows * (1 + 8 * (self.chain.reach.columns[-1][1] + 4 + k))
         return filter_nbytes(self.chain, rows) + 8 * rows * (k + 1) + features + casts
 
     def _add_emissions(

@@ -8,12 +8,22 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
 from scipy.special import logsumexp, ndtr
 
 from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 
 _LOG_TWO_PI = float(np.log(2 * np.pi))
+
+_TILE = 2**19
+"""Rows times components whose log joint densities are in memory at once."""
+
+_NEGLIGIBLE = 1e-12
+"""Weight of a component in a row below which it is left out of masses and means."""
+
+_PAIRS = 1024
+"""Rows and components whose means are computed at once."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +42,8 @@ class GaussianPart:
         Logarithms of the mixing weights.
     means : (k, m) float64 array
         Of the coordinates.
-    covariances : (k, m, m) float64 array
-        Of the coordinates.
+    covariances : (k, m, m) or (1, m, m) float64 array
+        Of the coordinates, of every component or of all.
     log_tables : (points + 1, k) float64 array
         At every point of the modes, the logarithm of the probability of an atom or category, or of
         no atom. Zero of missing entries.
@@ -52,7 +62,16 @@ class GaussianPart:
 
     def log_densities(self, rows: LocatedRows) -> FloatArray:
         """Return the log-densities of rows by their coordinates, (n,)."""
-        return np.asarray(logsumexp(self.log_joint(rows), axis=1))
+        out = np.empty(len(rows.point))
+        for begin in range(0, len(out), self.tile_rows):
+            tile = slice(begin, begin + self.tile_rows)
+            out[tile] = logsumexp(self.log_joint(rows.take(tile)), axis=1)
+        return out
+
+    @property
+    def tile_rows(self) -> int:
+        """Number of rows whose log-densities are computed at once."""
+        return max(1, _TILE // self.n_components)
 
     def log_joint(self, rows: LocatedRows) -> FloatArray:
         """Return the logarithms of weights times densities of the components, (n, k)."""
@@ -114,7 +133,7 @@ class GaussianPart:
             between = self.covariances[:, of_row[:, None], at]
             slopes = np.linalg.solve(self.covariances[:, of_row[:, None], of_row], between)
             offset = row.values[0, present] - self.means[:, of_row]
-            means = means + np.einsum("ki,kij->kj", offset, slopes)
+            means = means + (offset[:, None] @ slopes)[:, 0]
             covariances = covariances - np.einsum("kia,kib->kab", between, slopes)
             covariances = (covariances + covariances.transpose(0, 2, 1)) / 2
         others = np.delete(np.arange(row.point.shape[1]), removed)
@@ -148,11 +167,14 @@ class GaussianPart:
         """
         d = len(first) - 1
         component = rng.choice(self.n_components, n_samples, p=np.exp(self.log_weights))
+        covariances = np.broadcast_to(
+            self.covariances, (self.n_components, *self.covariances.shape[1:])
+        )
         coordinates, points = np.zeros((n_samples, d)), np.zeros((n_samples, d), np.int64)
         for k in np.unique(component):
             rows = np.flatnonzero(component == k)
             normal = rng.standard_normal((len(rows), len(self.measured)))
-            root = np.linalg.cholesky(self.covariances[k])
+            root = np.linalg.cholesky(covariances[k])
             coordinates[np.ix_(rows, self.measured)] = self.means[k] + normal @ root.T
             for j in range(d):
                 # one outcome for all nodes, one for every atom or category
@@ -188,24 +210,27 @@ class GaussianPart:
         if len(at) < len(self.measured):
             roots = _inverse_roots(self.covariances[:, at[:, None], at])
         logs = np.empty((len(values), self.n_components))
-        for k, root in enumerate(roots):
-            whitened = np.einsum("ni,ji->nj", values - self.means[k, at], root)
-            logs[:, k] = np.log(np.diag(root)).sum() - 0.5 * np.square(whitened).sum(axis=1)
-        return logs - 0.5 * len(at) * _LOG_TWO_PI
+        of_root = np.array_split(np.arange(self.n_components), len(roots))
+        for root, components in zip(roots, of_root, strict=True):
+            centres = self.means[np.ix_(components, at)] @ root.T
+            # no BLAS: the bits of a row depend on no other row
+            whitened = np.einsum("ni,ji->nj", values, root)
+            squares = cdist(whitened, centres, "sqeuclidean")
+            logs[:, components] = np.log(np.diag(root)).sum() - 0.5 * squares
+        logs -= 0.5 * len(at) * _LOG_TWO_PI
+        return logs
 
     def _regressed(
         self, values: FloatArray, present: IntArray, variable: int
     ) -> tuple[FloatArray, FloatArray]:
-        """Return means (n, k) and variances (k,) of one variable given others."""
+        """Return means (n, k) and variances (k,) or (1,) of one variable given others."""
         at, target = (np.searchsorted(self.measured, one) for one in (present, variable))
         variances = self.covariances[:, target, target].copy()
-        means = np.tile(self.means[:, target], (len(values), 1))
-        if len(at):
-            between = self.covariances[:, at, target]
-            slopes = np.linalg.solve(self.covariances[:, at[:, None], at], between[:, :, None])
-            for k, slope in enumerate(slopes[:, :, 0]):
-                means[:, k] += np.einsum("ni,i->n", values - self.means[k, at], slope)
-            variances -= np.einsum("ki,ki->k", between, slopes[:, :, 0])
+        between = self.covariances[:, at, target]
+        slopes = np.linalg.solve(self.covariances[:, at[:, None], at], between[:, :, None])[..., 0]
+        constants = self.means[:, target] - (self.means[:, at] * slopes).sum(axis=1)
+        means = np.einsum("ni,ki->nk", values, slopes) + constants
+        variances -= np.einsum("ki,ki->k", between, slopes)
         return means, np.maximum(variances, np.finfo(np.float64).tiny)
 
 
@@ -228,11 +253,18 @@ class ConditionalNormals:
     means: FloatArray
     deviations: FloatArray
 
+    @cached_property
+    def _pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Rows and components that have a weight there, (p,) each."""
+        rows, components = np.nonzero(self.weights > _NEGLIGIBLE)
+        return rows, components
+
     def mass_below(self, place: FloatArray | float) -> FloatArray:
         """Return the probability of coordinates below a place, (n,)."""
+        rows, _ = pairs = self._pairs
         places = np.broadcast_to(np.asarray(place, np.float64), len(self.means))
-        standard = (places[:, None] - self.means) / self.deviations
-        return np.asarray((self.weights * ndtr(standard)).sum(axis=1))
+        standard = (places[rows] - self.means[pairs]) / self.deviations[pairs]
+        return self._summed(ndtr(standard))
 
     def means_of(self, places: FloatArray, values: FloatArray) -> FloatArray:
         """Return weights times means of a function of the coordinate, summed, (n,).
@@ -245,16 +277,25 @@ class ConditionalNormals:
             Values of the function.
         """
         slopes = np.diff(values) / np.diff(places)
-        means = self.weights @ np.full(self.means.shape[1], values[0])
-        for weight, mean, deviation in zip(
-            self.weights.T, self.means.T, self.deviations.T, strict=True
-        ):
+        rows, components = self._pairs
+        means = np.empty(len(rows))
+        for begin in range(0, len(rows), _PAIRS):
+            tile = slice(begin, begin + _PAIRS)
+            pairs = rows[tile], components[tile]
+            mean, deviation = self.means[pairs], self.deviations[pairs]
             standard = (places[1:-1] - mean[:, None]) / deviation[:, None]
             heights = np.exp(-0.5 * np.square(standard)) / np.sqrt(2 * np.pi)
             # mean excess of a coordinate over every place where the slope changes
             excess = deviation[:, None] * (heights - standard * ndtr(-standard))
-            means += weight * (slopes[0] * (mean - places[0]) + excess @ np.diff(slopes))
-        return np.asarray(means)
+            means[tile] = values[0] + slopes[0] * (mean - places[0]) + excess @ np.diff(slopes)
+        return self._summed(means)
+
+    def _summed(self, of_pairs: FloatArray) -> FloatArray:
+        """Return weights times numbers of pairs, summed by row, (n,)."""
+        rows, _ = pairs = self._pairs
+        return np.asarray(
+            np.bincount(rows, self.weights[pairs] * of_pairs, len(self.means)), np.float64
+        )
 
     def scaled(self, factors: FloatArray) -> ConditionalNormals:
         """Return the mixture with weights times factors, (n, k) or (n, 1)."""

@@ -92,10 +92,13 @@ class TrainTables:
     def buffers(self, rows: int) -> Buffers:
         """Return the buffers of blocks of ``rows`` rows."""
         # arrays of the Gaussian components, by component and by variable
-        k, m = (0, 0) if self.gaussian is None else self.gaussian.means.shape
+        numbers = 0
+        if self.gaussian is not None:
+            k, m = self.gaussian.means.shape
+            numbers = 8 * (min(rows, self.gaussian.tile_rows) * k + rows * m)
         own: Buffers = {
             "densities.of_train": ((rows,), "float64"),
-            "densities.gaussian": ((rows, 8 * (k + m)), "float64"),
+            "densities.gaussian": ((numbers,), "float64"),
         }
         return {**own, **self.train_buffers, **self.rows.buffers(rows)}
 

@@ -46,6 +46,8 @@ class Documents:
         Of the documents that are long enough.
     length : float
         Number of their words, with the weights of the documents.
+    log_length : float
+        Sum of the logarithms of their numbers of words, with the weights of the documents.
     faults : (4,) float64 array
         Number of negative counts, of counts that are not whole, of counts above `LARGEST_COUNT`,
         and of documents that are too short or too long.
@@ -59,6 +61,7 @@ class Documents:
     of_triple: FloatArray
     weight: float
     length: float
+    log_length: float
     faults: FloatArray
 
     @classmethod
@@ -81,7 +84,7 @@ class Documents:
         return cls(
             *(rows.indptr, rows.indices, rows.data),
             *(weight / length, weight / pairs, weight / (pairs * (length - 2))),
-            *(float(weight.sum()), float(weight @ lengths)),
+            *(float(weight.sum()), float(weight @ lengths), float(weight @ np.log(length))),
             np.array([*_improper(rows.data), np.count_nonzero(~used)], np.float64),
         )
 

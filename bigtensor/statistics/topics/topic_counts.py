@@ -70,6 +70,8 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         Seed of the draws.
     burn_in, kept : int
         Sweeps before, and sweeps whose probabilities count.
+    most_words : float
+        Largest number of words that a document counts for. The words of a longer one count less.
     """
 
     topics: FloatArray
@@ -78,6 +80,7 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
     random_state: int = 0
     burn_in: int = 4
     kept: int = 4
+    most_words: float = np.inf
 
     block_rows: ClassVar[int] = BLOCK_ROWS
 
@@ -100,12 +103,13 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
         counts, scale = _thinned(documents)
         weight = block.row_weights()
         starts = documents.starts
-        of_count = np.repeat(weight, np.diff(starts))
+        words = np.concatenate([[0], np.cumsum(np.maximum(documents.counts, 0), dtype=np.float64)])
+        lengths = np.diff(words[starts])
+        of_count = np.repeat(weight * self._share_of_words(lengths), np.diff(starts))
         counts[of_count == 0] = 0
         # what a drawn word adds in a sweep: it may stand for several, and sweeps are averaged
         shares = of_count * documents.counts / (np.maximum(counts, 1) * self.kept)
         ends = np.concatenate([[0], np.cumsum(counts)])
-        words = np.concatenate([[0], np.cumsum(np.maximum(documents.counts, 0), dtype=np.float64)])
         drawn = np.diff(ends[starts])
         drawn_words = work.take(
             "topic_counts.drawn_words", (block.rows, len(self.prior)), "float64"
@@ -134,7 +138,7 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
             )
         drawn_words *= scale[:, None]
         _add_derivatives(drawn_words, self.prior, weight, state["derivatives"])
-        state["words"] += weight @ np.diff(words[starts])
+        state["words"] += weight @ lengths
 
     def finalize(self, state: State) -> TopicCountsResult:
         """Return the sums."""
@@ -147,6 +151,10 @@ class TopicCounts(SumStatistic[TopicCountsResult]):
             common_curvature=float(common_curvature),
             words=float(state["words"]),
         )
+
+    def _share_of_words(self, lengths: FloatArray) -> FloatArray:
+        """Return the weight of every word of documents, at most one: ``(documents,)``."""
+        return np.asarray(np.minimum(1.0, self.most_words / np.maximum(lengths, 1.0)))
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows of a thousand words."""

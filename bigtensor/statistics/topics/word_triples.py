@@ -39,6 +39,8 @@ class WordTriplesResult:
         Weight of the documents that have three words at least.
     words : float
         Number of their words, with the weights of the documents.
+    typical_length : float
+        Geometric mean of their lengths, which no single document changes by much.
     """
 
     mean: FloatArray
@@ -46,6 +48,7 @@ class WordTriplesResult:
     triple: FloatArray
     documents: float
     words: float
+    typical_length: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,6 +80,7 @@ class WordTriples(SumStatistic[WordTriplesResult]):
             "cubes": ((words,), "float64"),
             "documents": ((), "float64"),
             "words": ((), "float64"),
+            "log_lengths": ((), "float64"),
         }
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
@@ -105,6 +109,7 @@ class WordTriples(SumStatistic[WordTriplesResult]):
         add_words(documents, documents.of_triple, state["cubes"])
         state["documents"] += documents.weight
         state["words"] += documents.length
+        state["log_lengths"] += documents.log_length
 
     def finalize(self, state: State) -> WordTriplesResult:
         """Correct for equal words, and divide by the weight of the documents.
@@ -126,8 +131,10 @@ class WordTriples(SumStatistic[WordTriplesResult]):
         of_pair = equal.reshape(r, r, r)
         triple = state["triple"] + 2 * cubes.reshape(r, r, r)
         triple -= of_pair + of_pair.transpose(0, 2, 1) + of_pair.transpose(2, 0, 1)
+        typical = float(np.exp(state["log_lengths"] / total))
         return WordTriplesResult(
-            state["mean"] / total, pair / total, triple / total, documents, float(state["words"])
+            *(state["mean"] / total, pair / total, triple / total),
+            *(documents, float(state["words"]), typical),
         )
 
     def work_nbytes(self, rows: int) -> int:

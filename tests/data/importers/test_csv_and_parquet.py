@@ -204,28 +204,23 @@ def test_csv__cells_are_separated_as_spreadsheets_save_them(tmp_path: Path) -> N
         open_csv(tabs)
 
 
-def test_csv__late_damage_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("rows", "end", "block_rows", "message"),
+    [
+        (2000, "1,2,3\n", 500, r"row 2000 \(from 0\) has 3 cells"),
+        (200_000, "1\0,2\n", 100_000, "line 200002 has a NUL byte"),
+        (2000, "1,\n1", 500, r"row 2001 \(from 0\) has 1 cells"),
+    ],
+    ids=["long row", "NUL byte", "short row"],
+)
+def test_csv__late_damage_is_refused(
+    rows: int, end: str, block_rows: int, message: str, tmp_path: Path
+) -> None:
     path = tmp_path / "a.csv"
-    path.write_text("a,b\n" + "1,2\n" * 2000 + "1,2,3\n")
+    path.write_text("a,b\n" + "1,2\n" * rows + end)
     source = open_csv(path)
-    with pytest.raises(FileFormatError, match=r"row 2000 \(from 0\) has 3 cells"):
-        whole(source, 500)
-
-
-def test_csv__a_late_nul_byte_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("a,b\n" + "1,2\n" * 200_000 + "1\0,2\n")
-    source = open_csv(path)
-    with pytest.raises(FileFormatError, match="line 200002 has a NUL byte"):
-        whole(source, 100_000)
-
-
-def test_csv__a_late_short_row_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "a.csv"
-    path.write_text("a,b\n" + "1,2\n" * 2000 + "1,\n1")
-    source = open_csv(path)
-    with pytest.raises(FileFormatError, match=r"row 2001 \(from 0\) has 1 cells"):
-        whole(source, 500)
+    with pytest.raises(FileFormatError, match=message):
+        whole(source, block_rows)
 
 
 def test_csv__text_among_numbers_is_located(tmp_path: Path) -> None:

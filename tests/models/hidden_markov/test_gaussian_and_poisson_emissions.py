@@ -42,6 +42,11 @@ def counts(seed: int, rows: int = 1000) -> NDArray[np.float64]:
     return np.random.default_rng(seed).poisson(rates[states]).astype(np.float64)
 
 
+def first_of_measured(seed: int) -> NDArray[np.float64]:
+    """Draw rows of two states, without the states."""
+    return measured(seed)[0]
+
+
 @pytest.mark.parametrize("covariance_type", ["full", "diag"])
 def test_gaussian_law__has_the_moments_of_the_rows(covariance_type: str) -> None:
     values, _ = measured(0)
@@ -164,6 +169,21 @@ def test_advice_on_few_steps__names_no_categories(emissions: str) -> None:
         with pytest.warns(ConditioningWarning, match=fault) as warned:
             model.fit(counts(4, rows))
         assert not any("categories" in str(warning.message) for warning in warned)
+
+
+@pytest.mark.parametrize(
+    ("emissions", "draw"), [("gaussian", first_of_measured), ("poisson", counts)]
+)
+@pytest.mark.parametrize("far", [1e3, 1e6])
+def test_an_outlying_step__is_named_and_takes_no_state(emissions: str, draw, far: float) -> None:
+    rows = draw(5)
+    model = HiddenMarkovModel(2, emissions=emissions, random_state=0).fit(rows)
+    labels = np.asarray(model.predict(rows))
+    rows[500, 0] = far
+    with pytest.warns(ConditioningWarning, match="row 500"):
+        model = HiddenMarkovModel(2, emissions=emissions, random_state=0).fit(rows)
+    assert model.diagnostics_["outlying_rows"] == 1
+    assert np.delete(np.asarray(model.predict(rows)) == labels, 500).mean() > 0.98
 
 
 def test_saved_gaussian_model__answers_with_the_same_bits(tmp_path) -> None:

@@ -20,6 +20,7 @@ from bigtensor.errors import (
     ParameterError,
     ViewError,
 )
+from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
 from bigtensor.report.html import render_report
 from tests.benchmarks.density.trees import LatentTree
 from tests.parameters import first_quick
@@ -50,6 +51,27 @@ def iris(request):
         "widths": (0.3, 0.9),
     }
     return X, TensorTrainDensity(3, coordinates="ns", **settings, random_state=0).fit(X)
+
+
+def test_copies_and_weights__flatter_no_validation():
+    rows = np.random.default_rng(0).normal(size=(200, 3)) @ np.diag([1.0, 2.0, 0.5])
+    settings = {"coordinates": "z", "random_state": 0}
+    once = TensorTrainDensity(**settings).fit(rows).diagnostics_
+    copied = TensorTrainDensity(**settings).fit(np.repeat(rows, 4, axis=0)).diagnostics_
+    weighted = TensorTrainDensity(**settings).fit(rows, sample_weight=np.full(200, 4.0))
+    name = "validation_log_density"
+    assert copied["rank"] == once["rank"]
+    assert copied[name] == pytest.approx(once[name], abs=0.05)
+    assert weighted.diagnostics_[name] == pytest.approx(copied[name])
+
+
+def test_equal_rows__are_copies_only_where_a_value_is_not_rounded():
+    rng = np.random.default_rng(0)
+    rounded = rng.integers(0, 20, size=(300, 2)).astype(float)
+    both = np.column_stack([rounded, rng.normal(size=300)])[rng.integers(0, 200, 300)]
+    for values, n_distinct in ((rounded, 300), (both, len(np.unique(both, axis=0)))):
+        atoms, symbols = (np.empty(0),) * values.shape[1], (None,) * values.shape[1]
+        assert PilotRows(values, np.ones(300), symbols, None, atoms).n_distinct == n_distinct
 
 
 def test_density__is_near_the_truth(chain, model):

@@ -54,6 +54,14 @@ def test_passes__improve_the_topics_of_moments(corpus, model):
     assert model.perplexity(corpus.X) < moments.perplexity(corpus)
 
 
+def test_a_document_of_huge_counts__takes_no_topic(corpus, model):
+    truth = corpus.varm["true_topics"]
+    before, _ = distances(truth, model.topics_)
+    counts = vstack([csr_array(corpus.X), 1000 * csr_array(corpus.X)[[17]]]).tocsr()
+    after, _ = distances(truth, TopicModel(5, random_state=0).fit(counts).topics_)
+    assert after.mean() < 1.3 * before.mean()
+
+
 def test_attributes__are_distributions_in_descending_order(model):
     assert model.topics_.sum(axis=1) == pytest.approx(1)
     assert model.topic_weights_.sum() == pytest.approx(1)

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.statistics.codes.code_tables import CodeTables
@@ -58,6 +59,19 @@ class Chain:
                 codes.append(rng.choice(self.emission.shape[1], p=self.emission[state]))
                 state = rng.choice(len(self.initial), p=self.transition[state])
         return np.array(codes, np.int16)
+
+
+def coded_sequences(codes: NDArray[np.integer], lengths: list[int]) -> xr.Dataset:
+    """Return the codes of consecutive sequences as data with one feature of five categories."""
+    data = xr.Dataset(
+        {
+            "X": (("sample", "feature"), codes[:, None]),
+            "sequence": ("sample", np.repeat(np.arange(len(lengths)), lengths)),
+        },
+        coords={"feature": ["symbol"]},
+    )
+    data["X"].attrs["categories"] = {"symbol": list("abcde")}
+    return data
 
 
 def runs(lengths: list[int]) -> Iterator[slice]:

@@ -4,7 +4,6 @@ from itertools import groupby
 
 import numpy as np
 import pytest
-import xarray as xr
 
 from bigtensor.data.opening import open_samples
 from bigtensor.engine.answers_in_memory import evaluate_in_memory
@@ -14,7 +13,7 @@ from bigtensor.statistics.base import Pass
 from bigtensor.statistics.sequences.answers import SequenceAnswers
 from bigtensor.statistics.sequences.best_path import PathOperators
 from bigtensor.statistics.sequences.decoded import DecodedPaths, DecodedSummary
-from tests.statistics.sequences.recursions import Chain
+from tests.statistics.sequences.recursions import Chain, coded_sequences
 
 CHAIN = Chain.drawn(3, 5, np.random.default_rng(4))
 
@@ -22,14 +21,7 @@ CHAIN = Chain.drawn(3, 5, np.random.default_rng(4))
 def decoded(lengths: list[int], **options: object) -> tuple[np.ndarray, DecodedSummary]:
     """Return the path of sequences, and its figures from passes."""
     codes = CHAIN.drawn_codes(lengths, np.random.default_rng(5))
-    data = xr.Dataset(
-        {
-            "X": (("sample", "feature"), codes[:, None]),
-            "sequence": ("sample", np.repeat(np.arange(len(lengths)), lengths)),
-        },
-        coords={"feature": ["symbol"]},
-    )
-    data["X"].attrs["categories"] = {"symbol": list("abcde")}
+    data = coded_sequences(codes, lengths)
     samples, chain = open_samples(data), CHAIN.hidden()
     with open_runtime(**options) as runtime:
         outputs, _ = evaluate_in_memory(samples, SequenceAnswers(chain), runtime)

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import xarray as xr
 
 from bigtensor.data.opening import open_samples
 from bigtensor.engine.reduce import run_pass
@@ -10,7 +9,7 @@ from bigtensor.engine.runtime import open_runtime
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.sequences.best_path import PathOperators
 from bigtensor.statistics.sequences.path_probability import PathProbability
-from tests.statistics.sequences.recursions import Chain, best_log_probability, runs
+from tests.statistics.sequences.recursions import Chain, best_log_probability, coded_sequences, runs
 
 CHAIN = Chain.drawn(3, 5, np.random.default_rng(4))
 
@@ -19,14 +18,7 @@ CHAIN = Chain.drawn(3, 5, np.random.default_rng(4))
 @pytest.mark.parametrize("lengths", [[400], [1, 150, 2, 200, 47]])
 def test_best_paths__have_the_probability_of_the_recursion(lengths, chunk):
     codes = CHAIN.drawn_codes(lengths, np.random.default_rng(5))
-    data = xr.Dataset(
-        {
-            "X": (("sample", "feature"), codes[:, None]),
-            "sequence": ("sample", np.repeat(np.arange(len(lengths)), lengths)),
-        },
-        coords={"feature": ["symbol"]},
-    )
-    data["X"].attrs["categories"] = {"symbol": list("abcde")}
+    data = coded_sequences(codes, lengths)
     samples, chain = open_samples(data.chunk(sample=chunk)), CHAIN.hidden()
     with open_runtime() as runtime:
         paths = run_pass(samples, Pass("messages", PathOperators(chain, 400)), runtime)

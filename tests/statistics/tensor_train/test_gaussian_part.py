@@ -23,11 +23,13 @@ OF_SYMBOLS = np.array([[0.6, 0.2], [0.3, 0.7], [0.1, 0.1]])
 WEIGHTS = np.array([0.4, 0.6])
 
 
-@pytest.fixture(scope="module")
-def part():
+@pytest.fixture(scope="module", params=["covariances of their own", "one covariance"])
+def part(request):
     rng = np.random.default_rng(0)
     roots = rng.normal(size=(2, 3, 3))
     covariances = roots @ roots.transpose(0, 2, 1) + 0.2 * np.eye(3)
+    if request.param == "one covariance":
+        covariances = covariances[:1]
     first = MODES.first
     tables = np.zeros((first[-1] + 1, 2))
     tables[first[1] : first[1] + 13] = np.log(1 - OF_ATOM)
@@ -65,7 +67,7 @@ def direct(part, row):
         logs = logs + np.log(OF_SYMBOLS[place])
     values = np.array(row)[[0, 1, 3]][present]
     for k in range(2):
-        covariance = part.covariances[k][np.ix_(present, present)]
+        covariance = part.covariances[k % len(part.covariances)][np.ix_(present, present)]
         logs[k] += multivariate_normal(part.means[k][present], covariance).logpdf(values)
     return logsumexp(logs)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,8 @@ class Categories:
 
     settled: ClassVar[float] = 2e-7
     out_maps: ClassVar[Mapping[str, FeatureMap]] = {}
+    reach: ClassVar[None] = None
+    outliers: ClassVar[Mapping[str, Any]] = {}
 
     @property
     def n_codes(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +48,18 @@ class KernelPreparation:
 
     # densities are smoothed anew in every iteration, which moves the likelihood a little
     settled: ClassVar[float] = 1e-5
+    # the densities have tails
+    reach: ClassVar[None] = None
 
     @property
     def n_codes(self) -> int:
         """Number of cells."""
         return self.cells.count
+
+    @property
+    def outliers(self) -> Mapping[str, Any]:
+        """Diagnostics of outlying rows."""
+        return self.kernel.outliers
 
     @property
     def out_maps(self) -> Mapping[str, FeatureMap]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from bigtensor.models.hidden_markov.emissions.gaussian_emissions import (
 from bigtensor.models.hidden_markov.emissions.kernel_preparation import cells_of_sample
 from bigtensor.models.hidden_markov.emissions.poisson_emissions import PoissonEmissions, PoissonLaw
 from bigtensor.models.hidden_markov.settings import MarkovSettings
+from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Result, Statistic
 from bigtensor.statistics.codes.coded_rows import CodedRows
@@ -29,6 +30,7 @@ from bigtensor.statistics.densities.poisson_densities import are_counts
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSumsResult
+from bigtensor.statistics.within_reach import Reach
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,12 +44,18 @@ class LawPreparation:
     cells : Cells
         Cells of the space of the rows, which stand for codes.
     sums : (D, cells) float64 array
-        Sums of features over the rows of the pilot sample, by cell.
+        Sums of features over the ordinary rows of the pilot sample, by cell.
+    reach : Reach
+        Distances of the rows that are no outliers.
+    outliers : dict
+        Diagnostics of the outlying rows of the pilot sample.
     """
 
     law: GaussianLaw | PoissonLaw
     cells: Cells
     sums: FloatArray
+    reach: Reach
+    outliers: dict[str, Any]
 
     settled: ClassVar[float] = 2e-7
     out_maps: ClassVar[Mapping[str, FeatureMap]] = {}
@@ -90,8 +98,10 @@ def prepare_law(settings: MarkovSettings) -> Script:
     settings : MarkovSettings
         Of Gaussian or Poisson emissions.
     """
-    sample: Sample = yield pilot_pass(settings)
+    drawn: Sample = yield pilot_pass(settings)
     yield Step("choosing the cells")
+    ordinary = ordinary_rows(drawn, ((0, len(settings.shape.features)),))
+    sample = ordinary.sample
     values = np.asarray(sample.values, np.float64)
     weight = sample.row_weights()
     cells = cells_of_sample(values, settings.cells, settings.random_state)
@@ -102,7 +112,9 @@ def prepare_law(settings: MarkovSettings) -> Script:
     )
     shares = np.zeros((len(values), cells.count))
     shares[np.arange(len(values)), cells.codes(values)] = weight
-    return LawPreparation(law, cells, law.features_of(values).T @ shares)
+    sums = law.features_of(values).T @ shares
+    outliers = {"drawn_rows": len(drawn.values), **ordinary.diagnostics}
+    return LawPreparation(law, cells, sums, ordinary.reach, outliers)
 
 
 def blank_law(settings: MarkovSettings) -> GaussianLaw | PoissonLaw:

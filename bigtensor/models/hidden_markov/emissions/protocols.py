@@ -13,6 +13,7 @@ from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.base import Result, Statistic
 from bigtensor.statistics.densities.joint_densities import JointDensities
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSumsResult
+from bigtensor.statistics.within_reach import Reach
 
 
 class Emissions(Protocol):
@@ -66,6 +67,16 @@ class Family(Protocol):
     @property
     def out_maps(self) -> Mapping[str, FeatureMap]:
         """Features that posterior probabilities are summed with, for every wider view."""
+        ...
+
+    @property
+    def reach(self) -> Reach | None:
+        """Distances of the rows that are no outliers; None if all rows count."""
+        ...
+
+    @property
+    def outliers(self) -> Mapping[str, Any]:
+        """Diagnostics of outlying rows; empty if none are looked for."""
         ...
 
     def of_codes(self, statistic: Statistic[Result]) -> Statistic[Result]:

@@ -18,7 +18,7 @@ from bigtensor.models.kernel_mixture.groups import (
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.solve import mixture_of_moments
 from bigtensor.models.kernel_mixture.stages import moments_windows
-from bigtensor.statistics.base import Pass
+from bigtensor.statistics.base import Pass, Statistic
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.densities.log_likelihood import LogLikelihood
 from bigtensor.statistics.densities.view_densities import MixtureDensities
@@ -121,38 +121,24 @@ def factor_by_cross_validation(
 
 def training_moments(candidates: Mapping[str, Groups], random_state: int) -> Together:
     """Return the moments of all rows outside a fold, for every candidate."""
-    return Together(
-        tuple(
-            (
-                name,
-                OfFold(
-                    TripleMoments(groups),
-                    FOLDS,
-                    _fold(name),
-                    inside=False,
-                    random_state=random_state,
-                ),
-            )
-            for name, groups in candidates.items()
-        )
-    )
+    moments = {name: TripleMoments(groups) for name, groups in candidates.items()}
+    return _of_folds(moments, random_state, inside=False)
 
 
 def held_out_scores(mixtures: Mapping[str, MixtureDensities], random_state: int) -> Together:
     """Return the log-likelihood of the rows of a fold, for every candidate."""
+    scores = {name: LogLikelihood(mixture) for name, mixture in mixtures.items()}
+    return _of_folds(scores, random_state, inside=True)
+
+
+def _of_folds(
+    statistics: Mapping[str, Statistic[Any]], random_state: int, *, inside: bool
+) -> Together:
+    """Return statistics of the rows inside or outside the fold of every candidate."""
     return Together(
         tuple(
-            (
-                name,
-                OfFold(
-                    LogLikelihood(mixture),
-                    FOLDS,
-                    _fold(name),
-                    inside=True,
-                    random_state=random_state,
-                ),
-            )
-            for name, mixture in mixtures.items()
+            (name, OfFold(one, FOLDS, _fold(name), inside=inside, random_state=random_state))
+            for name, one in statistics.items()
         )
     )
 

@@ -53,9 +53,7 @@ def without_constant_features(
     views, left_out = without_columns(settings.shape.views, varying)
     said = described(left_out, len(sample.values))
     if len(views) < SPECTRAL_VIEWS:
-        if settings.if_two_views is not None:
-            settings = replace(settings.if_two_views, if_dependent=settings.if_dependent)
-        settings = replace(settings, posterior_width=settings.posterior_width_of_two_views)
+        settings = settings.of_two_views
     if not views:
         raise ViewError(f"{said}, so that no feature is left to fit; give features that vary")
     try:

@@ -52,43 +52,41 @@ class GaussianCandidate:
     n_components: int
     shrinkage: float
 
+    def fitted(self, problem: SampleProblem, random_state: int) -> GaussianPart:
+        """Return Gaussian components by expectation maximisation.
 
-def fitted_gaussian(
-    problem: SampleProblem, candidate: GaussianCandidate, random_state: int
-) -> GaussianPart:
-    """Return Gaussian components by expectation maximisation.
+        Entries that are missing or on atoms are first drawn from the Gaussian distribution of all
+        rows given the other entries of their row. Covariances of components are shrunk towards
+        their mean.
 
-    Entries that are missing or on atoms are first drawn from the Gaussian distribution of all rows
-    given the other entries of their row. Covariances of components are shrunk towards their mean.
-
-    Parameters
-    ----------
-    problem : SampleProblem
-        Rows at their points.
-    candidate : GaussianCandidate
-        Number and shrinkage.
-    random_state : int
-        Seed of the initialisation.
-    """
-    measured = problem.coordinates.measured
-    values = _filled(problem.located.values[:, measured], problem.weight, random_state)
-    outcomes = _outcomes(problem.modes, problem.located)
-    k = min(candidate.n_components, int(np.count_nonzero(problem.weight > 0)))
-    responsibilities = np.ones((len(values), 1))
-    if k > 1:
-        labels = kmeans(values, k, random_state, weight=problem.weight).labels
-        responsibilities = _STAY * np.eye(k)[labels] + (1 - _STAY) / k
-    before = -np.inf
-    for _ in range(_ITERATIONS):
-        part = _maximised(problem, values, outcomes, responsibilities, candidate.shrinkage)
-        joint = _log_joint(part, values, problem.located)
-        likelihood = logsumexp(joint, axis=1)
-        responsibilities = np.exp(joint - likelihood[:, None])
-        mean = float(problem.weight @ likelihood / problem.weight.sum())
-        if mean - before < _LEAST_GAIN:
-            break
-        before = mean
-    return part
+        Parameters
+        ----------
+        problem : SampleProblem
+            Rows at their points.
+        random_state : int
+            Seed of the initialisation.
+        """
+        measured = problem.coordinates.measured
+        values = filled_coordinates(
+            problem.located.values[:, measured], problem.weight, random_state
+        )
+        outcomes = outcomes_of(problem.modes, problem.located)
+        k = min(self.n_components, int(np.count_nonzero(problem.weight > 0)))
+        responsibilities = np.ones((len(values), 1))
+        if k > 1:
+            labels = kmeans(values, k, random_state, weight=problem.weight).labels
+            responsibilities = _STAY * np.eye(k)[labels] + (1 - _STAY) / k
+        before = -np.inf
+        for _ in range(_ITERATIONS):
+            part = _maximised(problem, values, outcomes, responsibilities, self.shrinkage)
+            joint = _log_joint(part, values, problem.located)
+            likelihood = logsumexp(joint, axis=1)
+            responsibilities = np.exp(joint - likelihood[:, None])
+            mean = float(problem.weight @ likelihood / problem.weight.sum())
+            if mean - before < _LEAST_GAIN:
+                break
+            before = mean
+        return part
 
 
 def _maximised(
@@ -112,13 +110,13 @@ def _maximised(
     diagonal = np.einsum("kii->ki", covariances).copy()
     covariances *= 1 - shrinkage
     covariances[:, np.arange(m), np.arange(m)] = diagonal + _LEAST_VARIANCE
-    tables = _log_tables(problem, outcomes, weighted)
+    tables = log_tables(problem, outcomes, weighted)
     return GaussianPart(
         problem.coordinates.measured, np.log(counts / counts.sum()), means, covariances, tables
     )
 
 
-def _outcomes(modes: Modes, located: LocatedRows) -> list[NDArray[np.intp]]:
+def outcomes_of(modes: Modes, located: LocatedRows) -> list[NDArray[np.intp]]:
     """Return the atom or category of every row, by variable: zero is none, -1 is missing."""
     outcomes = []
     for j, mode in enumerate(modes.modes):
@@ -129,25 +127,33 @@ def _outcomes(modes: Modes, located: LocatedRows) -> list[NDArray[np.intp]]:
     return outcomes
 
 
-def _log_tables(
+def log_tables(
     problem: SampleProblem, outcomes: Sequence[NDArray[np.intp]], weighted: FloatArray
 ) -> FloatArray:
-    """Return logarithms of the probabilities of atoms and categories at all points."""
+    """Return logarithms of the probabilities of atoms and categories at all points.
+
+    Parameters
+    ----------
+    problem : SampleProblem
+        Modes of the variables.
+    outcomes : sequence of (n,) int arrays
+        Atom or category of every row, as `outcomes_of` returns them.
+    weighted : (n, k) float64 array
+        Weight of every row in every component.
+    """
     k = weighted.shape[1]
     tables = np.zeros((int(problem.first[-1]) + 1, k))
     for j, mode in enumerate(problem.modes.modes):
         nodes = mode.count if isinstance(mode, Nodes) else 0
         size = mode.size - max(nodes - 1, 0)
+        if size == 1:
+            continue
         present = outcomes[j] >= 0
-        counts = np.stack(
-            [
-                np.bincount(outcomes[j][present], column[present], minlength=size)
-                for column in weighted.T
-            ]
-        )
-        background = counts.sum(axis=0) + 0.5 / size
-        counts = counts + _PRIOR_ROWS * background / background.sum()
-        logs = np.log(counts / counts.sum(axis=1, keepdims=True)).T
+        counts = np.zeros((size, k))
+        np.add.at(counts, outcomes[j][present], weighted[present])
+        background = counts.sum(axis=1, keepdims=True) + 0.5 / size
+        counts += _PRIOR_ROWS * background / background.sum()
+        logs = np.log(counts / counts.sum(axis=0))
         begin = problem.first[j]
         tables[begin : begin + nodes] = logs[0]
         tables[begin + max(nodes - 1, 0) : begin + mode.size] = logs
@@ -166,8 +172,18 @@ def _log_joint(part: GaussianPart, values: FloatArray, located: LocatedRows) -> 
     return joint
 
 
-def _filled(values: FloatArray, weight: FloatArray, random_state: int) -> FloatArray:
-    """Return rows whose missing entries are drawn given the other ones."""
+def filled_coordinates(values: FloatArray, weight: FloatArray, random_state: int) -> FloatArray:
+    """Return rows whose missing entries are drawn given the other ones.
+
+    Parameters
+    ----------
+    values : (n, m) float64 array
+        Coordinates, NaN where they are missing.
+    weight : (n,) float64 array
+        Weights of the rows.
+    random_state : int
+        Seed of the draws.
+    """
     missing = np.isnan(values)
     if not missing.any():
         return values

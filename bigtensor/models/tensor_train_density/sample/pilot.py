@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.errors import DataError
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.margins.adaptive_kernel import AdaptiveKernel, chosen_width
@@ -16,7 +16,7 @@ from bigtensor.features.margins.normal_scores import NormalScores
 from bigtensor.features.modes import FEW_SYMBOLS, Symbols
 from bigtensor.models.tensor_train_density.sample.atoms import atoms_of
 from bigtensor.models.tensor_train_density.settings import TrainSettings, check_rows
-from bigtensor.statistics.row_sample import Sample
+from bigtensor.statistics.row_sample import Sample, distinct_rows
 
 _TIED = 0.5
 """Share of distinct values below which a sample is one of a grid."""
@@ -92,6 +92,28 @@ class PilotRows:
         )
 
     @cached_property
+    def distinct(self) -> IndexArray:
+        """Number of every row among the distinct rows, (n,).
+
+        Rows are distinct unless they share a value that occurs once by chance: combinations of
+        categories, atoms and rounded values occur again. Holding them out together lowered the
+        log-density of other rows by up to 0.9 nats in three tables of rounded values.
+        """
+        numbers = distinct_rows(self.values)
+        columns = self.continuous[np.unique(numbers, return_index=True)[1]][:, self.measured].T
+        fine = [
+            len(np.unique(column[~np.isnan(column)])) >= _TIED * np.count_nonzero(~np.isnan(column))
+            for column in columns
+        ]
+        values = self.continuous[:, self.measured[fine]]
+        return distinct_rows(self.values, np.asarray(~np.isnan(values).all(axis=1)))
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct rows."""
+        return int(self.distinct.max()) + 1
+
+    @cached_property
     def continuous(self) -> FloatArray:
         """Values with NaN for entries on atoms, (n, d)."""
         values = self.values.copy()
@@ -128,7 +150,9 @@ class PilotRows:
         if self.whole is not None:
             return self.whole.margin_widths
         least = self._least_margin_width
-        return np.array([chosen_width(column, least) for column in self.standardised.T])
+        return np.array(
+            [chosen_width(column, least, self.distinct) for column in self.standardised.T]
+        )
 
     @property
     def _least_margin_width(self) -> float:

@@ -10,8 +10,8 @@ from scipy.special import expit
 from bigtensor.array_types import FloatArray
 from bigtensor.models.tensor_train_density.sample.gaussian_fit import (
     GaussianCandidate,
-    fitted_gaussian,
 )
+from bigtensor.models.tensor_train_density.sample.kernel_fit import KernelCandidate
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 
@@ -55,11 +55,11 @@ class HeldOut:
 
 @dataclass(frozen=True, eq=False)
 class Stack:
-    """Gaussian components beside trains.
+    """Gaussian components, or kernels, beside trains.
 
     Attributes
     ----------
-    candidate : GaussianCandidate, optional
+    candidate : GaussianCandidate or KernelCandidate, optional
         Settings of the components, or None for trains alone.
     share : float
         Share of the Gaussian components.
@@ -69,7 +69,7 @@ class Stack:
         Log-densities of the held-out rows, by their coordinates.
     """
 
-    candidate: GaussianCandidate | None
+    candidate: GaussianCandidate | KernelCandidate | None
     share: float
     score: float
     of_rows: FloatArray
@@ -79,7 +79,8 @@ def stacked(folds: list[HeldOut], random_state: int) -> Stack:
     """Return the best Gaussian components beside trains, or none where they gain nothing.
 
     The shrinkage is chosen with one component, then their number as long as more of them gain more
-    than a standard error: smaller gains come and go with a single row.
+    than a standard error: smaller gains come and go with a single row. Kernels around rows replace
+    the components where they gain as much, as where a row has near neighbours.
 
     Parameters
     ----------
@@ -94,29 +95,37 @@ def stacked(folds: list[HeldOut], random_state: int) -> Stack:
     least = min(len(fold.problem.weight) for fold in folds)
     if not len(folds[0].problem.coordinates.measured):
         return trains_alone
-    best = max(
-        (_stack(folds, GaussianCandidate(1, share), random_state) for share in SHRINKAGES),
-        key=lambda stack: stack.score,
+    shrinkage, best = max(
+        ((share, _stack(folds, GaussianCandidate(1, share), random_state)) for share in SHRINKAGES),
+        key=lambda tried: tried[1].score,
     )
-    assert best.candidate is not None
     for count in COMPONENTS[1:]:
         if count * _ROWS_OF_COMPONENT > least:
             break
-        candidate = GaussianCandidate(count, best.candidate.shrinkage)
+        candidate = GaussianCandidate(count, shrinkage)
         stack = _stack(folds, candidate, random_state)
-        if not stack.score - best.score > _standard_error(stack.of_rows - best.of_rows, folds):
+        if not _gains(stack, best, folds):
             break
+        best = stack
+    kernels = KernelCandidate(shrinkage)
+    # most data lose by kernels: the first fold tells
+    for count in sorted({1, len(folds)}):
+        stack = _stack(folds[:count], kernels, random_state)
+        if not _gains(stack, best, folds[:count]):
+            break
+    else:
         best = stack
     if best.share < _LEAST_SHARE or best.score - alone < _LEAST_GAIN:
         return trains_alone
     return best
 
 
-def _stack(folds: list[HeldOut], candidate: GaussianCandidate, random_state: int) -> Stack:
+def _stack(
+    folds: list[HeldOut], candidate: GaussianCandidate | KernelCandidate, random_state: int
+) -> Stack:
     """Return the best share of Gaussian components, by expectation maximisation."""
     log_gaussian = [
-        fitted_gaussian(fold.problem, candidate, random_state).log_densities(fold.located)
-        for fold in folds
+        candidate.fitted(fold.problem, random_state).log_densities(fold.located) for fold in folds
     ]
     difference = np.concatenate(
         [own - fold.log_trains for own, fold in zip(log_gaussian, folds, strict=True)]
@@ -133,11 +142,13 @@ def _stack(folds: list[HeldOut], candidate: GaussianCandidate, random_state: int
     return Stack(candidate, share, _score(folds, mixed), np.concatenate(mixed))
 
 
-def _standard_error(differences: FloatArray, folds: list[HeldOut]) -> float:
-    """Return the standard error of the weighted mean of numbers of held-out rows."""
+def _gains(stack: Stack, best: Stack, folds: list[HeldOut]) -> bool:
+    """Return True if held-out rows of the first folds gain more than a standard error."""
     weight = np.concatenate([fold.weight for fold in folds])
     share = weight / weight.sum()
-    return float(np.sqrt(np.square(share * (differences - share @ differences)).sum()))
+    gains = stack.of_rows - best.of_rows[: len(weight)]
+    gain = share @ gains
+    return bool(gain > np.sqrt(np.square(share * (gains - gain)).sum()))
 
 
 def _score(folds: list[HeldOut], log_densities: list[FloatArray]) -> float:
