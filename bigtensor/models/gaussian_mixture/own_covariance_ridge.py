@@ -22,9 +22,6 @@ ENOUGH_ROWS_A_PARAMETER = 30
 _STANDARD_ERRORS = 3.0
 """Standard errors by which a value is worse than the best when it is compared no further."""
 
-_LARGEST_DIFFERENCES = 0.05
-"""Part of the held-out rows whose differences to the best value count as the least of them."""
-
 _FEWEST_ROWS = 100
 """Held-out rows, with fewer of which all values are compared."""
 
@@ -98,13 +95,7 @@ def validated_ridge(
 
 
 def _clearly_worse(scores: list[FloatArray], best: list[FloatArray]) -> bool:
-    """Return True if the mean score is `_STANDARD_ERRORS` standard errors below the best one.
-
-    The largest differences count as the least of them: one row far outside all components would
-    otherwise make the standard error as large as the difference.
-    """
+    """Return True if the mean score is `_STANDARD_ERRORS` standard errors below the best one."""
     behind = np.concatenate(best) - np.concatenate(scores)
-    # a bound from above only lessens the mean, so that a value that is not worse stays
-    behind = np.minimum(behind, np.quantile(behind, 1 - _LARGEST_DIFFERENCES))
     error = behind.std() / np.sqrt(behind.size)
     return behind.size >= _FEWEST_ROWS and bool(behind.mean() > _STANDARD_ERRORS * error)
