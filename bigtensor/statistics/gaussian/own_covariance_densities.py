@@ -57,12 +57,17 @@ class Frame:
     centre: FloatArray
     scaling: FloatArray
 
-    @property
+    @cached_property
     def log_determinant(self) -> float:
         """Logarithm of the volume of z per volume of x."""
         if self.scaling.ndim == 1:
             return float(np.log(self.scaling).sum())
         return float(np.linalg.slogdet(self.scaling)[1])
+
+    @cached_property
+    def _inverse_scaling(self) -> FloatArray:
+        """Inverse of a matrix of scaling, which every EM iteration needs."""
+        return np.asarray(np.linalg.inv(self.scaling))
 
     def of_rows(self, rows: FloatArray) -> FloatArray:
         """Return rows or means in these coordinates."""
@@ -92,8 +97,7 @@ class Frame:
         if covariances.ndim == 3:
             if self.scaling.ndim == 1:
                 return np.asarray(covariances / np.outer(self.scaling, self.scaling))
-            back = np.linalg.inv(self.scaling)
-            whole = back.T @ covariances @ back
+            whole = self._inverse_scaling.T @ covariances @ self._inverse_scaling
             return np.asarray((whole + whole.transpose(0, 2, 1)) / 2)
         if covariances.ndim == 2:
             return np.asarray(covariances / self.scaling**2)
