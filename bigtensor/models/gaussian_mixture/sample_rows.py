@@ -44,7 +44,7 @@ class SampleRows:
     block: Block
     complete: NDArray[np.floating]
 
-    @property
+    @cached_property
     def total(self) -> TotalMoments:
         """Mean and covariance of the complete rows."""
         rows = replace(self.block, values=self.complete)
