@@ -19,7 +19,7 @@ from bigtensor.errors import OtherRowsWarning, warn
 ROWS_DIGEST = "rows_digest"
 """Attribute of answers that holds the digest of their rows."""
 
-_COMPARED_ROWS = 8
+_COMPARED_ROWS = 3
 """Rows in the digest, evenly spaced. Each one costs the reading of a chunk."""
 
 
