@@ -211,7 +211,7 @@ def independent_rotation(
         start = random.standard_normal((sample.n_axes, n_components))
         rotation = symmetric_orthogonalisation(start)
         rotation = _near_rotation(contract, rotation)
-        rotation = settled_rotations(thinned, rotation[None], _FEW_UPDATES, _NEAR)[0]
+        rotation = settled_rotation(thinned, rotation, _FEW_UPDATES, _NEAR)
         sums = thinned.contrast(rotation)
         distance = float(np.square(non_gaussianity(rotation, sums)).sum())
         ends.append((distance, rotation))
@@ -241,8 +241,17 @@ def embedded(rotation: FloatArray, n_axes: int) -> FloatArray:
     return columns
 
 
-def settled_rotation(sample: WhitenedSample, rotation: FloatArray) -> FloatArray:
-    """Return orthonormal columns after fixed-point iterations with tanh.
+def settled_rotation(
+    sample: WhitenedSample,
+    rotation: FloatArray,
+    most: int = _FIXED_POINT_UPDATES,
+    still: float = _SETTLED,
+) -> FloatArray:
+    """Return a rotation after fixed-point iterations with tanh, shortened where they overshoot.
+
+    An update leads in a direction in which the contrast rises. Where it falls at the end of the
+    step, more steeply than it rose, the step is too long and is shortened: whole updates oscillate
+    where sources depend on each other.
 
     Parameters
     ----------
@@ -250,69 +259,34 @@ def settled_rotation(sample: WhitenedSample, rotation: FloatArray) -> FloatArray
         Whitened rows.
     rotation : (q, k) array
         Orthonormal columns near the solution.
-    """
-    (settled,) = settled_rotations(sample, rotation[None], _FIXED_POINT_UPDATES, _SETTLED)
-    return np.asarray(settled)
-
-
-def settled_rotations(
-    sample: WhitenedSample, rotations: FloatArray, most: int, still: float
-) -> FloatArray:
-    """Return rotations after fixed-point iterations with tanh, shortened where they overshoot.
-
-    An update leads in a direction in which the contrast rises. Where it falls at the end of the
-    step, more steeply than it rose, the step is too long and is shortened: whole updates oscillate
-    where sources depend on each other. The rotations are updated together, as columns of one
-    matrix.
-
-    Parameters
-    ----------
-    sample : WhitenedSample
-        Whitened rows.
-    rotations : (m, q, k) array
-        Orthonormal columns of every rotation.
     most : int
         Largest number of sums over the rows.
     still : float
         Mean sine of the turn by a whole update that is the last.
     """
-    columns, targets, trials = rotations.copy(), rotations.copy(), rotations
-    signs = np.ones((len(rotations), 1, rotations.shape[2]))
-    steps, rises = np.ones(len(rotations)), np.zeros(len(rotations))
-    left = np.arange(len(rotations))
+    columns = target = trial = rotation
+    signs, step, rise = np.ones(rotation.shape[1]), 1.0, 0.0
     for _ in range(most):
-        tangents, slopes = _tanh_sums(sample, trials)
-        ends = _rise(trials, signs[left] * tangents, targets[left] - columns[left])
-        is_short = ends >= -_MOST_FALL * rises[left]
-        steps[left] = np.where(is_short, 1.0, _SHORTER * steps[left])
-        moved, trials, tangents = left[is_short], trials[is_short], tangents[is_short]
-        updates = tangents - trials * slopes[is_short]
-        signs[moved] = np.where((trials * updates).sum(axis=1, keepdims=True) < 0, -1.0, 1.0)
-        columns[moved] = trials
-        targets[moved] = symmetric_orthogonalisation(signs[moved] * updates)
-        rises[moved] = _rise(trials, signs[moved] * tangents, targets[moved] - trials)
-        is_still = mean_turn(columns[left], targets[left]) <= still
-        columns[left[is_still]] = targets[left[is_still]]
-        left = left[~is_still]
-        if not len(left):
-            break
-        trials = columns[left] + steps[left, None, None] * (targets[left] - columns[left])
-        trials = symmetric_orthogonalisation(trials)
+        sums = sample.contrast(trial)
+        if _rise(trial, signs * sums.rows_by_tanh, target - columns) >= -_MOST_FALL * rise:
+            update = tanh_update(trial, sums)
+            signs = np.where((trial * update).sum(axis=0) < 0, -1.0, 1.0)
+            columns, step = trial, 1.0
+            target = symmetric_orthogonalisation(signs * update)
+            rise = _rise(columns, signs * sums.rows_by_tanh, target - columns)
+            if mean_turn(columns, target) <= still:
+                return target
+        else:
+            step *= _SHORTER
+        trial = symmetric_orthogonalisation(columns + step * (target - columns))
     return columns
 
 
-def _tanh_sums(sample: WhitenedSample, rotations: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the mean row times tanh, (m, q, k), and the mean slope of tanh, (m, 1, k)."""
-    m, q, k = rotations.shape
-    sums = sample.contrast(rotations.transpose(1, 0, 2).reshape(q, m * k))
-    return sums.rows_by_tanh.reshape(q, m, k).transpose(1, 0, 2), sums.slope.reshape(m, 1, k)
-
-
-def _rise(rotations: FloatArray, gradients: FloatArray, directions: FloatArray) -> FloatArray:
-    """Return the slope of the contrast in directions that keep the columns orthonormal, (m,)."""
-    turned = rotations.mT @ directions
-    tangent = directions - rotations @ (turned + turned.mT) / 2
-    return np.asarray((gradients * tangent).sum(axis=(1, 2)))
+def _rise(rotation: FloatArray, gradient: FloatArray, direction: FloatArray) -> float:
+    """Return the slope of the contrast in a direction that keeps the columns orthonormal."""
+    turned = rotation.T @ direction
+    tangent = direction - rotation @ (turned + turned.T) / 2
+    return float((gradient * tangent).sum())
 
 
 def tanh_update(rotation: FloatArray, sums: ContrastSumsResult) -> FloatArray:

@@ -14,7 +14,7 @@ from bigtensor.decomposition.sources.independent_components import (
     RANK_CUT,
     symmetric_orthogonalisation,
 )
-from bigtensor.models.sources.whitened_sample import WhitenedSample, settled_rotations
+from bigtensor.models.sources.whitened_sample import WhitenedSample, settled_rotation
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.covariances import Covariances
 
@@ -106,7 +106,7 @@ def _whitened_columns(kept: WhitenedSample, rotation: FloatArray) -> FloatArray:
     block = replace(rows.block, values=again.astype(rows.block.dense_values.dtype))
     sample = replace(rows, block=block)
     turned = symmetric_orthogonalisation((vectors / roots).T @ rotation[:k])
-    turned = settled_rotations(sample, turned[None], _SUMS, 0.0)[0]
+    turned = settled_rotation(sample, turned, _SUMS, still=0.0)
     columns = np.zeros_like(rotation)
     columns[:k] = (vectors * roots) @ turned
     return columns
