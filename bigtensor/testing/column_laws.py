@@ -13,6 +13,7 @@ from sklearn.metrics import adjusted_rand_score
 
 from bigtensor.array_types import IndexArray
 from bigtensor.data.rows.data_like import DataLike
+from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.errors import ViewError
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.cases import ModelCase, fitted
@@ -65,12 +66,16 @@ def a_constant_column_changes_no_label(case: ModelCase) -> None:
     not held to the law.
     """
     data, labels = case.data, case.fitted_answers.get("predict")
-    if labels is None or not case.is_labelled or case.samples.kind != "measured":
+    if labels is None or not case.is_labelled:
         return
     rows, features = data.dims
-    column = data[:, :1].copy(data=np.full((len(data), 1), CONSTANT, data.dtype))
+    value = CONSTANT if case.samples.kind == "measured" else 0
+    column = data[:, :1].copy(data=np.full((len(data), 1), value, data.dtype))
     constant = column.assign_coords({features: ["constant"]})
     wider = xr.concat([data[:, :1], constant, data[:, 1:]], dim=features).transpose(rows, features)
+    if case.samples.kind == "codes":
+        named = {**data.attrs[ATTRIBUTE], "constant": ["only category"]}
+        wider = wider.assign_attrs({ATTRIBUTE: named})
     try:
         model = fitted(case.make(), wider)
     except ViewError:

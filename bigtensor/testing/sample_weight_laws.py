@@ -23,9 +23,6 @@ SCORES = ("score", *CRITERIA)
 SEQUENCES = 12
 """Sequences that rows in order are cut into, because weights repeat whole sequences."""
 
-SCORE_OF_OTHER_DRAWS = 0.01
-"""Relative tolerance of scores of models from pilot samples in another order."""
-
 
 @model_law
 def weights_of_one_change_nothing(case: ModelCase) -> None:
@@ -46,12 +43,7 @@ def a_weight_of_two_fits_as_a_row_twice(case: ModelCase) -> None:
         order, repeated["sequence"] = _repeated_sequences(weight, group)
     heavy = fitted(case.make(), case.data, **weighted)
     twice = fitted(case.make(), case.data[order], **repeated)
-    rtol = case.rtol
-    if case.in_order and case.samples.kind == "measured":
-        # repeated sequences put rows in another order, on which the draws of a pilot sample depend
-        rtol = SCORE_OF_OTHER_DRAWS
-    else:
-        require_close_model(heavy, twice, case, "fit of weights of two against repeated rows")
+    require_close_model(heavy, twice, case, "fit of weights of two against repeated rows")
     for name in (name for name in SCORES if hasattr(heavy, name)):
         try:
             numbers = [
@@ -62,7 +54,7 @@ def a_weight_of_two_fits_as_a_row_twice(case: ModelCase) -> None:
             require(name in CRITERIA, f"{name} was refused")
             continue
         one, other = ({name: np.asarray(number)} for number in numbers)
-        require_close(one, other, rtol, f"{name} of weights against repeated rows")
+        require_close(one, other, case.rtol, f"{name} of weights against repeated rows")
 
 
 @model_law

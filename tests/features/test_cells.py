@@ -30,3 +30,14 @@ def test_cells__are_at_most_as_many_as_distinct_rows():
     values = np.repeat([[0.0], [1.0], [5.0]], 50, axis=0)
     cells = Cells.of_sample(values, np.zeros(1), np.full(1, 5.0), 10, 0)
     assert cells.count == 3
+
+
+def test_cells__are_the_same_for_any_order_of_rows_and_columns() -> None:
+    rng = np.random.default_rng(1)
+    values = rng.normal(size=(300, 2)) * [1.0, 5.0]
+    low, high = values.min(axis=0), values.max(axis=0)
+    cells = Cells.of_sample(values, low, high, 12, 0)
+    moved = rng.permutation(values)[:, ::-1]
+    swapped = Cells.of_sample(moved, low[::-1], high[::-1], 12, 0)
+    centres = swapped.centres[:, ::-1]
+    np.testing.assert_allclose(centres[np.argsort(centres[:, 0])], cells.centres, atol=1e-12)

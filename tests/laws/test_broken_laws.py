@@ -563,6 +563,11 @@ class ScoresCodes(Standardiser):
         return self.transform(X).sum(axis=1)
 
 
+class ScoresCategories(Standardiser):
+    def score_samples(self, X):
+        return np.full(len(X), sum(map(len, self.categories_.values())), float)
+
+
 class ForgetsNames(GaussianMixture):
     """Loads no populations."""
 
@@ -645,6 +650,11 @@ BROKEN_MODELS = [
     ("names_and_merges_survive_rounds", ForgetsRounds, "the next round has the names"),
     ("the_order_of_columns_does_not_matter", WeighsByColumn, "transform of permuted columns"),
     ("the_order_of_categories_does_not_matter", ScoresCodes, "reversed categories, no weights"),
+    (
+        "categories_without_a_row_change_no_answer",
+        ScoresCategories,
+        "a category without a row: 'score_samples' differs",
+    ),
     ("the_unit_and_the_origin_do_not_matter", AnswersByColumn, "transform differs by"),
     ("a_constant_column_changes_no_label", LabelsByWidth, "labels with a constant column"),
     ("draws_have_the_columns_of_the_data", DrawsByView, "columns of draws are those"),

@@ -14,6 +14,8 @@ ALIKE = 0.02
 def component_distances(solution: DiscreteSolution) -> NDArray[np.float64]:
     """Return the mean total variation distance of every two components over the views.
 
+    Views of one category are left out.
+
     Parameters
     ----------
     solution : DiscreteSolution
@@ -29,7 +31,7 @@ def component_distances(solution: DiscreteSolution) -> NDArray[np.float64]:
     for table in solution.probabilities:
         for h in range(k):
             distance[h] += 0.5 * np.abs(table - table[:, [h]]).sum(axis=0)
-    return distance / len(solution.probabilities)
+    return distance / max(1, sum(size > 1 for size in solution.sizes))
 
 
 def with_alike_merged(solution: DiscreteSolution) -> DiscreteSolution:

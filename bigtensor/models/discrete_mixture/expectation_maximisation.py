@@ -124,6 +124,11 @@ class Problem:
     places: tuple[IntArray, ...] = ()
 
     @property
+    def _varying(self) -> int:
+        """Number of views of several categories."""
+        return sum(size > 1 for size in self.sizes)
+
+    @property
     def most_spectral(self) -> int:
         """Most components of which a spectral solution exists."""
         return min(group.size for group in self.groups)
@@ -141,7 +146,7 @@ class Problem:
         if most is None:
             most = (EM_PASSES if self.passes else EM_ITERATIONS).get(method, 0)
         grouped = sum(len(group.columns) for group in self.groups)
-        most = max(most, int(grouped < len(self.sizes)))
+        most = max(most, int(grouped < self._varying))
         if not self.thorough:
             return Stopping(min(most, ITERATIONS_IN_CHOICE), TOLERANCE_IN_CHOICE)
         return Stopping(most, TOLERANCE.get(method, TOLERANCE["ex"]))
@@ -154,7 +159,7 @@ class Problem:
         are more of them than a few rows determine, and views may be in no group. Passes over all
         rows are too few to compare in.
         """
-        joined = len(self.sizes) > len(self.groups)
+        joined = self._varying > len(self.groups)
         return joined and self.method == "ex" and not self.passes and self.max_iter != 0
 
     @property

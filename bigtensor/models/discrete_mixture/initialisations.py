@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.models.discrete_mixture.expectation_maximisation import (
     Estimated,
@@ -138,7 +139,7 @@ def exchanged(mixture: DiscreteSolution, rng: np.random.Generator) -> DiscreteSo
     tables = []
     for table in mixture.probabilities:
         halves = table.copy()
-        random = shares(rng.random((len(table), 1)) + 0.1)[:, 0]
+        random = _random_table(len(table), 1, rng)[:, 0]
         halves[:, dropped] = (table[:, split] + random) / 2
         tables.append(halves)
     return DiscreteSolution(weights / weights.sum(), tuple(tables)).floored(EXCHANGE_FLOOR)
@@ -197,5 +198,13 @@ def _random_initialisation(
     sizes: tuple[int, ...], k: int, rng: np.random.Generator
 ) -> DiscreteSolution:
     """Return a mixture of equal weights and random probabilities, none of them small."""
-    tables = (rng.random((size, k)) + 0.1 for size in sizes)
-    return DiscreteSolution(np.full(k, 1 / k), tuple(shares(table) for table in tables))
+    tables = tuple(_random_table(size, k, rng) for size in sizes)
+    return DiscreteSolution(np.full(k, 1 / k), tables)
+
+
+def _random_table(size: int, k: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    """Return random probabilities of the categories of a view, none of them small.
+
+    A view of one category takes no random numbers, so that it changes no other view.
+    """
+    return shares(rng.random((size, k)) + 0.1) if size > 1 else np.ones((1, k))

@@ -138,7 +138,7 @@ def refine(preparation: Preparation) -> Script:
 
 def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, None, Solved]:
     """Return the mixture of rows that the driver holds."""
-    ordered = _ordered(counts, settings)
+    ordered = _ordered(counts, settings, sampled=False)
     rows, weight = ordered.rows, ordered.rows.total_weight()
     problem = ordered.problem()
     choice, estimated = yield from _initialised(rows, problem, ordered.settings)
@@ -166,7 +166,7 @@ def _prepared_from(
     counts: CodeCountsResult, settings: Settings
 ) -> Generator[Step, None, Preparation]:
     """Choose from a sample what its rows do not decide alone."""
-    ordered = _ordered(counts, settings)
+    ordered = _ordered(counts, settings, sampled=True)
     rows, weight = ordered.rows, ordered.rows.total_weight()
     problem, groups = ordered.problem(), ordered.groups_in_data()
     if problem.compares_initialisations:
@@ -186,7 +186,7 @@ def _prepared_from(
 
 @dataclass(frozen=True, eq=False)
 class _OrderedRows:
-    """Rows, views and categories in the order of their content.
+    """Distinct rows, views and categories in the order of their content.
 
     Held-out rows, initialisations and view groups follow these orders, so that they are the same
     for any order of the rows, any order of the views, and any codes of the categories.
@@ -194,13 +194,14 @@ class _OrderedRows:
     Attributes
     ----------
     rows : Block
-        Rows with views and codes in the order of their content.
+        Distinct rows with views and codes in the order of their content.
     settings : Settings
         Settings with the views in this order.
     order : list of int
         Position of every view in the data.
     places : list of (categories,) int64 arrays
-        Code in `rows` of every category of the data, by the position of the view in the data.
+        Code in `rows` of every category of the data, by the position of the view in the data. It
+        is -1 for a category that does not occur.
     """
 
     rows: Block
@@ -246,26 +247,41 @@ class _OrderedRows:
         return solution.of_views(np.argsort(self.order)).of_categories(self.places)
 
 
-def _ordered(counts: CodeCountsResult, settings: Settings) -> _OrderedRows:
-    """Return the rows of a positive weight, all in the order of their content.
+def _ordered(counts: CodeCountsResult, settings: Settings, *, sampled: bool) -> _OrderedRows:
+    """Return the distinct rows of a positive weight, all in the order of their content.
+
+    Categories that do not occur are left out, unless the rows are a sample of more rows.
 
     Raises
     ------
     DataError
         If no row has a positive weight.
     """
-    rows, _ = _block(counts, settings)
-    weights = np.asarray(rows.weight)
+    kept = counts.weight > 0
+    if not kept.any():
+        raise DataError(
+            "no row has a positive weight and no missing entry that leaves it out, so there is "
+            "nothing to fit; check the weights and the missing entries"
+        )
+    weights = counts.weight[kept]
     # any negative code is a missing one
-    codes = np.maximum(rows.dense_values, -1)
+    codes = np.maximum(counts.codes[kept], -1)
     places = category_places(codes, settings.sizes, weights)
     codes = recoded(codes, places)
-    order = content_order(codes, list(rows.slices.values()), weights)
+    if not sampled:
+        # the last places are those of categories without a row
+        settings = settings.with_sizes(np.maximum(codes.max(axis=0) + 1, 1).tolist())
+        places = [
+            np.where(own < size, own, -1) for own, size in zip(places, settings.sizes, strict=True)
+        ]
+    order = content_order(codes, list(settings.shape.slices.values()), weights)
     codes = codes[:, order]
     # first view first; of equal rows, the weights decide
     lines = np.lexsort((weights, *codes.T[::-1]))
-    own = settings.in_order(order)
-    rows = replace(rows, values=codes[lines], weight=weights[lines], slices=own.shape.slices)
+    codes, own = codes[lines], settings.in_order(order)
+    first = np.flatnonzero(np.append(True, (codes[1:] != codes[:-1]).any(axis=1)))
+    weights = np.add.reduceat(weights[lines], first)
+    rows = Block(codes[first], own.shape.slices, 0, len(first), weights)
     return _OrderedRows(rows, own, order, places)
 
 
@@ -296,25 +312,6 @@ def _chosen(rows: Block, problem: Problem, settings: Settings) -> Generator[Step
     number = None if settings.n_components == "auto" else int(settings.n_components)
     most = settings.most_components
     return (yield from choose(rows, problem, number, most, settings.ridge))
-
-
-def _block(counts: CodeCountsResult, settings: Settings) -> tuple[Block, float]:
-    """Return the rows as statistics read them, and their weight.
-
-    Raises
-    ------
-    DataError
-        When there is none of a positive weight.
-    """
-    kept = counts.weight > 0
-    if not kept.any():
-        raise DataError(
-            "no row has a positive weight and no missing entry that leaves it out, so there is "
-            "nothing to fit; check the weights and the missing entries"
-        )
-    codes, weight = counts.codes[kept], counts.weight[kept]
-    block = Block(codes, settings.shape.slices, 0, len(codes), weight)
-    return block, float(weight.sum())
 
 
 def _groups_of(rows: Block, settings: Settings) -> Groups:

@@ -90,6 +90,18 @@ class Settings:
             ),
         )
 
+    def with_sizes(self, sizes: Sequence[int]) -> Settings:
+        """Return settings of the first categories of every view.
+
+        Parameters
+        ----------
+        sizes : sequence of int
+            Number of categories of every view.
+        """
+        pairs = zip(self.shape.categories, sizes, strict=True)
+        kept = tuple(names[:size] for names, size in pairs)
+        return replace(self, shape=replace(self.shape, categories=kept))
+
     @property
     def pilot_rows(self) -> int:
         """Rows of the pilot sample."""

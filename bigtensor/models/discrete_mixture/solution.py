@@ -29,7 +29,7 @@ class DiscreteSolution:
     weights : (components,) float64 array
         Positive; they sum to one.
     probabilities : tuple of (categories, components) float64 arrays
-        Positive.
+        Positive, but zero in all components for a category that did not occur in the fit.
     """
 
     weights: NDArray[np.float64]
@@ -41,9 +41,14 @@ class DiscreteSolution:
         return len(self.weights)
 
     @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of categories of every view that occurred in the fit."""
+        return tuple(int((table > 0).any(axis=1).sum()) for table in self.probabilities)
+
+    @property
     def parameters(self) -> int:
         """Number of free parameters."""
-        free = sum(len(table) - 1 for table in self.probabilities)
+        free = sum(size - 1 for size in self.sizes)
         return self.n_components - 1 + self.n_components * free
 
     def mixture(self) -> MixtureDensities:
@@ -89,9 +94,14 @@ class DiscreteSolution:
         Parameters
         ----------
         positions : sequence of (categories,) int64 arrays
-            Of every view: position of every category in the present order.
+            Of every view: position of every category in the present order, or -1 for a category
+            that did not occur in the fit.
         """
-        tables = tuple(table[own] for table, own in zip(self.probabilities, positions, strict=True))
+        never = np.zeros((1, self.n_components))
+        tables = tuple(
+            np.concatenate([table, never])[own]
+            for table, own in zip(self.probabilities, positions, strict=True)
+        )
         return DiscreteSolution(self.weights, tables)
 
     def floored(self, floor: float) -> DiscreteSolution:

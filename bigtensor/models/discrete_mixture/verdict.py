@@ -53,7 +53,7 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any], *, chos
 
 def _undetermined(solution: DiscreteSolution) -> list[str]:
     """Return a sentence on more parameters than the joint table has probabilities."""
-    free = math.prod(len(table) for table in solution.probabilities) - 1
+    free = math.prod(solution.sizes) - 1
     if solution.parameters <= free:
         return []
     return [

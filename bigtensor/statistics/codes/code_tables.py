@@ -53,9 +53,16 @@ class CodeTables:
 
     @classmethod
     def of_probabilities(cls, probabilities: tuple[FloatArray, ...]) -> CodeTables:
-        """Return the tables of ``(categories, components)`` probabilities of every view."""
+        """Return the tables of ``(categories, components)`` probabilities of every view.
+
+        A category of probability zero in all components did not occur in the fit. Its line is that
+        of a missing code.
+        """
         missing = np.zeros((1, probabilities[0].shape[1]))
-        parts = [part for table in probabilities for part in (np.log(table), missing)]
+        occurring = (
+            np.where(table.any(axis=1, keepdims=True), table, 1.0) for table in probabilities
+        )
+        parts = [part for table in occurring for part in (np.log(table), missing)]
         return cls(tuple(map(len, probabilities)), np.concatenate(parts))
 
     @property

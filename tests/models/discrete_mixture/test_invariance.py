@@ -163,6 +163,55 @@ def test_weights_of_two__are_rows_that_occur_twice(rows: xr.DataArray, ridge: st
     assert weighted.diagnostics_["ridge"] == repeated.diagnostics_["ridge"]
 
 
+@pytest.fixture(scope="module")
+def answers() -> xr.DataArray:
+    """Answers to 14 questions, whose joint table is too large to count rows in."""
+    rng = np.random.default_rng(1)
+    often = rng.dirichlet(np.ones(3), (3, 14))
+    label = rng.integers(3, size=150)
+    values = (rng.random((150, 14, 1)) > often[label].cumsum(axis=2)[..., :2]).sum(axis=2)
+    # copies of rows, as in a survey of few questions
+    values[100:] = values[:50]
+    names = [f"question {number}" for number in range(14)]
+    categories = dict.fromkeys(names, ("no", "maybe", "yes"))
+    return xr.DataArray(
+        values, {"feature": names}, ("sample", "feature"), attrs={"categories": categories}
+    )
+
+
+def test_held_rows__that_occur_twice_are_weights_of_two(answers: xr.DataArray) -> None:
+    weight = np.where(np.arange(len(answers)) % 3, 1, 2)
+    heavy = DiscreteMixture(n_starts=3).fit(answers, sample_weight=weight.astype(float))
+    twice = DiscreteMixture(n_starts=3).fit(answers[np.repeat(np.arange(len(answers)), weight)])
+    assert twice.diagnostics_["distinct_rows"] == heavy.diagnostics_["distinct_rows"]
+    np.testing.assert_array_equal(twice.predict_proba(answers), heavy.predict_proba(answers))
+
+
+@pytest.mark.parametrize("views", [3, 4, 14])
+def test_constant_view_and_unused_categories__change_no_bit(
+    answers: xr.DataArray, views: int
+) -> None:
+    few = answers[:, :views]
+    names = {**few.attrs["categories"], "constant": ("only",)}
+    constant = few[:, :1].copy(data=np.zeros((len(few), 1), few.dtype))
+    wide = xr.concat([few, constant.assign_coords(feature=["constant"])], "feature")
+    wide = wide.assign_attrs(categories={name: (*own, "never") for name, own in names.items()})
+    expected, model = DiscreteMixture(n_starts=3).fit(few), DiscreteMixture(n_starts=3).fit(wide)
+    np.testing.assert_array_equal(model.predict_proba(wide), expected.predict_proba(few))
+    np.testing.assert_array_equal(model.score_samples(wide), expected.score_samples(few))
+    assert model.free_parameters() == expected.free_parameters()
+
+
+def test_category_without_a_row__is_ignored_in_answers(answers: xr.DataArray) -> None:
+    unused = {name: (*own, "never") for name, own in answers.attrs["categories"].items()}
+    data = answers.assign_attrs(categories=unused)
+    model = DiscreteMixture(2, missing="marginalise").fit(data)
+    never, missing = data[:5].copy(), data[:5].copy()
+    never[:, 0], missing[:, 0] = 3, -1
+    np.testing.assert_array_equal(model.score_samples(never), model.score_samples(missing))
+    assert not model.component_probabilities_["question 0"].sel(category="never").any()
+
+
 def test_rows_without_weight__are_not_there(rows: xr.DataArray) -> None:
     weight = (np.arange(ROWS) < 2000).astype(float)
     found = DiscreteMixture(K).fit(rows, sample_weight=weight)
