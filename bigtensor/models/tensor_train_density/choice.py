@@ -21,7 +21,12 @@ from bigtensor.models.tensor_train_density.sample.coordinate_systems import (
 from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
 from bigtensor.models.tensor_train_density.sample.stack import HeldOut, Stack, stacked
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
-from bigtensor.models.tensor_train_density.settings import ROTATION, SYSTEMS, TrainSettings
+from bigtensor.models.tensor_train_density.settings import (
+    MANY_ROWS,
+    ROTATION,
+    SYSTEMS,
+    TrainSettings,
+)
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.row_sample import shuffled_distinct_rows
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
@@ -38,13 +43,14 @@ _FOLDS = 5
 _SOME_ROWS = 1000
 """Rows from which on two folds are enough to tell candidates apart."""
 
-_MANY_ROWS = 2000
-
 _FINALISTS = 2
 """Coordinate systems whose rank is chosen."""
 
 _LARGER = 2
 """Larger ranks that are tried after the best one."""
+
+_CATCHING_UP = 2
+"""Gain of larger ranks, in the gain of the coordinates ahead, with which others are followed."""
 
 _FIRST_RANKS = (1, 5)
 """Ranks with which coordinates are compared."""
@@ -124,16 +130,31 @@ class Validation:
         """Return the candidate with the largest score, the first of equals."""
         return max((self.validated(candidate) for candidate in candidates), key=_score)
 
-    def best_rank(self, candidate: Candidate, ranks: tuple[int, ...]) -> Validated:
-        """Return the best of ascending ranks, up to where two larger ones gain nothing."""
-        validated = [self.validated(replace(candidate, rank=ranks[0]))]
-        for rank in ranks[1:]:
+    def best_rank(
+        self, candidate: Candidate, ranks: tuple[int, ...], ahead: Validated | None = None
+    ) -> Validated:
+        """Return the best of ascending ranks, up to where two larger ones gain nothing.
+
+        Parameters
+        ----------
+        candidate : Candidate
+            Other settings of the train.
+        ranks : tuple of int
+            Ascending.
+        ahead : Validated, optional
+            Best rank of other coordinates. Those of the candidate are given up at a rank from
+            which on twice the gain of the others would not be enough.
+        """
+        validated: list[Validated] = []
+        for rank in ranks:
             validated.append(self.validated(replace(candidate, rank=rank)))
-            if (
-                len(validated) > _LARGER
-                and max(validated[-_LARGER:], key=_score).score < validated[-_LARGER - 1].score
-            ):
+            recent = [one.score for one in validated[-_LARGER - 1 :]]
+            if len(recent) > _LARGER and max(recent[1:]) < recent[0]:
                 break
+            if ahead is not None and rank < ahead.candidate.rank:
+                gain = ahead.score - self.validated(replace(ahead.candidate, rank=rank)).score
+                if recent[-1] + _CATCHING_UP * gain < ahead.score:
+                    break
         return max(validated, key=_score)
 
     def validated(self, candidate: Candidate) -> Validated:
@@ -204,7 +225,7 @@ def choose(
     validation = Validation(rows, settings)
     ranks = settings.ranks if len(settings.ranks) == 1 else _FIRST_RANKS
     widths = settings.widths[0] if len(settings.widths) == 1 else _FIRST_WIDTHS
-    narrow = settings.widths if rows.n_distinct >= _MANY_ROWS else settings.widths[-FEW_WIDTHS:]
+    narrow = settings.widths if rows.n_distinct >= MANY_ROWS else settings.widths[-FEW_WIDTHS:]
     yield Step("choosing coordinates")
     # the best widths differ from system to system, so that each is followed
     best = [
@@ -225,9 +246,10 @@ def choose(
         for validated in best
     ]
     yield Step("choosing the rank")
-    best = sorted(best, key=_score)[-_FINALISTS:]
-    by_rank = [validation.best_rank(validated.candidate, settings.ranks) for validated in best]
-    chosen = max(by_rank, key=_score)
+    first, *others = sorted(best, key=_score, reverse=True)[:_FINALISTS]
+    chosen = validation.best_rank(first.candidate, settings.ranks)
+    by_rank = [validation.best_rank(other.candidate, settings.ranks, chosen) for other in others]
+    chosen = max([chosen, *by_rank], key=_score)
     yield Step("choosing Gaussian components")
     stack = stacked(validation.held_out(chosen), settings.random_state)
     if settings.systems == SYSTEMS["queries"] and _can_be_rotated(rows):
@@ -288,7 +310,7 @@ def folds_of(rows: PilotRows, random_state: int) -> list[tuple[PilotRows, PilotR
         Seed of the division.
     """
     n = rows.n_distinct
-    many = n >= _MANY_ROWS
+    many = n >= MANY_ROWS
     count = 4 if many else min(_FOLDS, n)
     fold = shuffled_distinct_rows(rows.distinct, random_state) % count
     return [
