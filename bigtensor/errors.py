@@ -356,6 +356,10 @@ class SequenceWarning(BigtensorWarning):
     """Sequences are cut in a way that is probably not meant."""
 
 
+class OtherRowsWarning(BigtensorWarning):
+    """Answers are put beside data whose values are not those that were answered."""
+
+
 class ConditioningWarning(BigtensorWarning):
     """The data hardly support what was asked for, such as so many components."""
 

@@ -80,11 +80,18 @@ class ModelCommand(Command):
 
     Its function receives the name of the class as ``model``, and as ``parameters`` the keyword
     arguments that the options stand for.
+
+    Parameters
+    ----------
+    in_rounds : bool, default False
+        If True, help leaves out options that a fit in rounds does not use.
     """
 
-    def __init__(self, *args: Any, callback: Callable[..., Any], **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, callback: Callable[..., Any], in_rounds: bool = False, **kwargs: Any
+    ) -> None:
         super().__init__(*args, callback=_with_parameters(callback), **kwargs)
-        self._own = self.params
+        self._own, self._in_rounds = self.params, in_rounds
         self._take_options(DEFAULT)
 
     def make_context(
@@ -101,12 +108,27 @@ class ModelCommand(Command):
     def _take_options(self, model: str) -> None:
         """Put the options of a model after the arguments of the command and its output."""
         own = _options(BY_COMMAND[model])
+        if self._in_rounds:
+            unused = unused_in_rounds(BY_COMMAND[model])
+            for option in own:
+                option.hidden = option.name in unused
         first = 1 + max(
             place
             for place, entry in enumerate(self._own)
             if isinstance(entry, click.Argument) or entry.name == "out"
         )
         self.params = [*self._own[:first], *_OF_EVERY_MODEL, *own, *self._own[first:]]
+
+
+def unused_in_rounds(name: str) -> set[str]:
+    """Return the parameters that `fit` alone uses, and a fit in rounds does not.
+
+    Parameters
+    ----------
+    name : str
+        Name of the class.
+    """
+    return {one.name for one in declared_parameters(name) if not one.in_rounds}
 
 
 def model_parameters(

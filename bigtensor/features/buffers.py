@@ -15,6 +15,12 @@ Buffers = Mapping[str, tuple[tuple[int, ...], DTypeLike]]
 CACHE_LINE = 64
 """Bytes of a line of the cache, and of the widest registers."""
 
+SMALL_PRODUCT = 1_000_000
+"""Multiplications up to which OpenBLAS multiplies matrices without copying them first.
+
+It does so on processors with AVX-512. Others copy the matrices of any product.
+"""
+
 _MOST_PADDING = 1 / 8
 """Largest part of a row, relative to its entries, that is spent on whole cache lines."""
 

@@ -11,12 +11,16 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import ParameterError
-from bigtensor.features.buffers import Buffers, Scratch, buffers_nbytes, merge_buffers, padded_width
+from bigtensor.features.buffers import (
+    SMALL_PRODUCT,
+    Buffers,
+    Scratch,
+    buffers_nbytes,
+    merge_buffers,
+    padded_width,
+)
 from bigtensor.features.interpolation import InterpolatedFeatures, tabulate
 from bigtensor.features.maps import FeatureMap
-
-_SMALL_PRODUCT = 1_000_000
-"""Multiplications up to which OpenBLAS multiplies without copying its operands first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,5 +163,5 @@ class GroupMap:
 
     def _columns_at_once(self, rows: int) -> int:
         """Return how many rows of data to project at once."""
-        columns = _SMALL_PRODUCT // self.mixing.size // 64 * 64
+        columns = SMALL_PRODUCT // self.mixing.size // 64 * 64
         return columns if self.FAST_COLUMNS <= columns < rows else rows

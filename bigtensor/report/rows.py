@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.anndata.files import is_h5ad
+from bigtensor.data.exporters.answered_rows import warn_of_other_rows
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.row_variables import variables_beside
 from bigtensor.data.rows.samples import Samples
@@ -155,13 +156,13 @@ def read_rows(
     if not isinstance(model, MixtureAnswers):
         if labels is None:
             return rows
-        states = _stored_states(labels, dim, parts, samples.rows, model)
+        states = _stored_states(labels, dim, parts, samples, model)
         return replace(rows, state=states[valid])
     answers = row_answers(model, kept, ("label", "probability"))
     label, probability = answers["label"], answers["probability"].astype(np.float64)
     label_weights, stretches = None, tuple[Stretch, ...]()
     if labels is not None:
-        variable = _label_variable(labels, samples.rows, model)
+        variable = _label_variable(labels, samples, model)
         label = _take(variable, dim, parts)[valid]
         label_weights, stretches = _counted_labels(variable, beside, samples, model)
     return LabelledRows(
@@ -218,7 +219,7 @@ def _answers(model: Estimator) -> tuple[str, ...]:
 
 
 def _stored_states(
-    labels: LabelsLike, sample_dim: str, parts: list[slice], total: int, model: Estimator
+    labels: LabelsLike, sample_dim: str, parts: list[slice], samples: Samples, model: Estimator
 ) -> NDArray[np.int64]:
     """Return the stored states of windows of rows.
 
@@ -227,7 +228,7 @@ def _stored_states(
     DataError
         When the labels are not those of the data or of the model.
     """
-    states = _take(_label_variable(labels, total, model), sample_dim, parts).astype(np.int64)
+    states = _take(_label_variable(labels, samples, model), sample_dim, parts).astype(np.int64)
     count = len(model.occupancy_)
     if states.min() < -1 or states.max() >= count:
         raise DataError(
@@ -275,8 +276,8 @@ def _stored(path: str, sample_dim: str) -> xr.Dataset:
     return anndata_dataset(source, path, sample_dim)
 
 
-def _label_variable(labels: LabelsLike, total: int, model: Estimator) -> xr.DataArray:
-    """Return the labels of all rows, unread. Labels of another fit raise a DataError."""
+def _label_variable(labels: LabelsLike, samples: Samples, model: Estimator) -> xr.DataArray:
+    """Return the labels of all rows, unread. Labels of other rows or fits raise a DataError."""
     sample_dim = model.sample_dim
     dataset = _label_dataset(labels, sample_dim)
     variable = _along_rows(dataset, "label", sample_dim)
@@ -285,12 +286,14 @@ def _label_variable(labels: LabelsLike, total: int, model: Estimator) -> xr.Data
             f"the labels have no integer variable 'label' along {sample_dim!r}; 'bigtensor "
             "predict' and model.write make such a store"
         )
-    if variable.sizes[sample_dim] != total:
+    if variable.sizes[sample_dim] != samples.rows:
         raise DataError(
-            f"there are {variable.sizes[sample_dim]:,} labels and {total:,} rows of data; give the "
-            "labels that were predicted for these data"
+            f"there are {variable.sizes[sample_dim]:,} labels and {samples.rows:,} rows of data; "
+            "give the labels that were predicted for these data"
         )
-    model.require_own_fit({**dataset.attrs, **variable.attrs})
+    attrs = {**dataset.attrs, **variable.attrs}
+    model.require_own_fit(attrs)
+    warn_of_other_rows(attrs, samples)
     return variable
 
 

@@ -53,8 +53,10 @@ def test_export__to_csv(run, labels, tmp_path):
 
 def test_export__to_csv_says_which_features_are_renamed(run, labels, cells, tmp_path):
     with xr.open_zarr(cells, chunks=None) as data:
-        names = ["label", *map(str, data["feature"].to_numpy()[1:])]
-        named = data[["X", "sample_id"]].load().assign_coords(feature=np.array(names, object))
+        names = [*map(str, data["feature"].to_numpy())]
+        more = data["X"].load().assign_coords(feature=np.array(["label", *names[1:]], object))
+        both = xr.concat([data["X"].load(), more[:, :1]], "feature")
+        named = both.to_dataset(name="X").assign(sample_id=data["sample_id"].load())
     named.drop_encoding().to_zarr(tmp_path / "named.zarr", zarr_format=3, consolidated=False)
     result = run(
         *("export", labels, "--to", tmp_path / "l.csv", "--cells", tmp_path / "named.zarr"),
@@ -85,6 +87,27 @@ def test_export__to_csv_with_samples_and_markers(run, labels, cells, tmp_path):
     assert "has no feature none; it has" in unknown.stderr
     alone = run("export", labels, "--to", tmp_path / "u.csv", *chosen[2:])
     assert (alone.exit_code, "give it with --cells" in alone.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("kind", ["csv", "h5ad", "subset", "report"])
+def test_labels__of_other_rows_are_warned_of(run, labels, cells, model, tmp_path, kind):
+    other, copy, target = tmp_path / "other.zarr", tmp_path / "copy.zarr", tmp_path / f"l.{kind}"
+    shutil.copytree(cells, copy)
+    shutil.copytree(cells, other)
+    with xr.open_zarr(cells, chunks=None) as data:
+        zarr.open_group(other)["X"][:] = data["X"].to_numpy()[::-1]
+    command = {
+        "csv": ("export", labels, "--to", target, "--features", "CD3", "--cells"),
+        "h5ad": ("export", labels, "--to", target, "--model", model, "--cells"),
+        "subset": ("subset", "--labels", labels, "--population", "0", "--out", target),
+        "report": ("report", model, "--labels", labels, "--out", target, "--data"),
+    }[kind]
+    warned = run(*command, other)
+    assert (warned.exit_code, "answers that are not theirs" in warned.stderr) == (0, True)
+    if kind != "report":
+        # a report of the right labels takes a minute, and is another test
+        right = run(*command, copy, "--overwrite")
+        assert (right.exit_code, "not theirs" in right.stderr) == (0, False)
 
 
 def test_export__to_anndata_with_the_model(run, labels, cells, model, annotated):

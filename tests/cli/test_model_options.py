@@ -162,6 +162,7 @@ def test_error__shows_views_as_lines_of_the_file_that_the_option_takes(run, cell
             ("hidden-markov", "--covariance-type", "diag"),
         ),
         ("--n-init", "--covariance shared_spherical", ("gaussian-mixture", "--n-init", "5")),
+        ("--n-init", "--init moments", ("gaussian-mixture", "--n-init", "5")),
         ("--reg-covar", "--covariance tied", ("gaussian-mixture", "--reg-covar", ".1")),
         (
             "--gauss-newton-steps",

@@ -180,3 +180,30 @@ def test_prepare__refuses_options_of_a_fit_in_one_place(run, cells, tmp_path, op
     assert result.exit_code == 2
     unused = next(entry for entry in options if entry in ("--max-iter", "--moments-rows"))
     assert f"no effect: {unused}" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("model", "of_fit"),
+    [
+        ("kernel-mixture", {"--max-iter", "--moments-rows"}),
+        ("hidden-markov", {"--max-iter", "--refine"}),
+        ("gaussian-mixture", {"--populations"}),
+    ],
+)
+def test_prepare_help__lists_no_option_that_is_refused(run, cells, tmp_path, model, of_fit):
+    listed = {
+        word
+        for line in run("prepare", "--model", model, "--help").stdout.splitlines()
+        if line.startswith("  -")
+        for word in line.split()
+        if word.startswith("--")
+    }
+    assert "--components" in {word.rstrip(",") for word in listed}
+    assert not listed & of_fit
+    for option in of_fit:
+        value = "triples" if option == "--refine" else "5000"
+        arguments = ("prepare", cells, "--model", model, option, value, "--out", tmp_path / "p")
+        result = run(*arguments, *THREADS)
+        assert result.exit_code == 2
+        assert f"no effect: {option}" in " ".join(result.stderr.split())
+    assert of_fit <= {*run("fit", "--model", model, "--help").stdout.split()}

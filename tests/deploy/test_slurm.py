@@ -15,7 +15,7 @@ import pytest
 import zarr
 
 import bigtensor
-from bigtensor import KernelMixture, simulate
+from bigtensor import DiscreteMixture, KernelMixture, simulate
 from bigtensor.models.contract.statistics_file import read_statistics
 from tests.deploy.conftest import COMPONENTS, ROWS, weights_of
 from tests.deploy.jobs import FitWithJobs, dask_processes, job_processes, worker_processes
@@ -103,12 +103,35 @@ def test_rounds__are_those_of_this_process(
         sums = [model.accumulate(store, scheduler="threads") for store in stores]
         model.solve(bigtensor.merge(sums))
     names = [store.name for store in stores]
-    slurm.environment["ROUNDS"] = "2"
-    printed = slurm.run("bash", str(folder / "rounds.sh"), "prepared.zarr", *names, cwd=study)
-    last = printed.split()[-1]
-    logs = "\n".join(path.read_text() for path in study.glob("*.log"))
-    assert slurm.wait(last, 2 * JOB_SECONDS) == "COMPLETED", logs
+    slurm = replace(slurm, environment=slurm.environment | {"ROUNDS": "2"})
+    slurm.run("bash", str(folder / "rounds.sh"), "prepared.zarr", *names, cwd=study)
+    assert last_model(slurm, study) == "round-2.zarr"
     assert np.array_equal(weights_of(study / "round-2.zarr"), model.weights_)
+
+
+@pytest.mark.slow
+def test_rounds__are_as_many_as_the_model_asks_for(
+    slurm: Slurm, deploy: Callable[..., Path], study: Path
+) -> None:
+    folder = deploy("slurm")
+    simulate.discrete_mixture(5_000, 3, random_state=1).to_zarr(study / "codes.zarr", zarr_format=2)
+    model = DiscreteMixture(3, random_state=0).prepare(study / "codes.zarr")
+    model.save(study / "prepared.zarr")
+    slurm.run("bash", str(folder / "rounds.sh"), "prepared.zarr", "codes.zarr", cwd=study)
+    assert last_model(slurm, study) == "round-1.zarr"
+
+
+def last_model(slurm: Slurm, study: Path) -> str:
+    """Wait for the end of all rounds, and return the model that the last job names."""
+
+    def logs() -> str:
+        return "\n".join(path.read_text() for path in sorted(study.glob("*.log")))
+
+    deadline = time.monotonic() + 3 * JOB_SECONDS
+    while "the last model is" not in logs():
+        assert slurm.jobs() and time.monotonic() < deadline, logs()
+        time.sleep(0.5)
+    return logs().split("the last model is ")[1].split()[0]
 
 
 def test_sums__are_those_of_the_model_and_the_store_as_they_are_now(

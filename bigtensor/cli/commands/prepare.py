@@ -14,7 +14,7 @@ from bigtensor.cli.conditions import (
     shares_in_words,
     where_option,
 )
-from bigtensor.cli.model_options import ModelCommand, unfitted_model
+from bigtensor.cli.model_options import ModelCommand, unfitted_model, unused_in_rounds
 from bigtensor.cli.options import (
     ADDRESS,
     DATA,
@@ -30,13 +30,12 @@ from bigtensor.cli.output import say, seconds_taken
 from bigtensor.cli.progress import reporter
 from bigtensor.cli.workers import started
 from bigtensor.engine.progress.reporter import duration
-from bigtensor.models.contract.registry import declared_parameters
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
 
 
-@click.command(cls=ModelCommand)
+@click.command(cls=ModelCommand, in_rounds=True)
 @click.argument("cells", type=DATA, metavar="CELLS.zarr")
 @click.option(
     "--out",
@@ -77,8 +76,7 @@ def prepare(
     and every landmark with --landmarks other than kmeans.
     """
     refuse_inputs(out, cells)
-    of_fit = {one.name for one in declared_parameters(model) if not one.in_rounds}
-    refuse_options(of_fit, "in a fit in rounds")
+    refuse_options(unused_in_rounds(model), "in a fit in rounds")
     when_interrupted([out])
     from bigtensor.data.stores.outputs import check_target
 

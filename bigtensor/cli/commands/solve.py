@@ -40,13 +40,21 @@ def solve(model_path: Address, statistics: Address, out: Address, overwrite: boo
     rounds = [entry["name"] for entry in model.diagnostics_["passes"]]
     described = {**model.description.facts(model), **suggested_names(model)}
     rows = model.diagnostics_["rows"]
+    next_pass = model.next_pass
+    onwards = (
+        "nothing: the model has had all its passes"
+        if next_pass is None
+        else f"bigtensor accumulate {out} CELLS.zarr --out STATISTICS.zarr (pass {next_pass!r})"
+    )
     say(
-        f"{result_in_words(model, described, out)}solved     {', '.join(rounds)}; {rows:,} rows",
+        f"{result_in_words(model, described, out)}solved     {', '.join(rounds)}; {rows:,} rows\n"
+        f"next       {onwards}",
         {
             "model": out,
             **described,
             "views": model.views_.as_mapping(),
             "rounds": rounds,
             "rows": rows,
+            "next_pass": next_pass,
         },
     )

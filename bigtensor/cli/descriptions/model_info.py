@@ -40,6 +40,7 @@ def model_facts(path: str) -> dict[str, Any]:
         "parameters": parameters,
         "data": diagnostics["data"],
         "passes": diagnostics["passes"],
+        "next_pass": model.next_pass,
         "views": {name: list(members) for name, members in model.views_.as_mapping().items()},
         **model.description.facts(model),
         **suggested_names(model),

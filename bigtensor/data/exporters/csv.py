@@ -12,12 +12,14 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.addresses.read_errors import read_variable
+from bigtensor.data.exporters.answered_rows import warn_of_other_rows
 from bigtensor.data.exporters.answers import AnswerStore, open_answers
 from bigtensor.data.exporters.labels import BLOCK_ROWS
 from bigtensor.data.exporters.row_texts import is_number, row_texts
 from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
 from bigtensor.data.stores.outputs import whole_file, write_errors
 from bigtensor.data.stores.zarr_datasets import open_cells
+from bigtensor.data.stores.zarr_groups import open_whole_group
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.spreadsheet_cells import as_cell
 from bigtensor.data.values.unique_names import unique_names
@@ -129,6 +131,7 @@ class _Cells:
                 f"{cells} has {values.shape[0]:,} rows, but there are {store.rows:,} answers; "
                 "give the store that was asked about"
             )
+        warn_of_other_rows(dict(open_whole_group(store.path).attrs), cells)
         names = [str(name) for name in values[FEATURE_DIM].to_numpy()]
         unknown = [name for name in features if name not in names]
         if unknown:

@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.exporters.answered_rows import warn_of_other_rows
 from bigtensor.data.exporters.labels import LabelBlock, LabelStore, open_labels
 from bigtensor.data.exporters.sample_rows import rows_of_samples
 from bigtensor.data.importers.fcs.header import FcsHeader, Offsets, read_fcs_header
@@ -185,6 +186,7 @@ def _rows_of_files(
 ) -> Iterator[tuple[int, int]]:
     """Yield the first row and the number of rows of every file."""
     samples = rows_of_samples(cells, store.rows)
+    warn_of_other_rows(store.attrs, cells)
     for path in paths:
         # an import names samples by the stem, or by the whole path where stems repeat
         names = [name for name in (bare_name(path).stem, str(path)) if name in samples]

@@ -29,6 +29,7 @@ from bigtensor.data.exporters.anndata import (
     USED,
     write_answers_to_anndata,
 )
+from bigtensor.data.exporters.answered_rows import warn_of_other_rows
 from bigtensor.data.exporters.in_place import answer_errors
 from bigtensor.data.exporters.labels import LabelStore, open_labels
 from bigtensor.data.exporters.row_texts import is_number, row_texts
@@ -108,6 +109,7 @@ def write_new_anndata(
             f"{cells} has {dataset.sizes[SAMPLE_DIM]:,} rows, but there are {store.rows:,} labels; "
             "give the store that was labelled"
         )
+    warn_of_other_rows(store.attrs, cells)
     values = dataset["X"]
     check_room(path, values.size * values.dtype.itemsize)
     with answer_errors(path, labels), whole_file(path) as partial:

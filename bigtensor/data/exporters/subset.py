@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from bigtensor.array_types import IntArray
 from bigtensor.data.addresses.same_place import would_replace
 from bigtensor.data.addresses.store_address import Address, as_address
+from bigtensor.data.exporters.answered_rows import warn_of_other_rows
 from bigtensor.data.opening import VALUES, open_samples
 from bigtensor.data.rows.row_shares import RowShares
 from bigtensor.data.rows.rows_where import RowsWhere, StoredVariable
@@ -143,7 +144,7 @@ def write_subset(
     address = os.fspath(cells)
     dataset = open_cells(address)
     samples = open_samples(address)
-    flags = _flags(labels, populations, samples.rows)
+    flags = _flags(labels, populations, samples)
     selected = select_rows(samples, [address], where, SAMPLE_DIM, flags=flags, progress=progress)
     (source,) = selected.sources
     assert isinstance(source, RowsWhere)
@@ -179,7 +180,7 @@ def rows_with_labels(
     """
     address = os.fspath(cells)
     samples = open_samples(address, sample_dim=sample_dim)
-    flags = _flags(labels, numbers, samples.rows)
+    flags = _flags(labels, numbers, samples)
     return select_rows(samples, [address], None, sample_dim, flags=flags)
 
 
@@ -233,7 +234,7 @@ def _label_number(population: str | int) -> int | None:
 
 
 def _flags(
-    labels: str | os.PathLike[str] | None, populations: Sequence[str | int], rows: int
+    labels: str | os.PathLike[str] | None, populations: Sequence[str | int], samples: Samples
 ) -> dict[str, LabelsAmong]:
     """Return the variable that is true for the rows of populations, by its words."""
     if not populations and labels is None:
@@ -243,16 +244,18 @@ def _flags(
             Setting("labels") + " and " + Setting("populations") + " belong together; give both"
         )
     address = os.fspath(labels)
-    stored: Any = open_whole_group(address).get("label")
+    group = open_whole_group(address)
+    stored: Any = group.get("label")
     if stored is None or stored.ndim != 1 or stored.dtype.kind not in "iu":
         raise DataError(
             f"{address} has no labels; give the store that 'bigtensor predict' wrote with --out"
         )
-    if stored.shape[0] != rows:
+    if stored.shape[0] != samples.rows:
         raise DataError(
-            f"{address} has labels of {stored.shape[0]:,} rows and the cells have {rows:,} rows; "
-            "give the labels of these cells"
+            f"{address} has labels of {stored.shape[0]:,} rows and the cells have "
+            f"{samples.rows:,} rows; give the labels of these cells"
         )
+    warn_of_other_rows(dict(group.attrs), samples)
     numbers = label_numbers(populations, stored.attrs.get("categories"), address)
     words = f"population in [{', '.join(map(str, populations))}]"
     return {words: LabelsAmong(StoredVariable(address, "label"), numbers)}

@@ -9,9 +9,11 @@ from typing import Any, Protocol, cast
 from numpy.typing import NDArray
 
 from bigtensor.data.addresses.store_address import Address, as_address, inside
+from bigtensor.data.exporters.answered_rows import ROWS_DIGEST, rows_digest
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.samples import Samples
+from bigtensor.data.rows.views import Views
 from bigtensor.data.values.lazy_arrays import LazyArray
 from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.engine.answers_in_memory import evaluate_in_memory
@@ -33,6 +35,10 @@ class AnswersRows(Protocol):
 
     missing: str
     sample_dim: str
+
+    @property
+    def views_(self) -> Views:
+        """Views of the fit."""
 
     @property
     def takes(self) -> Data:
@@ -151,6 +157,10 @@ def write_answers(
     def check(validity: Validity) -> None:
         judge(validity, samples, model.missing, marginalises=model.takes.can_marginalise(samples))
 
+    attrs = model.output_attrs()
+    digest = rows_digest(samples, model.views_.feature_names)
+    if digest is not None:
+        attrs[ROWS_DIGEST] = digest
     tasks = -(-samples.source_rows // chunk_rows(function))
     with open_runtime(**where, tasks=tasks, remote=samples.is_remote) as runtime:
         make_plan(samples, _sizes(function, samples.rows), runtime).check()
@@ -161,7 +171,7 @@ def write_answers(
             path,
             marginalised=model.missing == MARGINALISE,
             sample_dim=model.sample_dim,
-            attrs=model.output_attrs(),
+            attrs=attrs,
             array_attrs={name: model.attributes_of_output(name) for name in outputs},
             into=into,
             overwrite=overwrite,

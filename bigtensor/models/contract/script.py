@@ -13,7 +13,7 @@ from bigtensor.errors import Message, warn
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues
 from bigtensor.models.words.faults import Fault
-from bigtensor.statistics.base import Narrowing, Pass, State
+from bigtensor.statistics.base import Narrowing, Pass, State, Workspace
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.validity import Checked
 
@@ -259,14 +259,14 @@ def in_memory(script: Generator[Any, Any, _Result], rows: Block) -> _Result:
     rows : Block
         Rows that the driver holds.
     """
-    result = None
+    result, work = None, Workspace()
     while True:
         try:
             item = script.send(result)
         except StopIteration as end:
             value: _Result = end.value
             return value
-        result = sum_in_memory(item.statistic, rows) if isinstance(item, Pass) else None
+        result = sum_in_memory(item.statistic, rows, work) if isinstance(item, Pass) else None
 
 
 def replay(

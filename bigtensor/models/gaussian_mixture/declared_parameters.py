@@ -22,7 +22,9 @@ PARAMETERS = (
         memory=("states", "workspaces"),
     ),
     Parameter("covariance_type", "full", Choice(COVARIANCE_TYPES), Option(("--covariance",))),
-    Parameter("n_populations", None, Whole(words=("auto",)), Option(("--populations",))),
+    Parameter(
+        "n_populations", None, Whole(words=("auto",)), Option(("--populations",)), in_rounds=False
+    ),
     Parameter("criterion", "held_out", Choice(CRITERIA), Option(("--criterion",))),
     Parameter("init", "auto", Choice(INITIALISATIONS), Option(("--init",))),
     Parameter("n_init", 10, Whole(), Option(("--n-init",))),

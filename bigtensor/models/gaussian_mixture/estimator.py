@@ -73,8 +73,8 @@ class GaussianMixture(MixtureAnswers):
         components, where they are determined. ``"auto"`` compares both if all components share
         their covariance, and is ``"kmeans"`` otherwise.
     n_init : int, default 10
-        Number of k-means clusterings of the pilot sample, unless covariances are
-        ``"shared_spherical"``. The one with the highest likelihood is used.
+        Number of k-means clusterings of the pilot sample. The one with the highest likelihood is
+        used. It has no effect with ``"shared_spherical"`` covariances or ``init="moments"``.
     reg_covar : float or "auto", default "auto"
         Added to every variance, as a fraction of the variance of the feature over all rows, if
         every component has its own covariance. scikit-learn takes it in the units of the data. With

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import IndexArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMoments
 from bigtensor.errors import DataError
@@ -20,6 +21,7 @@ from bigtensor.statistics.gaussian.incomplete_rows import completed_rows
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.covariances import Covariances
+from bigtensor.statistics.row_sample import distinct_rows
 from bigtensor.statistics.within_reach import Reach
 
 _ITERATIONS, _TOLERANCE = 100, 1e-4
@@ -44,7 +46,7 @@ class SampleRows:
     block: Block
     complete: NDArray[np.floating]
 
-    @property
+    @cached_property
     def total(self) -> TotalMoments:
         """Mean and covariance of the complete rows."""
         rows = replace(self.block, values=self.complete)
@@ -54,17 +56,12 @@ class SampleRows:
         return TotalMoments(moments.mean, moments.covariance)
 
     @cached_property
-    def distinct(self) -> NDArray[np.intp]:
+    def distinct(self) -> IndexArray:
         """Number of every row among the distinct rows, which are in the order of the sample.
 
-        Copies of a row are held out together where numbers of components are compared. Otherwise
-        components would fit copies of held-out rows, and more components would always be better.
-        Weights that are counts make copies, too.
+        Copies of a row are held out together where numbers of components are compared.
         """
-        values = np.ascontiguousarray(self.block.dense_values[: self.block.rows])
-        rows = values.view(np.dtype((np.void, values.shape[1] * values.itemsize)))[:, 0]
-        _, first, copy = np.unique(rows, return_index=True, return_inverse=True)
-        return np.argsort(np.argsort(first))[copy]
+        return distinct_rows(self.block.dense_values[: self.block.rows])
 
     @property
     def n_distinct(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,6 @@ from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.competition import best_clusterings, shared_components
 from bigtensor.models.gaussian_mixture.component_choice import (
     COMPARED_AGAIN,
-    INITIALISATIONS,
     ComponentChoice,
     Components,
     SampleFit,
@@ -87,6 +86,9 @@ from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
 SETTLING_ITERATIONS = 40
 """Most EM iterations over windows of the rows, before those over all rows."""
+
+BestOwn: TypeAlias = tuple[OwnCovarianceComponents, dict[str, Any]]
+"""Best components with a covariance each, and the facts of the competition."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,8 +158,9 @@ def prepare(settings: GaussianSettings) -> Script:
     def fit(part: SampleRows, fewer: GaussianSettings) -> Generator[Step, None, Components]:
         return (yield from _sample_components(part, reach, fewer))
 
+    best: BestOwn | None = None
     if settings.criterion is not None:
-        choice = yield from _chosen_components(rows, reach, settings, fit)
+        choice, best = yield from _chosen_components(rows, reach, settings, fit)
         diagnostics["component_choice"] = choice.facts(settings.criterion)
         settings = replace(settings, n_components=choice.n_components)
     total = rows.total
@@ -168,16 +171,15 @@ def prepare(settings: GaussianSettings) -> Script:
         labelled = label_initialisation(label_means.means[:, order], total, settings)
     components: Components
     if settings.own_covariances:
-        components, facts = yield from _best_own(rows, reach, settings, labelled)
+        components, facts = best or (yield from _best_own(rows, reach, settings, labelled))
         settings = replace(settings, reg_covar=facts["reg_covar"])
         ridge = regularisation_of(total.variances, facts["reg_covar"])[places]
     else:
         pilot = _pilot_of(rows, reach, settings)
         components, facts = yield from _best_shared(pilot, settings, labelled)
         yield Step("looking at the shapes of the components")
-        shapes = component_shapes(components, pilot.block)
         names = tuple(settings.features[place] for place in order)
-        facts["shapes"] = shapes.facts(names)
+        facts["shapes"] = component_shapes(components, pilot.block).facts(names)
         ridge = np.zeros(settings.n_features)
         if settings.criterion is not None:
             # indistinct components are not fewer than asked for if nobody asked for a number
@@ -229,21 +231,26 @@ def _pilot_of(sample: SampleRows, reach: Reach, settings: GaussianSettings) -> P
 
 def _chosen_components(
     rows: SampleRows, reach: Reach, settings: GaussianSettings, fit: SampleFit
-) -> Generator[Step, None, ComponentChoice]:
-    """Return the number of components that the sample speaks for.
+) -> Generator[Step, None, tuple[ComponentChoice, BestOwn | None]]:
+    """Return the number of components that the sample speaks for, and the best ones of this number.
 
     Where components of this number need much more regularisation than numbers were compared under,
-    numbers are compared again under theirs: it lets more components follow few rows.
+    numbers are compared again under theirs: it lets more components follow few rows. Components
+    that share a covariance are not returned.
     """
     choice = yield from chosen_components(rows, settings, fit)
-    few = min(settings.n_init, INITIALISATIONS)
-    of_number = replace(settings, n_components=choice.n_components, n_init=few)
-    if not chooses_regularisation(of_number):
-        return choice
-    reg_covar = (yield from _best_own(rows, reach, of_number))[1]["reg_covar"]
-    if reg_covar < COMPARED_AGAIN:
-        return choice
-    return (yield from chosen_components(rows, replace(settings, reg_covar=reg_covar), fit))
+    if not settings.own_covariances:
+        return choice, None
+    of_number = replace(settings, n_components=choice.n_components)
+    best = yield from _best_own(rows, reach, of_number)
+    reg_covar = best[1]["reg_covar"]
+    if not chooses_regularisation(of_number) or reg_covar < COMPARED_AGAIN:
+        return choice, best
+    again = yield from chosen_components(rows, replace(settings, reg_covar=reg_covar), fit)
+    if again.n_components != choice.n_components:
+        of_number = replace(settings, n_components=again.n_components)
+        best = yield from _best_own(rows, reach, of_number)
+    return again, best
 
 
 def _sample_components(
@@ -260,7 +267,7 @@ def _best_own(
     reach: Reach,
     settings: GaussianSettings,
     labelled: GaussianComponents | None = None,
-) -> Generator[Step, None, tuple[OwnCovarianceComponents, dict[str, Any]]]:
+) -> Generator[Step, None, BestOwn]:
     """Return the best components with a covariance each, and the facts of the competition."""
     shared = {} if labelled is None else {"labels": labelled}
     if settings.init == "moments" and not shared:

@@ -262,6 +262,7 @@ _NO_EFFECT = (
     NoEffect(
         ("n_init",), "covariance_type", ("shared_spherical",), "which begins with one clustering"
     ),
+    NoEffect(("n_init",), "init", ("moments",), "which makes no clustering"),
     NoEffect(
         ("reg_covar",),
         "covariance_type",

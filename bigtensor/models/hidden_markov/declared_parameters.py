@@ -30,7 +30,7 @@ PARAMETERS = (
     ),
     Parameter("emissions", "categorical", Choice(EMISSIONS), Option(("--emissions",))),
     Parameter("covariance_type", "full", Choice(COVARIANCE_TYPES), Option(("--covariance-type",))),
-    Parameter("refine", "auto", Choice(REFINEMENTS), Option(("--refine",))),
+    Parameter("refine", "auto", Choice(REFINEMENTS), Option(("--refine",)), in_rounds=False),
     Parameter("ridge", 2.0, Positive(), Option(("--ridge",), none="none"), optional=True),
     Parameter(
         "max_iter", None, Whole(0, MOST_ITERATIONS), Option(("--max-iter",)), in_rounds=False

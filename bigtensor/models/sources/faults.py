@@ -100,7 +100,7 @@ def fewer_sources(
             None if settings.n_components is None else ConditioningWarning,
             f"{outstanding} of {asked} sources stand out from Gaussian noise in the fourth "
             "cumulant, and the others are not returned. Use "
-            + Setting("n_components", n_sources)
+            + Setting("n_components", outstanding)
             + ", or more rows.",
         )
     ]

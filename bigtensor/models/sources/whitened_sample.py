@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -48,6 +48,15 @@ _FIXED_POINT_UPDATES = 200
 _NEAR = 0.02
 _SETTLED = 1e-4
 """Mean sine of a turn, before one of several initialisations is chosen and after."""
+
+_MOST_FALL = 0.5
+"""Fall of the contrast at the end of a step, relative to its first rise, that is too steep."""
+
+_SHORTER = 0.4
+"""Factor of a step that is too long.
+
+Half of a reflection is singular: rounding would decide where it leads.
+"""
 
 _ROWS_A_START = 10_000
 _ROWS_A_SOURCE = 200
@@ -198,14 +207,11 @@ def independent_rotation(
     contract = thinned.cumulant()
     ends: list[tuple[float, FloatArray]] = []
 
-    def update(rotation: FloatArray) -> FloatArray:
-        return tanh_update(rotation, thinned.contrast(rotation))
-
     while not _agreed(ends):
         start = random.standard_normal((sample.n_axes, n_components))
         rotation = symmetric_orthogonalisation(start)
-        rotation = _settled(rotation, lambda r: contract((r,))[0], _CUMULANT_UPDATES, _NEAR)
-        rotation = _settled(rotation, update, _FEW_UPDATES, _NEAR)
+        rotation = _near_rotation(contract, rotation)
+        rotation = settled_rotation(thinned, rotation, _FEW_UPDATES, _NEAR)
         sums = thinned.contrast(rotation)
         distance = float(np.square(non_gaussianity(rotation, sums)).sum())
         ends.append((distance, rotation))
@@ -235,8 +241,17 @@ def embedded(rotation: FloatArray, n_axes: int) -> FloatArray:
     return columns
 
 
-def settled_rotation(sample: WhitenedSample, rotation: FloatArray) -> FloatArray:
-    """Return orthonormal columns after fixed-point iterations with tanh.
+def settled_rotation(
+    sample: WhitenedSample,
+    rotation: FloatArray,
+    most: int = _FIXED_POINT_UPDATES,
+    still: float = _SETTLED,
+) -> FloatArray:
+    """Return a rotation after fixed-point iterations with tanh, shortened where they overshoot.
+
+    An update leads in a direction in which the contrast rises. Where it falls at the end of the
+    step, more steeply than it rose, the step is too long and is shortened: whole updates oscillate
+    where sources depend on each other.
 
     Parameters
     ----------
@@ -244,13 +259,34 @@ def settled_rotation(sample: WhitenedSample, rotation: FloatArray) -> FloatArray
         Whitened rows.
     rotation : (q, k) array
         Orthonormal columns near the solution.
+    most : int
+        Largest number of sums over the rows.
+    still : float
+        Mean sine of the turn by a whole update that is the last.
     """
-    return _settled(
-        rotation,
-        lambda columns: tanh_update(columns, sample.contrast(columns)),
-        _FIXED_POINT_UPDATES,
-        _SETTLED,
-    )
+    columns = target = trial = rotation
+    signs, step, rise = np.ones(rotation.shape[1]), 1.0, 0.0
+    for _ in range(most):
+        sums = sample.contrast(trial)
+        if _rise(trial, signs * sums.rows_by_tanh, target - columns) >= -_MOST_FALL * rise:
+            update = tanh_update(trial, sums)
+            signs = np.where((trial * update).sum(axis=0) < 0, -1.0, 1.0)
+            columns, step = trial, 1.0
+            target = symmetric_orthogonalisation(signs * update)
+            rise = _rise(columns, signs * sums.rows_by_tanh, target - columns)
+            if mean_turn(columns, target) <= still:
+                return target
+        else:
+            step *= _SHORTER
+        trial = symmetric_orthogonalisation(columns + step * (target - columns))
+    return columns
+
+
+def _rise(rotation: FloatArray, gradient: FloatArray, direction: FloatArray) -> float:
+    """Return the slope of the contrast in a direction that keeps the columns orthonormal."""
+    turned = rotation.T @ direction
+    tangent = direction - rotation @ (turned + turned.T) / 2
+    return float((gradient * tangent).sum())
 
 
 def tanh_update(rotation: FloatArray, sums: ContrastSumsResult) -> FloatArray:
@@ -296,15 +332,13 @@ def gaussian_sources(distances: FloatArray, weight: float) -> int:
     return int(np.count_nonzero(np.abs(distances) <= most))
 
 
-def _settled(
-    rotation: FloatArray, update: Callable[[FloatArray], FloatArray], most: int, still: float
-) -> FloatArray:
-    """Return orthonormal columns after updates, until one turns them by little."""
-    for _ in range(most):
-        updated = symmetric_orthogonalisation(update(rotation))
+def _near_rotation(contract: Contract, rotation: FloatArray) -> FloatArray:
+    """Return orthonormal columns after updates of the fourth cumulant."""
+    for _ in range(_CUMULANT_UPDATES):
+        updated = symmetric_orthogonalisation(contract((rotation,))[0])
         turn = mean_turn(rotation, updated)
         rotation = updated
-        if turn <= still:
+        if turn <= _NEAR:
             break
     return rotation
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.errors import ParameterError
 from bigtensor.features.row_loops import row_loop
 
@@ -97,7 +98,7 @@ class QuadraticFeatures:
             One column for each component.
         """
         if self.covariance_type == "full":
-            upper, lower = np.triu_indices(self.n_features)
+            upper, lower = _upper_triangle(self.n_features)
             quadratic = -precisions[:, upper, lower] * np.where(upper == lower, 0.5, 1.0)
             linear = np.einsum("hij,hj->hi", precisions, means)
             log_determinant = np.linalg.slogdet(precisions)[1]
@@ -132,7 +133,7 @@ class QuadraticFeatures:
             One column for each component.
         """
         if self.covariance_type == "full":
-            quadratic = second_moments[:, *np.triu_indices(self.n_features)].T
+            quadratic = second_moments[:, *_upper_triangle(self.n_features)].T
         else:
             quadratic = second_moments.T.reshape(self.n_quadratic, -1)
         return np.concatenate([quadratic, sums.T, counts[None]])
@@ -155,11 +156,22 @@ class QuadraticFeatures:
             return quadratic[:, 0].copy()
         if self.covariance_type == "diag":
             return quadratic.copy()
-        upper, lower = np.triu_indices(self.n_features)
+        upper, lower = _upper_triangle(self.n_features)
         moments = np.empty((len(quadratic), self.n_features, self.n_features))
         moments[:, upper, lower] = quadratic
         moments[:, lower, upper] = quadratic
         return moments
+
+
+@lru_cache(maxsize=8)
+def _upper_triangle(n_features: int) -> tuple[IndexArray, IndexArray]:
+    """Return the rows and columns of the upper triangle of a matrix, which are not to be changed.
+
+    To make them takes a tenth of the time of an EM iteration over a few hundred rows.
+    """
+    rows, columns = np.triu_indices(n_features)
+    rows.flags.writeable = columns.flags.writeable = False
+    return rows, columns
 
 
 @row_loop

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from bigtensor.array_types import FloatArray, FloatingArray
-from bigtensor.features.buffers import padded_width
+from bigtensor.features.buffers import SMALL_PRODUCT, padded_width
 
-_SMALL_AREA, _SMALL_PRODUCT = 1_200, 1_000_000
-"""Entries of a result, and multiplications, up to which OpenBLAS copies no operand of ``A B'``."""
+_SMALL_AREA = 1_200
+"""Entries of a result up to which OpenBLAS copies no operand of a small product ``A B'``."""
 
 _PRODUCT_BYTES = 1 << 20
 """Largest buffer of products of two features: it stays near the processor."""
@@ -34,9 +34,9 @@ def products_shape(
     area = second * third
     slices = _PRODUCT_BYTES // (second * width * np.dtype(dtype).itemsize)
     if area <= _SMALL_AREA:
-        parts = -(-area * width // _SMALL_PRODUCT)
+        parts = -(-area * width // SMALL_PRODUCT)
         width = padded_width(-(-width // parts))
-        slices = min(slices, _SMALL_AREA // area, _SMALL_PRODUCT // (area * width))
+        slices = min(slices, _SMALL_AREA // area, SMALL_PRODUCT // (area * width))
     parts = -(-first // max(1, min(slices, first)))
     return -(-first // parts), second, width
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.random import default_rng
@@ -10,7 +12,12 @@ from sklearn.mixture import GaussianMixture as Peer
 from sklearn.preprocessing import scale
 
 from bigtensor import GaussianMixture, simulate
-from bigtensor.models.gaussian_mixture.component_choice import compared_numbers, fewest_as_good
+from bigtensor.models.gaussian_mixture.component_choice import (
+    COMPARED_AGAIN,
+    compared_numbers,
+    fewest_as_good,
+)
+from bigtensor.models.gaussian_mixture.own_covariance_ridge import validated_ridge
 from bigtensor.models.gaussian_mixture.settings import free_parameters
 
 FAST = {"reg_covar": 1e-6, "n_init": 2, "random_state": 0}
@@ -126,6 +133,23 @@ def test_numbers__are_compared_under_the_regularisation_that_few_rows_need(seed)
     model = GaussianMixture().fit(wines[default_rng(seed).permutation(len(wines))])
     assert model.diagnostics_["pilot"]["reg_covar"] == 0.1
     assert len(model.weights_) == 3
+
+
+def test_regularisation__is_chosen_once_for_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fit that says whether to compare numbers again is the one that is returned."""
+    fits: list[int] = []
+
+    def counted(n_rows: int, *rest: Any) -> tuple[float, dict[str, float]]:
+        fits.append(n_rows)
+        return validated_ridge(n_rows, *rest)
+
+    monkeypatch.setattr(
+        "bigtensor.models.gaussian_mixture.own_covariance_pilot.validated_ridge", counted
+    )
+    rows = drawn(2, 200)
+    model = GaussianMixture(n_init=2, random_state=0).fit(rows)
+    assert model.diagnostics_["pilot"]["reg_covar"] < COMPARED_AGAIN
+    assert fits == [200]
 
 
 def test_copies__are_no_evidence_for_more_components() -> None:

@@ -138,7 +138,7 @@ def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:
         raise ParameterError(
             Setting("documents", "columns") + f" is for Matrix Market files, and not for {path}"
         )
-    if stem.suffix == ".npz":
+    if path.suffix == ".npz":
         return MatrixFile(path, vocabulary)
     if stem.suffix in (".mtx", ".txt"):
         return TripletFile(path, vocabulary, documents=documents)
@@ -149,7 +149,8 @@ def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:
             f"{path} is AnnData, whose counts are read in place: fit it without an import"
         )
     raise FileFormatError(
-        f"{path} is of no known kind of counts; give a file that ends in {', '.join(ENDINGS)}"
+        f"{path} is of no known kind of counts; give a file that ends in {', '.join(ENDINGS)}, "
+        "or in .mtx.gz or .txt.gz"
     )
 
 

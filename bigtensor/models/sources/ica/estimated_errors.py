@@ -14,16 +14,16 @@ from bigtensor.decomposition.sources.independent_components import (
     RANK_CUT,
     symmetric_orthogonalisation,
 )
-from bigtensor.models.sources.whitened_sample import WhitenedSample, tanh_update
+from bigtensor.models.sources.whitened_sample import WhitenedSample, settled_rotation
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.covariances import Covariances
 
 BLOCKS = 8
 """Blocks of consecutive rows, each of which is left out once."""
 
-_UPDATES = 3
+_SUMS = 4
 _STEPS = 2
-"""Fixed-point iterations and Gauss-Newton steps from the estimates of all blocks."""
+"""Sums of fixed-point iterations, and Gauss-Newton steps, from the estimates of all blocks."""
 
 
 def estimated_errors(
@@ -106,8 +106,7 @@ def _whitened_columns(kept: WhitenedSample, rotation: FloatArray) -> FloatArray:
     block = replace(rows.block, values=again.astype(rows.block.dense_values.dtype))
     sample = replace(rows, block=block)
     turned = symmetric_orthogonalisation((vectors / roots).T @ rotation[:k])
-    for _ in range(_UPDATES):
-        turned = symmetric_orthogonalisation(tanh_update(turned, sample.contrast(turned)))
+    turned = settled_rotation(sample, turned, _SUMS, still=0.0)
     columns = np.zeros_like(rotation)
     columns[:k] = (vectors * roots) @ turned
     return columns

@@ -22,7 +22,7 @@ _ITERATIONS = 30
 _LEAST_GAIN = 1e-3
 """Gain of the mean log-likelihood by a step, in nats, below which it is the last."""
 
-_LEAST_VARIANCE = 1e-3
+LEAST_VARIANCE = 1e-3
 """Of a coordinate given the others, in its units."""
 
 _PRIOR_ROWS = 1.0
@@ -109,7 +109,7 @@ def _maximised(
     covariances = (covariances + m * pooled) / (counts + m)[:, None, None]
     diagonal = np.einsum("kii->ki", covariances).copy()
     covariances *= 1 - shrinkage
-    covariances[:, np.arange(m), np.arange(m)] = diagonal + _LEAST_VARIANCE
+    covariances[:, np.arange(m), np.arange(m)] = diagonal + LEAST_VARIANCE
     tables = log_tables(problem, outcomes, weighted)
     return GaussianPart(
         problem.coordinates.measured, np.log(counts / counts.sum()), means, covariances, tables

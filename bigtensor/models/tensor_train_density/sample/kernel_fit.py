@@ -9,11 +9,13 @@ from scipy.spatial.distance import cdist
 
 from bigtensor.array_types import FloatArray
 from bigtensor.models.tensor_train_density.sample.gaussian_fit import (
+    LEAST_VARIANCE,
     filled_coordinates,
     log_tables,
     outcomes_of,
 )
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
+from bigtensor.statistics.row_sample import distinct_rows
 from bigtensor.statistics.tensor_train.gaussian_part import GaussianPart
 
 MOST_KERNELS = 1000
@@ -21,9 +23,6 @@ MOST_KERNELS = 1000
 
 _WIDTHS = tuple(float(width) for width in np.geomspace(0.05, 0.8, 9))
 """Widths that are tried, in standard deviations of all rows, ascending."""
-
-_LEAST_VARIANCE = 1e-3
-"""Of a coordinate given the others, in its units."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,8 @@ class KernelCandidate:
         whitened = np.linalg.solve(np.linalg.cholesky(covariance), values.T).T
         squares = cdist(whitened, whitened, "sqeuclidean")
         log_others = log_weights + sum(tables[point] for point in located.point.T)
-        log_others[squares == 0] = -np.inf
+        distinct = distinct_rows(np.column_stack([located.values[:, measured], *outcomes]))
+        log_others[distinct[:, None] == distinct] = -np.inf
         width = _best_width(squares, log_others, weight, values.shape[1])
         return GaussianPart(measured, log_weights, values, width**2 * covariance[None], tables)
 
@@ -65,7 +65,7 @@ def _shrunk_covariance(values: FloatArray, weight: FloatArray, shrinkage: float)
     covariance = (centred.T * weight) @ centred / weight.sum()
     variances = np.diag(covariance).copy()
     covariance *= 1 - shrinkage
-    np.fill_diagonal(covariance, variances + _LEAST_VARIANCE)
+    np.fill_diagonal(covariance, variances + LEAST_VARIANCE)
     return np.asarray(covariance)
 
 

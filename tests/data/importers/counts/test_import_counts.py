@@ -156,9 +156,10 @@ def test_other_files__are_told(counts, tmp_path):
     out = tmp_path / "out.zarr"
     with pytest.raises(FileFormatError, match="there is no file"):
         import_counts(tmp_path / "no.mtx", out)
-    (tmp_path / "x.pdf").write_text("")
-    with pytest.raises(FileFormatError, match="of no known kind of counts"):
-        import_counts(tmp_path / "x.pdf", out)
+    for name in ("x.pdf", "x.npz.gz"):
+        (tmp_path / name).write_text("")
+        with pytest.raises(FileFormatError, match="of no known kind of counts"):
+            import_counts(tmp_path / name, out)
     (tmp_path / "x.h5ad").write_text("")
     with pytest.raises(FileFormatError, match="read in place"):
         import_counts(tmp_path / "x.h5ad", out)
