@@ -32,7 +32,6 @@ MIN_ROWS = 32_768
 MAX_NBYTES = 256 * 2**20
 """A task reads no more than this, unless that would take more than `MAX_TASKS` tasks."""
 
-
 MAX_OUTPUT_NBYTES = 64 * 2**20
 """A task holds no more bytes of answers than this, unless one block of rows takes more."""
 
