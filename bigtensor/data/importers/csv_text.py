@@ -38,6 +38,18 @@ _DECOMPRESSORS: Mapping[str, Callable[[Path], Any]] = {
 }
 
 
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file that may be compressed, as the end of its name says."""
+    file: IO[bytes] = _DECOMPRESSORS.get(path.suffix.lower(), _open_plain)(path)
+    return file
+
+
+def bare_name(path: Path) -> Path:
+    """Return a file's name without the suffix of a compression."""
+    name = Path(path.name)
+    return name.with_suffix("") if name.suffix.lower() in _DECOMPRESSORS else name
+
+
 TAB = "\t"
 
 
@@ -138,8 +150,7 @@ class _CheckedText(TextIOWrapper):
     """
 
     def __init__(self, path: Path) -> None:
-        raw = _DECOMPRESSORS.get(path.suffix.lower(), _open_plain)(path)
-        super().__init__(raw, encoding="utf-8-sig", newline="")
+        super().__init__(open_bytes(path), encoding="utf-8-sig", newline="")
         self._path = path
 
     def read(self, size: int | None = -1, /) -> str:
