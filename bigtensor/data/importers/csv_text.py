@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 from bigtensor.data.addresses.file_formats import optional_module
-from bigtensor.data.values.spreadsheet_text import separator_of
+from bigtensor.data.values.spreadsheet_text import separator_of, without_apostrophe
 from bigtensor.errors import FileFormatError
 
 
@@ -98,7 +98,7 @@ class CsvText:
         Yields
         ------
         header : list of str
-            Names of the columns, without blanks around them.
+            Names of the columns, without blanks around them and the apostrophe before a formula.
         text : file
             Everything that follows the header.
 
@@ -111,7 +111,7 @@ class CsvText:
             for header in csv.reader(text, delimiter=self.separator):
                 if not _is_blank(header):
                     _check_for_nul("".join(header), self.path)
-                    yield [name.strip() for name in header], text
+                    yield [without_apostrophe(name.strip()) for name in header], text
                     return
         raise FileFormatError(f"{self.path} is empty; was it copied completely?")
 
