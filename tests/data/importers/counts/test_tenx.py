@@ -158,7 +158,7 @@ def test_damaged_hdf5__is_refused(cells, tmp_path):
 def test_several_types__are_imported_with_a_warning(cells, tmp_path):
     folder = folder_of(cells, tmp_path / "cells")
     lines(features(["Gene Expression"] * 9 + ["Antibody Capture"] * 3), folder / "features.tsv.gz")
-    with pytest.warns(FileFormatWarning, match="9 of 'Gene Expression', 3 of 'Antibody Capture'"):
+    with pytest.warns(FileFormatWarning, match=r"9 of .*3 of 'Antibody"):
         import_counts(folder, tmp_path / "out.zarr")
 
 
