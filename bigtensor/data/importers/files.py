@@ -214,8 +214,12 @@ def _files(
 ) -> list[Path]:
     """Return the files that paths, folders and patterns stand for."""
     path_list = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    for path in path_list:
-        if is_tenx_folder(Path(path)):
+    for path in map(Path, path_list):
+        try:
+            is_tenx = is_tenx_folder(path)
+        except OSError as error:
+            raise unreachable(path, error) from error
+        if is_tenx:
             raise FileFormatError(f"{path} is a folder of 10x Genomics" + _OF_COUNTS)
     endings = [ending for ending, kind in _FORMATS.items() if chosen in (None, kind)]
     return expand_paths(map(Path, path_list), endings)
