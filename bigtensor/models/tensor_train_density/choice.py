@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,9 +20,19 @@ from bigtensor.models.tensor_train_density.sample.coordinate_systems import (
     is_rotated,
 )
 from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
-from bigtensor.models.tensor_train_density.sample.stack import HeldOut, Stack, stacked
+from bigtensor.models.tensor_train_density.sample.stack import (
+    LEAST_GAIN,
+    HeldOut,
+    Stack,
+    stacked,
+)
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
-from bigtensor.models.tensor_train_density.settings import ROTATION, SYSTEMS, TrainSettings
+from bigtensor.models.tensor_train_density.settings import (
+    MANY_ROWS,
+    ROTATION,
+    SYSTEMS,
+    TrainSettings,
+)
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.row_sample import shuffled_distinct_rows
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
@@ -38,13 +49,14 @@ _FOLDS = 5
 _SOME_ROWS = 1000
 """Rows from which on two folds are enough to tell candidates apart."""
 
-_MANY_ROWS = 2000
-
 _FINALISTS = 2
 """Coordinate systems whose rank is chosen."""
 
 _LARGER = 2
 """Larger ranks that are tried after the best one."""
+
+_CATCHING_UP = 2
+"""Gain of larger ranks, in the gain of the coordinates ahead, with which others are followed."""
 
 _FIRST_RANKS = (1, 5)
 """Ranks with which coordinates are compared."""
@@ -90,11 +102,22 @@ class Validated:
         Steps of expectation maximisation with the best score.
     score : float
         In nats.
+    log_trains : tuple of (n,) float64 arrays
+        Log-densities of the held-out rows of every fold, by their coordinates.
     """
 
     candidate: Candidate
     steps: int
     score: float
+    log_trains: tuple[FloatArray, ...] = field(default=(), repr=False, compare=False)
+
+
+class _HeldOutStep(NamedTuple):
+    """Held-out rows of a fold after a step: sum of log-densities, weight, and log-densities."""
+
+    total: float
+    weight: float
+    log_trains: FloatArray
 
 
 class Validation:
@@ -124,18 +147,6 @@ class Validation:
         """Return the candidate with the largest score, the first of equals."""
         return max((self.validated(candidate) for candidate in candidates), key=_score)
 
-    def best_rank(self, candidate: Candidate, ranks: tuple[int, ...]) -> Validated:
-        """Return the best of ascending ranks, up to where two larger ones gain nothing."""
-        validated = [self.validated(replace(candidate, rank=ranks[0]))]
-        for rank in ranks[1:]:
-            validated.append(self.validated(replace(candidate, rank=rank)))
-            if (
-                len(validated) > _LARGER
-                and max(validated[-_LARGER:], key=_score).score < validated[-_LARGER - 1].score
-            ):
-                break
-        return max(validated, key=_score)
-
     def validated(self, candidate: Candidate) -> Validated:
         """Return the best number of steps of a candidate, and its score."""
         if candidate not in self._validated:
@@ -148,22 +159,20 @@ class Validation:
     def held_out(self, validated: Validated) -> list[HeldOut]:
         """Return every fold with the log-densities that a candidate gives held-out rows."""
         folds = []
-        for fold in range(len(self._folds)):
+        for fold, log_trains in enumerate(validated.log_trains):
             problem, located, weight = self._problem(replace(validated.candidate, rank=0), fold)
-            start = self._start(problem, validated.candidate, fold)
-            _, tables = next(islice(problem.steps(start), validated.steps, None))
-            log_density = np.empty(len(weight))
-            tables.write_log_densities(located, log_density, Workspace())
-            folds.append(HeldOut(problem, located, weight, log_density))
+            folds.append(HeldOut(problem, located, weight, log_trains))
         return folds
 
-    def _curve(self, candidate: Candidate, fold: int) -> Generator[FloatArray]:
-        """Yield sum of weighted log-densities and weight of the held-out rows after every step."""
+    def _curve(self, candidate: Candidate, fold: int) -> Generator[_HeldOutStep]:
+        """Yield what the held-out rows say of every step."""
         problem, located, weight = self._problem(replace(candidate, rank=0), fold)
-        log_density, work = np.empty(len(weight)), Workspace()
+        work = Workspace()
         for _, tables in problem.steps(self._start(problem, candidate, fold)):
+            log_density = np.empty(len(weight))
             tables.write_log_densities(located, log_density, work)
-            yield np.array([weight @ (log_density + located.log_slope), weight.sum()])
+            total = float(weight @ (log_density + located.log_slope))
+            yield _HeldOutStep(total, float(weight.sum()), log_density)
 
     def _start(self, problem: SampleProblem, candidate: Candidate, fold: int) -> NonnegativeTrain:
         """Return the train that a candidate starts from in a fold."""
@@ -190,7 +199,7 @@ def problem_of(rows: PilotRows, candidate: Candidate, structure: str) -> SampleP
 def choose(
     rows: PilotRows, settings: TrainSettings
 ) -> Generator[Step, None, tuple[Validated, list[Validated], Stack]]:
-    """Choose coordinates, then widths, then the rank, then Gaussian components beside trains.
+    """Choose coordinates, then widths, then the rank with Gaussian components beside trains.
 
     Returns
     -------
@@ -204,7 +213,7 @@ def choose(
     validation = Validation(rows, settings)
     ranks = settings.ranks if len(settings.ranks) == 1 else _FIRST_RANKS
     widths = settings.widths[0] if len(settings.widths) == 1 else _FIRST_WIDTHS
-    narrow = settings.widths if rows.n_distinct >= _MANY_ROWS else settings.widths[-FEW_WIDTHS:]
+    narrow = settings.widths if rows.n_distinct >= MANY_ROWS else settings.widths[-FEW_WIDTHS:]
     yield Step("choosing coordinates")
     # the best widths differ from system to system, so that each is followed
     best = [
@@ -224,17 +233,70 @@ def choose(
         )
         for validated in best
     ]
-    yield Step("choosing the rank")
-    best = sorted(best, key=_score)[-_FINALISTS:]
-    by_rank = [validation.best_rank(validated.candidate, settings.ranks) for validated in best]
-    chosen = max(by_rank, key=_score)
-    yield Step("choosing Gaussian components")
-    stack = stacked(validation.held_out(chosen), settings.random_state)
+    yield Step("choosing the rank and Gaussian components")
+    first, *others = sorted(best, key=_score, reverse=True)[:_FINALISTS]
+    chosen = _best_rank(validation, first, settings)
+    for other in others:
+        chosen = max(chosen, _best_rank(validation, other, settings, chosen), key=_stack_score)
+    stack = stacked(validation.held_out(chosen.trains), settings.random_state)
     if settings.systems == SYSTEMS["queries"] and _can_be_rotated(rows):
         # for a warning: the loss is told where it is large
         for rank in ranks:
             validation.validated(Candidate(*ROTATION, widths, rank))
-    return chosen, validation.tried, stack
+    return chosen.trains, validation.tried, stack
+
+
+class _Ranked(NamedTuple):
+    """Trains of some rank with components beside them, and the scores of all ranks so far."""
+
+    trains: Validated
+    score: float
+    by_rank: dict[int, float]
+
+
+def _best_rank(
+    validation: Validation,
+    first: Validated,
+    settings: TrainSettings,
+    ahead: _Ranked | None = None,
+) -> _Ranked:
+    """Return the best of ascending ranks, up to where two larger ones gain nothing.
+
+    Components stand beside the trains: where they have nearly all of the density, larger ranks are
+    of no use.
+
+    Parameters
+    ----------
+    validation : Validation
+        Held-out log-densities.
+    first : Validated
+        Trains that the components are chosen beside.
+    settings : TrainSettings
+        Settings with the ranks.
+    ahead : _Ranked, optional
+        Best rank of other coordinates. Those here are given up at a rank from which on twice the
+        gain of the others would not be enough.
+    """
+    stack = stacked(validation.held_out(first), settings.random_state)
+    by_rank: dict[int, float] = {}
+    for rank in settings.ranks:
+        trains = validation.validated(replace(first.candidate, rank=rank))
+        by_rank[rank] = stack.beside(validation.held_out(trains)).score
+        *_, before = [-np.inf, *list(by_rank.values())[:-_LARGER]]
+        if max(list(by_rank.values())[-_LARGER:]) < before + LEAST_GAIN:
+            break
+        if ahead is not None and rank in ahead.by_rank:
+            gain = ahead.score - ahead.by_rank[rank]
+            if by_rank[rank] + _CATCHING_UP * gain < ahead.score:
+                break
+    best = max(by_rank, key=lambda rank: by_rank[rank])
+    trains = validation.validated(replace(first.candidate, rank=best))
+    return _Ranked(trains, by_rank[best], by_rank)
+
+
+def _stack_score(ranked: _Ranked) -> float:
+    """Return the mean log-density of held-out rows under trains and components."""
+    return ranked.score
 
 
 def _can_be_rotated(rows: PilotRows) -> bool:
@@ -288,7 +350,7 @@ def folds_of(rows: PilotRows, random_state: int) -> list[tuple[PilotRows, PilotR
         Seed of the division.
     """
     n = rows.n_distinct
-    many = n >= _MANY_ROWS
+    many = n >= MANY_ROWS
     count = 4 if many else min(_FOLDS, n)
     fold = shuffled_distinct_rows(rows.distinct, random_state) % count
     return [
@@ -297,14 +359,13 @@ def folds_of(rows: PilotRows, random_state: int) -> list[tuple[PilotRows, PilotR
     ]
 
 
-def _best_step(candidate: Candidate, curves: Iterable[tuple[FloatArray, ...]]) -> Validated:
+def _best_step(candidate: Candidate, curves: Iterable[tuple[_HeldOutStep, ...]]) -> Validated:
     """Return the step at which the folds together have the largest held-out log-density."""
     best = Validated(candidate, 0, -np.inf)
     for step, folds in enumerate(islice(curves, MOST_STEPS + 1)):
-        total, weight = np.sum(folds, axis=0)
-        score = float(total / weight)
-        if score > best.score:
-            best = Validated(candidate, step, score)
+        score = sum(fold.total for fold in folds) / sum(fold.weight for fold in folds)
+        if step == 0 or score > best.score:
+            best = Validated(candidate, step, score, tuple(fold.log_trains for fold in folds))
         elif step >= best.steps + _PATIENCE:
             break
     return best

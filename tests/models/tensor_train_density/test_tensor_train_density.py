@@ -65,6 +65,38 @@ def test_copies_and_weights__flatter_no_validation():
     assert weighted.diagnostics_[name] == pytest.approx(copied[name])
 
 
+def chosen_on(rows):
+    """Return the diagnostics of a fit, and the largest rank that was tried in each coordinates."""
+    settings = {"trains": TensorTrainOptions(n_trains=1), "random_state": 0}
+    diagnostics = TensorTrainDensity(**settings).fit(rows).diagnostics_
+    tried = diagnostics["tried"]
+    systems = {one["system"] for one in tried}
+    return diagnostics, {
+        system: max(one["rank"] for one in tried if one["system"] == system) for system in systems
+    }
+
+
+def test_coordinates_far_behind__are_not_followed_through_all_ranks():
+    rng = np.random.default_rng(0)
+    boxes = rng.integers(0, 4, size=(12, 3))[rng.integers(12, size=600)]
+    diagnostics, largest = chosen_on(np.exp(boxes + 0.9 * rng.random((600, 3))))
+    assert diagnostics["rank"] == 8
+    # both are compared at a rank of five
+    assert largest["z"] == 5
+    assert largest["ns"] == 18
+
+
+def test_rank__is_no_larger_than_is_of_use_beside_other_components():
+    rng = np.random.default_rng(0)
+    turn = rng.uniform(0, 2 * np.pi, (600, 1))
+    spiral = turn * np.hstack([np.cos(2 * turn), np.sin(2 * turn)]) / 2
+    diagnostics, largest = chosen_on(np.exp(spiral + 0.1 * rng.normal(size=(600, 2))))
+    assert diagnostics["kernels"]
+    assert largest["ns"] == 5
+    # a train of rank 18 beside them has -2.127
+    assert diagnostics["validation_log_density"] > -2.14
+
+
 def test_equal_rows__are_copies_only_where_a_value_is_not_rounded():
     rng = np.random.default_rng(0)
     rounded = rng.integers(0, 20, size=(300, 2)).astype(float)

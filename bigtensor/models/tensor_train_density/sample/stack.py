@@ -22,7 +22,7 @@ SHRINKAGES = (0.003, 0.03, 0.15)
 """Shares of the variances alone in the covariances that validation chooses from."""
 
 _LEAST_SHARE = 0.02
-_LEAST_GAIN = 0.01
+LEAST_GAIN = 0.01
 """Share and gain in nats below which there are no Gaussian components."""
 
 _ROWS_OF_COMPONENT = 10
@@ -61,6 +61,9 @@ class Stack:
     ----------
     candidate : GaussianCandidate or KernelCandidate, optional
         Settings of the components, or None for trains alone.
+    log_components : list of (n,) float64 arrays
+        Log-densities of the held-out rows of every fold under the components, by their
+        coordinates. Empty for trains alone.
     share : float
         Share of the Gaussian components.
     score : float
@@ -70,9 +73,22 @@ class Stack:
     """
 
     candidate: GaussianCandidate | KernelCandidate | None
+    log_components: list[FloatArray]
     share: float
     score: float
     of_rows: FloatArray
+
+    def beside(self, folds: list[HeldOut]) -> Stack:
+        """Return the same components beside other trains in the same coordinates.
+
+        Parameters
+        ----------
+        folds : list of HeldOut
+            Log-densities of the other trains.
+        """
+        if self.candidate is None:
+            return _trains_alone(folds)
+        return _with_best_share(folds, self.candidate, self.log_components)
 
 
 def stacked(folds: list[HeldOut], random_state: int) -> Stack:
@@ -89,9 +105,7 @@ def stacked(folds: list[HeldOut], random_state: int) -> Stack:
     random_state : int
         Seed of the initialisations.
     """
-    of_trains = [fold.log_trains for fold in folds]
-    alone = _score(folds, of_trains)
-    trains_alone = Stack(None, 0.0, alone, np.concatenate(of_trains))
+    trains_alone = _trains_alone(folds)
     least = min(len(fold.problem.weight) for fold in folds)
     if not len(folds[0].problem.coordinates.measured):
         return trains_alone
@@ -115,20 +129,35 @@ def stacked(folds: list[HeldOut], random_state: int) -> Stack:
             break
     else:
         best = stack
-    if best.share < _LEAST_SHARE or best.score - alone < _LEAST_GAIN:
+    if best.share < _LEAST_SHARE or best.score - trains_alone.score < LEAST_GAIN:
         return trains_alone
     return best
+
+
+def _trains_alone(folds: list[HeldOut]) -> Stack:
+    """Return trains without components."""
+    of_trains = [fold.log_trains for fold in folds]
+    return Stack(None, [], 0.0, _score(folds, of_trains), np.concatenate(of_trains))
 
 
 def _stack(
     folds: list[HeldOut], candidate: GaussianCandidate | KernelCandidate, random_state: int
 ) -> Stack:
-    """Return the best share of Gaussian components, by expectation maximisation."""
-    log_gaussian = [
+    """Return components that are fitted to the rows outside every fold, with their best share."""
+    log_components = [
         candidate.fitted(fold.problem, random_state).log_densities(fold.located) for fold in folds
     ]
+    return _with_best_share(folds, candidate, log_components)
+
+
+def _with_best_share(
+    folds: list[HeldOut],
+    candidate: GaussianCandidate | KernelCandidate,
+    log_components: list[FloatArray],
+) -> Stack:
+    """Return components with the share of the largest likelihood, by expectation maximisation."""
     difference = np.concatenate(
-        [own - fold.log_trains for own, fold in zip(log_gaussian, folds, strict=True)]
+        [own - fold.log_trains for own, fold in zip(log_components, folds, strict=True)]
     )
     weight = np.concatenate([fold.weight for fold in folds])
     share = 0.5
@@ -137,9 +166,9 @@ def _stack(
         share = float(np.clip(weight @ posterior / weight.sum(), 1e-6, 1 - 1e-6))
     mixed = [
         np.logaddexp(own + np.log(share), fold.log_trains + np.log1p(-share))
-        for own, fold in zip(log_gaussian, folds, strict=True)
+        for own, fold in zip(log_components, folds, strict=True)
     ]
-    return Stack(candidate, share, _score(folds, mixed), np.concatenate(mixed))
+    return Stack(candidate, log_components, share, _score(folds, mixed), np.concatenate(mixed))
 
 
 def _gains(stack: Stack, best: Stack, folds: list[HeldOut]) -> bool:
