@@ -8,7 +8,7 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes
-from bigtensor.errors import Message, Setting
+from bigtensor.errors import ConditioningWarning, Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.sources.components import IndependentComponents
@@ -72,7 +72,7 @@ def _impossible_kurtosis(kurtosis: FloatArray) -> list[Fault]:
         return []
     return [
         (
-            None,
+            ConditioningWarning,
             Message(
                 f"The excess kurtosis of {impossible} of the {len(kurtosis)} sources is below -2, "
                 f"which no source has (smallest: {kurtosis.min():.1f}). Kurtoses and lengths of "
