@@ -83,6 +83,14 @@ The limit for many axes is 1.79 (Auffinger, Ben Arous and Černý, *Random matri
 spin glasses*, 2013).
 """
 
+_BEYOND_LARGEST = 1.5
+"""Standard deviations of a fourth cumulant beyond the largest one of Gaussian rows.
+
+Chosen on Gaussian rows of ten sizes, 100 to 100,000 rows of 2 to 100 features, and judged on nine
+others of at most 10,000 rows: no sample had any source. With 3, the cumulant loses 11 of 122
+sources of mixings of real sources.
+"""
+
 
 def gaussian_part(covariance: FloatArray) -> Correction:
     """Return the contraction of the fourth moment of centred Gaussian rows of a covariance."""
@@ -385,7 +393,7 @@ def standing_out(terms: Terms, weight: float) -> Terms:
     along = (columns.T @ columns) ** 4 @ terms.weights
     sizes = np.minimum(np.abs(terms.weights), np.abs(along))
     axes = len(columns)
-    deviations = _LEAST_DEVIATIONS + _LARGEST_OF_SPHERE * np.sqrt(axes)
+    deviations = _LARGEST_OF_SPHERE * np.sqrt(axes) + _BEYOND_LARGEST
     noise = deviations * np.sqrt(24 / weight) + axes**2 / weight
     tails = 1 + float(np.clip(along.max(initial=0.0) / _HEAVY, 0.0, 1.0))
     return terms.take(sizes > tails * noise)
