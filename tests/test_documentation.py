@@ -278,6 +278,17 @@ def test_links__lead_somewhere(page: Path) -> None:
             assert anchor[1:] in anchors, f"{page.name} links to {target}{anchor}"
 
 
+@pytest.mark.parametrize("note", sorted(ROOT.glob("docs/design/*.md")), ids=lambda note: note.stem)
+def test_design_notes__name_files_that_exist(note: Path) -> None:
+    files = [
+        f"/{path.relative_to(ROOT)}"
+        for folder in ("bigtensor", "deploy", "docs", "examples", "tests")
+        for path in (ROOT / folder).rglob("*.py")
+    ]
+    named = re.findall(r"`([a-z0-9_/]+\.py)`", note.read_text())
+    assert not [name for name in named if not any(path.endswith(f"/{name}") for path in files)]
+
+
 def test_dependencies__every_one_has_its_reason() -> None:
     import tomllib
 

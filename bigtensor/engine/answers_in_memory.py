@@ -8,7 +8,7 @@ import numpy as np
 
 from bigtensor.data.rows.samples import Samples
 from bigtensor.engine.events import Listener
-from bigtensor.engine.ranges import RowRange, row_ranges
+from bigtensor.engine.ranges import RowRange, answered_rows, row_ranges
 from bigtensor.engine.row_pass import evaluate_ranges
 from bigtensor.engine.row_tasks import Arrays, RowTask
 from bigtensor.engine.runtime import Runtime
@@ -45,4 +45,5 @@ def evaluate_in_memory(
             outputs[key][rows[0] : rows[1]] = array
 
     task = RowTask(samples, function, marginalised=marginalised)
-    return outputs, evaluate_ranges(task, row_ranges(samples), runtime, place, listeners)
+    ranges = row_ranges(samples, answered_rows(function))
+    return outputs, evaluate_ranges(task, ranges, runtime, place, listeners)

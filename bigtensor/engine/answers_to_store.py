@@ -20,6 +20,7 @@ from bigtensor.data.stores.manifest import UNFINISHED, seal
 from bigtensor.data.stores.outputs import whole_store, write_errors
 from bigtensor.data.stores.stored_arrays import create_array, create_root, open_to_write
 from bigtensor.engine.events import Listener
+from bigtensor.engine.ranges import answered_rows
 from bigtensor.engine.row_pass import evaluate_ranges
 from bigtensor.engine.row_tasks import RowTask
 from bigtensor.engine.runtime import Runtime
@@ -28,7 +29,18 @@ from bigtensor.statistics.base import RowFunction, RowOutput
 from bigtensor.statistics.validity import Validity
 
 CHUNK_ROWS = 262_144
-"""Rows of one chunk of an output on disk: one task writes whole chunks."""
+"""Rows of one chunk of an output on disk, unless rows are wide: one task writes whole chunks."""
+
+
+def chunk_rows(function: RowFunction) -> int:
+    """Return the rows of one chunk of the outputs on disk.
+
+    Parameters
+    ----------
+    function : RowFunction
+        Function of the rows.
+    """
+    return min(CHUNK_ROWS, answered_rows(function))
 
 
 def evaluate_to_store(
@@ -62,8 +74,8 @@ def evaluate_to_store(
     target = resolved(path)
     if into is None:
         _refuse_rows_as_target(samples, target)
-    rows = samples.source_rows
-    chunks = list(pairwise([*range(0, rows, CHUNK_ROWS), rows]))
+    rows, step = samples.source_rows, chunk_rows(function)
+    chunks = list(pairwise([*range(0, rows, step), rows]))
     selected = samples.shares is not None
     ranges = list(pairwise([0, *(samples.kept_before(stop) for _, stop in chunks)]))
     place = (
@@ -73,12 +85,11 @@ def evaluate_to_store(
     )
     with write_errors(target), place as unfinished:
         group = _create_outputs(
-            unfinished, rows, function.outputs, sample_dim, attrs or {}, array_attrs or {}
+            unfinished, rows, function, sample_dim, attrs or {}, array_attrs or {}
         )
         mark = group.attrs.get(UNFINISHED)
         own = None if mark is None else str(mark)
-        chunk_rows = CHUNK_ROWS if selected else None
-        task = RowTask(samples, function, unfinished, marginalised, own, chunk_rows)
+        task = RowTask(samples, function, unfinished, marginalised, own, step if selected else None)
         with_rows = [(start, stop) for start, stop in ranges if start < stop]
         validity = evaluate_ranges(task, with_rows, runtime, None, listeners)
         for chunk, (start, stop) in zip(chunks, ranges, strict=True):
@@ -122,20 +133,20 @@ def _remove_torn_chunks(store: str) -> None:
 def _create_outputs(
     address: str,
     rows: int,
-    outputs: Iterable[RowOutput],
+    function: RowFunction,
     sample_dim: str,
     attrs: Mapping[str, Any],
     array_attrs: Mapping[str, Mapping[str, Any]],
 ) -> zarr.Group:
     """Create the arrays of a store of outputs, which tasks then fill."""
     group = create_root(address, attrs)
-    for output in outputs:
+    for output in function.outputs:
         trailing = tuple(output.dims.values())
         create_array(
             group,
             output.name,
             shape=(rows, *trailing),
-            chunks=(min(rows, CHUNK_ROWS), *trailing),
+            chunks=(min(rows, chunk_rows(function)), *trailing),
             dtype=output.dtype,
             compressors=answer_compressors(),
             fill_value=output.fill,

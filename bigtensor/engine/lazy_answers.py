@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.row_sources import ROW_VARIABLES, LazySource
 from bigtensor.data.values.missing_values import MARGINALISE
-from bigtensor.engine.ranges import Part, RowRange, row_ranges, segments
+from bigtensor.engine.ranges import Part, RowRange, answered_rows, row_ranges, segments
 from bigtensor.engine.reduce import FixedTree, accumulate, job_of
 from bigtensor.engine.row_pass import block_operators
 from bigtensor.engine.row_tasks import RowTask, evaluate_range
@@ -68,7 +68,8 @@ def evaluate_lazily(samples: Samples, function: RowFunction, *, missing: str) ->
             if isinstance(source, LazySource)
         ]
         return parts[0] if len(parts) == 1 else da.concatenate(parts)
-    lengths = tuple(stop - start for start, stop in row_ranges(samples))
+    ranges = row_ranges(samples, answered_rows(function))
+    lengths = tuple(stop - start for start, stop in ranges)
     located: da.Array = da.map_blocks(
         _evaluate_location,
         task=task,
@@ -86,7 +87,7 @@ def _evaluate_sequences_lazily(
 
     Chunks of few rows are answered together, and cut apart again.
     """
-    samples, shown = task.samples, _chunk_ranges(task.samples)
+    samples, shown = task.samples, _chunk_ranges(task.samples, function)
     ranges = _joined(shown, function.block_rows, {*samples.offsets})
     statistic = block_operators(task, function, ranges)
     light = delayed(replace(task, samples=samples.without_lazy_rows()), pure=False, traverse=False)
@@ -122,10 +123,10 @@ def _joined(ranges: Sequence[RowRange], most: int, firsts: Set[int]) -> list[Row
     return joined
 
 
-def _chunk_ranges(samples: Samples) -> list[RowRange]:
+def _chunk_ranges(samples: Samples, function: RowFunction) -> list[RowRange]:
     """Return the rows of every chunk of a lazy answer: the chunks of the data where they are."""
     if not isinstance(samples.sources[0], LazySource):
-        return row_ranges(samples)
+        return row_ranges(samples, answered_rows(function))
     lengths = [
         int(length)
         for source in samples.sources

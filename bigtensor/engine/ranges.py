@@ -9,6 +9,7 @@ from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.sequence_starts import sequence_start
 from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.sources.row_sources import LazySource, Source
+from bigtensor.statistics.base import RowFunction
 
 RowRange = tuple[int, int]
 
@@ -30,6 +31,9 @@ MIN_ROWS = 32_768
 
 MAX_NBYTES = 256 * 2**20
 """A task reads no more than this, unless that would take more than `MAX_TASKS` tasks."""
+
+MAX_OUTPUT_NBYTES = 64 * 2**20
+"""A task holds no more bytes of answers than this, unless one block of rows takes more."""
 
 
 def pass_parts(
@@ -54,7 +58,7 @@ def pass_parts(
         starts at a multiple of the rows that the store decodes together.
     """
     if rows is None:
-        ranges = _of_sources(samples, _even_ranges)
+        ranges = _of_sources(samples, _even_ranges, samples.rows)
         return [(whole,) for whole in (_moved(samples, ranges) if along_sequences else ranges)]
     rows_per_task = _rows_per_task(samples)
     pieces = [
@@ -76,12 +80,37 @@ def rows_of(part: Part) -> int:
     return sum(stop - start for start, stop in part)
 
 
-def row_ranges(samples: Samples) -> list[RowRange]:
+def row_ranges(samples: Samples, most: int | None = None) -> list[RowRange]:
     """Cut all rows into ranges of one length a source, the last one apart, along its chunks.
 
     An array with such chunks can be written to a Zarr store as it is.
+
+    Parameters
+    ----------
+    samples : Samples
+        Data that are cut. Chunks of a lazy source stay whole.
+    most : int, optional
+        Largest number of rows of a range, even if the store decodes more rows together.
     """
-    return _of_sources(samples, _uniform_ranges)
+    return _of_sources(samples, _uniform_ranges, most or samples.rows)
+
+
+def answered_rows(function: RowFunction) -> int:
+    """Return the largest number of rows that one task answers.
+
+    Parameters
+    ----------
+    function : RowFunction
+        Function of the rows.
+
+    Returns
+    -------
+    int
+        The largest power of two of rows with at most `MAX_OUTPUT_NBYTES` of outputs, or the rows of
+        a block if these are more.
+    """
+    rows = max(1, MAX_OUTPUT_NBYTES // function.row_nbytes)
+    return max(function.block_rows, 1 << (rows.bit_length() - 1))
 
 
 def segments(samples: Samples, start: int, stop: int) -> Part:
@@ -102,12 +131,14 @@ def _rows_per_task(samples: Samples) -> int:
     return max(MIN_ROWS, *(-(-samples.rows // n) for n in (tasks, max(1, MAX_TASKS - sources))))
 
 
-def _of_sources(samples: Samples, cut: Callable[[Source, int], list[RowRange]]) -> list[RowRange]:
+def _of_sources(
+    samples: Samples, cut: Callable[[Source, int, int], list[RowRange]], most: int
+) -> list[RowRange]:
     """Concatenate the ranges of all sources. Ranges of lazy sources hold whole chunks.
 
     Sparse rows are shared out by their bytes, rows of very different length too.
     """
-    rows_per_task = _rows_per_task(samples)
+    rows_per_task = min(_rows_per_task(samples), most)
     if samples.kind == "counts":
         # two neighbours hold more bytes than are wanted together
         rows_per_task = max(
@@ -118,7 +149,8 @@ def _of_sources(samples: Samples, cut: Callable[[Source, int], list[RowRange]]) 
             (offset + start, offset + stop)
             for source, offset in zip(samples.sources, samples.offsets, strict=True)
             if is_sparse(source)
-            for start, stop in pairwise(source.cuts(0, source.rows, nbytes))
+            for first, last in pairwise(source.cuts(0, source.rows, nbytes))
+            for start, stop in _steps(first, last, most)
         ]
     return [
         (offset + start, offset + stop)
@@ -126,7 +158,7 @@ def _of_sources(samples: Samples, cut: Callable[[Source, int], list[RowRange]]) 
         for start, stop in (
             _gather(source.values.chunks[0], rows_per_task)
             if isinstance(source, LazySource)
-            else cut(source, rows_per_task)
+            else cut(source, rows_per_task, most)
         )
     ]
 
@@ -160,20 +192,23 @@ def _steps(start: int, stop: int, step: int) -> list[RowRange]:
     return list(pairwise([*range(start, stop, step), stop]))
 
 
-def _even_ranges(source: Source, rows_per_task: int) -> list[RowRange]:
+def _even_ranges(source: Source, rows_per_task: int, most: int) -> list[RowRange]:
     """Cut one source into ranges of about ``rows_per_task`` rows, equal up to a chunk."""
     if rows_per_task == MIN_ROWS:
         # ranges that are as short as they may be cannot share out a rest
-        return _uniform_ranges(source, rows_per_task)
+        return _uniform_ranges(source, rows_per_task, most)
     units = -(-source.rows // source.unit_rows)
     tasks = min(units, -(-source.rows // rows_per_task))
     edges = [index * units // tasks * source.unit_rows for index in range(tasks)]
     return list(pairwise([*edges, source.rows]))
 
 
-def _uniform_ranges(source: Source, rows_per_task: int) -> list[RowRange]:
-    """Cut one source into ranges of the same whole chunks and a rest."""
-    return _steps(0, source.rows, -(-rows_per_task // source.unit_rows) * source.unit_rows)
+def _uniform_ranges(source: Source, rows_per_task: int, most: int) -> list[RowRange]:
+    """Cut one source into ranges of the same whole chunks and a rest, or into parts of a chunk."""
+    step = -(-rows_per_task // source.unit_rows) * source.unit_rows
+    if step > most:
+        step = most // source.unit_rows * source.unit_rows or most
+    return _steps(0, source.rows, step)
 
 
 def _gather(lengths: Sequence[int], rows_per_task: int) -> list[RowRange]:

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from bigtensor.engine.events import Listener, Progress
 from bigtensor.engine.ranges import RowRange, rows_of, segments
 from bigtensor.engine.reduce import job_of, lazy_nbytes, sum_parts
 from bigtensor.engine.row_tasks import Arrays, RowTask, evaluate_range, total_validity
 from bigtensor.engine.runtime import Runtime, tasks_at_once
-from bigtensor.statistics.base import RowFunction, SequenceFunction
+from bigtensor.statistics.base import SequenceFunction
 from bigtensor.statistics.validity import Checked, Validity
 
 
@@ -46,7 +43,7 @@ def evaluate_ranges(
     jobs = [job_of(task.samples, part) for part in parts]
     progress.at_once = tasks_at_once(runtime)
     longest = max(map(rows_of, parts), default=0)
-    returned = 0 if place is None else longest * _output_nbytes(task.function)
+    returned = 0 if place is None else longest * task.function.row_nbytes
     runtime.run(
         evaluate_range,
         light,
@@ -58,14 +55,6 @@ def evaluate_ranges(
     task.samples.require_unchanged(stamp)
     progress.finish()
     return total_validity([validities[index] for index in range(len(ranges))])
-
-
-def _output_nbytes(function: RowFunction) -> int:
-    """Return the bytes of all outputs of one row."""
-    return sum(
-        math.prod(output.dims.values()) * np.dtype(output.dtype).itemsize
-        for output in function.outputs
-    )
 
 
 def _with_messages(

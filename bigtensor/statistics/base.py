@@ -308,6 +308,14 @@ class RowFunction(ABC):
         laws compare with the buffers alone.
         """
 
+    @property
+    def row_nbytes(self) -> int:
+        """Bytes of all outputs of one row."""
+        return sum(
+            math.prod(output.dims.values()) * np.dtype(output.dtype).itemsize
+            for output in self.outputs
+        )
+
 
 class SequenceFunction(RowFunction):
     """A function of every row that depends on the other rows of its sequence.

@@ -99,6 +99,16 @@ def test_row_ranges__are_of_one_length_but_the_last(rows: int, unit: int) -> Non
     assert lengths[-1] <= lengths[0]
 
 
+@given(st.integers(1, 10**7), st.integers(1, 10**6), st.integers(1000, 10**6))
+def test_row_ranges__have_at_most_so_many_rows(rows: int, unit: int, most: int) -> None:
+    ranges = row_ranges(samples_of(store(rows, unit)), most)
+    lengths = [stop - start for start, stop in ranges]
+    assert sum(lengths) == rows
+    assert max(lengths) <= most
+    assert len({*lengths[:-1]}) <= 1
+    assert unit > most or all(start % unit == 0 for start, _ in ranges)
+
+
 def test_ranges__of_a_billion_rows_in_tiny_chunks_are_few() -> None:
     ranges = pass_ranges(samples_of(store(10**9, 100)))
     assert 64 <= len(ranges) <= MAX_TASKS

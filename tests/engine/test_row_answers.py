@@ -12,8 +12,9 @@ import xarray as xr
 import zarr
 
 from bigtensor.data.opening import open_samples
+from bigtensor.data.sources.row_sources import LazySource
 from bigtensor.data.stores.leftovers import discard, unfinished_path
-from bigtensor.engine import answers_to_store, row_tasks
+from bigtensor.engine import answers_to_store, ranges, row_tasks
 from bigtensor.engine.answers_in_memory import evaluate_in_memory
 from bigtensor.engine.answers_to_store import evaluate_to_store
 from bigtensor.engine.events import Event
@@ -77,6 +78,30 @@ def test_outputs__are_the_same_in_memory_lazily_and_in_a_store(tmp_path: Path, d
         assert isinstance(lazy, da.Array)
         assert (lazy.shape, lazy.dtype) == (array.shape, array.dtype)
         assert lazy.compute(scheduler="threads").tobytes() == array.tobytes()
+
+
+def test_outputs__of_one_task_are_bounded_by_their_bytes(
+    tmp_path: Path, data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ranges, "MAX_OUTPUT_NBYTES", 70_000)
+    most = 4096  # of rows of 16 bytes
+    samples, events = open_samples(data), list[Event]()
+    evaluate_in_memory(samples, RowTotals(), THREADS, listeners=[events.append])
+    parts = [event.stop - event.start for event in events if event.kind == "part finished"]
+    assert sum(parts) == ROWS
+    lazy = any(isinstance(source, LazySource) for source in samples.sources)
+    longest_chunk = 7777 if isinstance(data, da.Array) else 33_334  # stays whole
+    assert max(parts) <= (longest_chunk if lazy else most) + lazy * most
+
+    evaluate_to_store(samples, RowTotals(), THREADS, tmp_path / "out.zarr")
+    stored = zarr.open_group(str(tmp_path / "out.zarr"))
+    assert {stored[name].chunks[0] for name in ("total", "pair")} == {most}
+    np.testing.assert_allclose(stored["total"][:], TOTALS, rtol=1e-12)
+
+    pairs = evaluate_lazily(samples, RowTotals(("pair",)), missing="raise")
+    if not lazy:
+        assert max(pairs.chunks[0]) <= 2 * most  # rows of 8 bytes
+    np.testing.assert_array_equal(pairs.compute(scheduler="threads"), VALUES[:, :2])
 
 
 def with_gaps() -> np.ndarray:
@@ -160,7 +185,7 @@ def test_store__is_removed_by_a_task_that_outlives_the_driver(tmp_path: Path) ->
     """What a worker does whose driver gave up while it was computing."""
     partial = unfinished_path(tmp_path / "out.zarr")
     samples, function = open_samples(VALUES), RowTotals(("total",))
-    answers_to_store._create_outputs(partial, ROWS, function.outputs, "sample", {}, {})
+    answers_to_store._create_outputs(partial, ROWS, function, "sample", {}, {})
     evaluate = function.evaluate
 
     class Slow(RowTotals):

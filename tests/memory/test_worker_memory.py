@@ -8,14 +8,16 @@ from typing import Any
 
 import numpy as np
 import pytest
+import xarray as xr
 
-from bigtensor import KernelMixture, SpectralOptions
+from bigtensor import DiscreteMixture, KernelMixture, SpectralOptions
 from bigtensor.data.opening import open_samples
-from bigtensor.data.simulate import write_kernel_mixture
+from bigtensor.data.simulate import write_discrete_mixture, write_kernel_mixture
 from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
 from bigtensor.engine.clusters.local_cluster import local_cluster
 from bigtensor.engine.plan import PassSize, make_plan
 from bigtensor.engine.reduce import run_pass
+from bigtensor.models.contract import row_answers
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.codes.code_counts import add_to_cells
 from tests.engine.sums import ColumnSums, write_store
@@ -121,6 +123,26 @@ def test_fit_on_threads__stays_below_the_plan_and_flat(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_fit_on_threads__stays_below_the_plan_and_flat_at_ten_million_rows(tmp_path: Path) -> None:
     check_fits_on_threads(tmp_path, [900_000, 10_200_000], 6)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+def test_probabilities_of_many_components__stay_below_the_plan_of_a_small_worker(
+    tmp_path: Path,
+) -> None:
+    store, probabilities = tmp_path / "rows.zarr", tmp_path / "out.zarr"
+    write_discrete_mixture(store, 100_000, 4, views=6, random_state=1)
+    first_rows = xr.open_zarr(store).isel(sample=slice(2000)).load()
+    model = DiscreteMixture(
+        400, method="em", n_starts=1, max_iter=1, ridge=1.0, random_state=0
+    ).fit(first_rows, scheduler="threads", workers=1)
+    with local_cluster(1, 1024 * MiB) as client:
+        sizes = row_answers._sizes(model.row_function(("probability",)), 100_000)
+        plan = make_plan(open_samples(str(store)), sizes, DistributedRuntime(client)).check()
+        model.write(str(store), probabilities, outputs=["probability"], client=client)
+        (peak,) = client.run(peak_nbytes).values()
+    print(f"{peak / MiB:.0f} MiB measured, {plan.projected_nbytes / MiB:.0f} projected")
+    assert peak <= plan.projected_nbytes <= 1.6 * peak
 
 
 def run_a_loop() -> None:

@@ -117,7 +117,7 @@ _WITH_COUNTS = ("counts", "out", "overwrite", *_OF_COUNTS, *OF_EVERY_COMMAND)
     "--counts",
     is_flag=True,
     help="Store sparse counts of words in documents, for topic models: .npz, Matrix Market, UCI "
-    "docword, or tables of document, word and count.",
+    "docword, tables of document, word and count, or cells of 10x Genomics (a folder or .h5).",
 )
 @click.option(
     "--vocabulary",
@@ -130,7 +130,7 @@ _WITH_COUNTS = ("counts", "out", "overwrite", *_OF_COUNTS, *OF_EVERY_COMMAND)
     type=WordChoice(["rows", "columns"]),
     default="rows",
     show_default=True,
-    help="Of --counts: what documents are in Matrix Market; cells often are columns.",
+    help="Of --counts: what documents are in a Matrix Market file; cells often are columns.",
 )
 @click.option("--keep-raw", is_flag=True, help="Also store the values as they were measured.")
 @click.option("--label", metavar="COLUMN", help="Tables and AnnData: the column of labels.")

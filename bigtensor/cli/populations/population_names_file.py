@@ -9,8 +9,7 @@ from typing import Any
 
 from bigtensor.cli.table_file import write_rows
 from bigtensor.data.addresses.store_address import Address
-from bigtensor.data.values.spreadsheet_cells import as_text
-from bigtensor.data.values.spreadsheet_text import separator_of
+from bigtensor.data.values.spreadsheet_text import separator_of, without_apostrophe
 from bigtensor.errors import FileFormatError
 
 _COLUMNS = ("population", "name")
@@ -71,8 +70,7 @@ def read_names(path: Path) -> dict[int | str, str | None]:
 
 def _text(cell: str | None) -> str:
     """Return a cell without blanks and without the apostrophe before what looks like a formula."""
-    text = (cell or "").strip()
-    return text[1:] if text.startswith("'") and as_text(text[1:]) == text else text
+    return without_apostrophe((cell or "").strip())
 
 
 def write_names(rows: Sequence[Mapping[str, Any]], path: Address) -> None:

@@ -33,10 +33,10 @@ from numpy.typing import NDArray
 from bigtensor.data.exporters.answered_rows import warn_of_other_rows
 from bigtensor.data.exporters.labels import LabelBlock, LabelStore, open_labels
 from bigtensor.data.exporters.sample_rows import rows_of_samples
+from bigtensor.data.importers.csv_text import bare_name
 from bigtensor.data.importers.fcs.header import FcsHeader, Offsets, read_fcs_header
 from bigtensor.data.importers.fcs.segments import HEADER_BYTES
 from bigtensor.data.importers.fcs.text import join_text, listed
-from bigtensor.data.importers.job import bare_name
 from bigtensor.data.importers.source import warn_of_notes
 from bigtensor.data.stores.layout import FCS_DATASET
 from bigtensor.data.stores.leftovers import discard, unfinished_path

@@ -18,7 +18,7 @@ from bigtensor.data.importers.csv_rows import bad_cell, first_rows, row_blocks
 from bigtensor.data.importers.csv_text import TAB, CsvText
 from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
 from bigtensor.data.values.spreadsheet_cells import text_is_number
-from bigtensor.data.values.spreadsheet_text import with_decimal_points
+from bigtensor.data.values.spreadsheet_text import with_decimal_points, without_apostrophe
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, Setting
 
@@ -102,6 +102,8 @@ def open_csv(
     def blocks(rows: int) -> Iterator[ImportBlock]:
         with reading(path, "a table"):
             for frame in row_blocks(text, names, types, rows):
+                for name in {*kept.values(), *(features if codes else ())} - {weight}:
+                    frame[name] = frame[name].map(without_apostrophe, na_action="ignore")
                 values = frame[list(features)].to_numpy(object if codes else np.float64)
                 variables = {key: frame[c].to_numpy(object) for key, c in kept.items()}
                 if weight is not None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, TextIO
 
 from bigtensor.data.addresses.file_formats import optional_module
-from bigtensor.data.values.spreadsheet_text import separator_of
+from bigtensor.data.values.spreadsheet_text import separator_of, without_apostrophe
 from bigtensor.errors import FileFormatError
 
 
@@ -36,6 +36,18 @@ _DECOMPRESSORS: Mapping[str, Callable[[Path], Any]] = {
     ".xz": lzma.open,
     ".zst": _open_zstandard,
 }
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """Open a file that may be compressed, as the end of its name says."""
+    file: IO[bytes] = _DECOMPRESSORS.get(path.suffix.lower(), _open_plain)(path)
+    return file
+
+
+def bare_name(path: Path) -> Path:
+    """Return a file's name without the suffix of a compression."""
+    name = Path(path.name)
+    return name.with_suffix("") if name.suffix.lower() in _DECOMPRESSORS else name
 
 
 TAB = "\t"
@@ -86,7 +98,7 @@ class CsvText:
         Yields
         ------
         header : list of str
-            Names of the columns, without blanks around them.
+            Names of the columns, without blanks around them and the apostrophe before a formula.
         text : file
             Everything that follows the header.
 
@@ -99,7 +111,7 @@ class CsvText:
             for header in csv.reader(text, delimiter=self.separator):
                 if not _is_blank(header):
                     _check_for_nul("".join(header), self.path)
-                    yield [name.strip() for name in header], text
+                    yield [without_apostrophe(name.strip()) for name in header], text
                     return
         raise FileFormatError(f"{self.path} is empty; was it copied completely?")
 
@@ -138,8 +150,7 @@ class _CheckedText(TextIOWrapper):
     """
 
     def __init__(self, path: Path) -> None:
-        raw = _DECOMPRESSORS.get(path.suffix.lower(), _open_plain)(path)
-        super().__init__(raw, encoding="utf-8-sig", newline="")
+        super().__init__(open_bytes(path), encoding="utf-8-sig", newline="")
         self._path = path
 
     def read(self, size: int | None = -1, /) -> str:

@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from bigtensor.data.addresses.store_address import as_address
 from bigtensor.data.importers.anndata import open_anndata, open_obs
+from bigtensor.data.importers.counts.tenx_folder import is_tenx_folder
 from bigtensor.data.importers.csv_and_parquet import open_csv, open_parquet
+from bigtensor.data.importers.csv_text import bare_name
 from bigtensor.data.importers.expansion import expand_paths, unreachable
 from bigtensor.data.importers.fcs.events import Offsets, open_fcs
 from bigtensor.data.importers.features import FeatureSettings, resolve_features
-from bigtensor.data.importers.job import ImportJob, ImportSummary, bare_name, sample_names
+from bigtensor.data.importers.job import ImportJob, ImportSummary, sample_names
 from bigtensor.data.importers.matching import Channels, match_features
 from bigtensor.data.importers.panel import Panel, as_panel, with_panel
 from bigtensor.data.importers.readable_files import for_every_file
@@ -42,6 +44,7 @@ _FORMATS: Mapping[str, Format] = {
     ".h5ad": "anndata",
     ".zarr": "anndata",
 }
+_OF_COUNTS = "; sparse counts are imported by import_counts, or 'bigtensor import --counts'"
 _CODES: Mapping[str, Callable[..., ImportSource]] = {
     "csv": partial(open_csv, codes=True),
     "parquet": partial(open_parquet, codes=True),
@@ -211,6 +214,9 @@ def _files(
 ) -> list[Path]:
     """Return the files that paths, folders and patterns stand for."""
     path_list = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
+    for path in path_list:
+        if is_tenx_folder(Path(path)):
+            raise FileFormatError(f"{path} is a folder of 10x Genomics" + _OF_COUNTS)
     endings = [ending for ending, kind in _FORMATS.items() if chosen in (None, kind)]
     return expand_paths(map(Path, path_list), endings)
 
@@ -326,7 +332,7 @@ def _check_file(path: Path, chosen: Format | None) -> None:
     if kind is None:
         raise FileFormatError(
             f"{path} is of an unknown kind; known are {', '.join(_FORMATS)} "
-            "(or say which with " + Setting("format") + ")"
+            "(or say which with " + Setting("format") + ")" + _OF_COUNTS
         )
     if path.is_dir() and not (kind == "anndata" and path.suffix == ".zarr"):
         raise FileFormatError(f"{path} is a folder; give the files in it")

@@ -12,6 +12,7 @@ from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.addresses.store_address import Address
 from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.importers.channels.channel_names import ChannelRole
+from bigtensor.data.importers.csv_text import bare_name
 from bigtensor.data.importers.features import ResolvedFeatures
 from bigtensor.data.importers.imported_rows import ImportedRows
 from bigtensor.data.importers.rounded_integers import RoundedIntegers
@@ -22,8 +23,6 @@ from bigtensor.data.stores.layout import FCS_DATASET, SOURCE_ROW, SampleStoreWri
 from bigtensor.data.values.feature_roles import COORDINATE
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatWarning, Message, Setting, TransformWarning, warn
-
-_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 
 
 @dataclass(frozen=True)
@@ -381,12 +380,6 @@ class _RowCodes:
         if self.sequences.names is not None:
             names["sequence"] = self.sequences.names
         return names
-
-
-def bare_name(path: Path) -> Path:
-    """Return a file's name without the suffix of a compression."""
-    name = Path(path.name)
-    return name.with_suffix("") if name.suffix.lower() in _COMPRESSED else name
 
 
 def sample_names(files: Sequence[Path]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from bigtensor.data.importers.source import ImportSource
 from bigtensor.data.stores.outputs import check_target_file, whole_file, write_errors
 from bigtensor.data.values.feature_roles import ROLES, Role
 from bigtensor.data.values.spreadsheet_cells import as_text
-from bigtensor.data.values.spreadsheet_text import separator_of
+from bigtensor.data.values.spreadsheet_text import separator_of, without_apostrophe
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError
 
@@ -237,8 +237,7 @@ def _rows(path: Path) -> Iterator[dict[str, str]]:
 
 def _name(cell: str) -> str:
     """Return a cell without blanks around it, and without the apostrophe before a formula."""
-    name = cell.strip()
-    return name[1:] if name.startswith("'") and as_text(name[1:]) == name else name
+    return without_apostrophe(cell.strip())
 
 
 def _text(path: Path) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from types import TracebackType
 from typing import Any, Self
@@ -21,7 +21,9 @@ CHUNK = 2**20
 """Stored counts of a chunk, of which one that is not full is held in memory."""
 
 _NAMES = 2**16
-"""Names of rows of a chunk."""
+"""Texts of a chunk, such as names of rows."""
+
+_TEXT = np.dtypes.StringDType()
 
 
 class CountStoreWriter:
@@ -62,7 +64,8 @@ class CountStoreWriter:
         self._words = words
         self._dtype = np.dtype(dtype)
         self._tables = dict[str, NDArray[Any]]()
-        self._names = list[str]()
+        self._columns: Mapping[str, Sequence[str]] = {}
+        self._names: _GrowingArray | None = None
         self._rows = self._width = 0
 
     def __enter__(self) -> Self:
@@ -117,18 +120,30 @@ class CountStoreWriter:
                     assert isinstance(group, zarr.Group)
                     self._per_row[name] = _GrowingArray(group, name, array.dtype, array.shape[1:])
                 self._per_row[name].append(array)
-        self._names += names
+            if names:
+                self._append_names(names)
         self._rows += int(values.shape[0])
 
-    def name_words(self, words: Sequence[str] | int) -> None:
+    def _append_names(self, names: Sequence[str]) -> None:
+        """Add names of rows."""
+        if self._names is None:
+            obs = _create_frame(self._root, "obs")
+            self._names = _GrowingArray(obs, "_index", _TEXT, chunk=_NAMES)
+        self._names.append(np.array(names, _TEXT))
+
+    def name_words(
+        self, words: Sequence[str] | int, columns: Mapping[str, Sequence[str]] | None = None
+    ) -> None:
         """Name all columns.
 
         Parameters
         ----------
         words : sequence of str or int
             Names of the columns, or the number of columns, which are then numbered.
+        columns : mapping of str to sequence of str, optional
+            Columns of ``var`` by name: one text for each column of the counts.
         """
-        self._words = words
+        self._words, self._columns = words, columns or {}
 
     def add(self, name: str, array: NDArray[Any]) -> None:
         """Add an array such as ``varm/topic`` or ``uns/doc_concentration``.
@@ -160,7 +175,7 @@ class CountStoreWriter:
         """Write what is left, the names, and the attributes that AnnData looks for."""
         for growing in (self._data, self._indices, self._pointers, *self._per_row.values()):
             growing.finish()
-        words, names = self._words, self._names or self._rows
+        words = self._words
         width = words if isinstance(words, int) else len(words)
         if self._width > width:
             raise ValueError(f"the counts have {self._width} columns, but there are {width} words")
@@ -169,33 +184,46 @@ class CountStoreWriter:
         for name, array in self._tables.items():
             stored = _stored(self._root, name, array.shape, array.dtype)
             stored[...] = array
-        _write_names(self._root, "obs", names)
-        _write_names(self._root, "var", words)
+        if self._names is None:
+            _write_texts(_create_frame(self._root, "obs"), "_index", self._rows)
+        else:
+            self._names.finish()
+        var = _create_frame(self._root, "var", self._columns)
+        _write_texts(var, "_index", words)
+        for name, texts in self._columns.items():
+            _write_texts(var, name, texts)
 
 
-def _write_names(root: zarr.Group, frame: str, names: Sequence[str] | int) -> None:
-    """Write the index of a frame, which is names or a number of rows, a part at a time."""
-    length = names if isinstance(names, int) else len(names)
-    attributes = {**_encoded("dataframe", "0.2.0"), "_index": "_index", "column-order": []}
-    group = root.create_group(frame, attributes=attributes)
-    index = create_array(
-        group, "_index", shape=(length,), dtype="string", chunks=(min(length, _NAMES) or 1,)
-    )
-    index.attrs.update(_encoded("string-array", "0.2.0"))
+def _create_frame(root: zarr.Group, name: str, columns: Iterable[str] = ()) -> zarr.Group:
+    """Create the group of a frame, which has no columns yet."""
+    attributes = {**_encoded("dataframe", "0.2.0"), "_index": "_index", "column-order": [*columns]}
+    return root.create_group(name, attributes=attributes)
+
+
+def _write_texts(group: zarr.Group, name: str, texts: Sequence[str] | int) -> None:
+    """Write texts, or as many numbers from 0, a part at a time."""
+    length = texts if isinstance(texts, int) else len(texts)
+    _stored(group, name, (length,), _TEXT, (min(length, _NAMES) or 1,))
     for start in range(0, length, _NAMES):
         stop = min(start + _NAMES, length)
-        own = map(str, range(start, stop)) if isinstance(names, int) else names[start:stop]
-        open_to_write(group, "_index")[start:stop] = np.array([*own], np.dtypes.StringDType())
+        own = map(str, range(start, stop)) if isinstance(texts, int) else texts[start:stop]
+        open_to_write(group, name)[start:stop] = np.array([*own], _TEXT)
 
 
 class _GrowingArray:
     """Array that is written in whole chunks, as they fill."""
 
     def __init__(
-        self, group: zarr.Group, name: str, dtype: DTypeLike, trailing: tuple[int, ...] = ()
+        self,
+        group: zarr.Group,
+        name: str,
+        dtype: DTypeLike,
+        trailing: tuple[int, ...] = (),
+        *,
+        chunk: int | None = None,
     ) -> None:
         self._group, self._name = group, name
-        self._chunk = max(1, CHUNK // max(1, int(np.prod(trailing))))
+        self._chunk = chunk or max(1, CHUNK // max(1, int(np.prod(trailing))))
         self._array = _stored(group, name, (0, *trailing), dtype, (self._chunk, *trailing))
         self._waiting = list[NDArray[Any]]()
         self._waiting_rows = self._written = 0
@@ -239,15 +267,16 @@ def _stored(
     chunks: tuple[int, ...] | None = None,
 ) -> zarr.Array[Any]:
     """Create an array with the attributes that AnnData looks for."""
+    is_text = np.dtype(dtype).kind == "T"
     array = create_array(
         group,
         name,
         shape=shape,
         dtype=dtype,
         chunks=chunks or tuple(max(length, 1) for length in shape),
-        fill_value=0,
+        fill_value=None if is_text else 0,
     )
-    array.attrs.update(_encoded("array", "0.2.0"))
+    array.attrs.update(_encoded("string-array" if is_text else "array", "0.2.0"))
     return array
 
 

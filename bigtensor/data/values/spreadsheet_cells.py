@@ -9,9 +9,10 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\N{FULLWIDTH EQUALS SIGN}")
 def as_text(name: str) -> str:
     """Return a name that no spreadsheet runs as a formula: an apostrophe comes before it.
 
-    A formula could send the other cells away, or start a program (OWASP, "CSV injection").
+    A formula could send the other cells away, or start a program (OWASP, "CSV injection"). A name
+    that begins with such apostrophes itself gets one more, so that different names stay different.
     """
-    return f"'{name}" if name.startswith(_FORMULA) else name
+    return f"'{name}" if name.lstrip("'").startswith(_FORMULA) else name
 
 
 def as_cell(name: str) -> str:

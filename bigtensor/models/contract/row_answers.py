@@ -6,7 +6,6 @@ import os
 from collections.abc import Iterable
 from typing import Any, Protocol, cast
 
-import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.addresses.store_address import Address, as_address, inside
@@ -18,7 +17,7 @@ from bigtensor.data.rows.views import Views
 from bigtensor.data.values.lazy_arrays import LazyArray
 from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.engine.answers_in_memory import evaluate_in_memory
-from bigtensor.engine.answers_to_store import CHUNK_ROWS, evaluate_to_store
+from bigtensor.engine.answers_to_store import chunk_rows, evaluate_to_store
 from bigtensor.engine.events import Listener
 from bigtensor.engine.lazy_answers import evaluate_lazily
 from bigtensor.engine.plan import PassSize, make_plan
@@ -162,7 +161,7 @@ def write_answers(
     digest = rows_digest(samples, model.views_.feature_names)
     if digest is not None:
         attrs[ROWS_DIGEST] = digest
-    tasks = -(-samples.source_rows // CHUNK_ROWS)
+    tasks = -(-samples.source_rows // chunk_rows(function))
     with open_runtime(**where, tasks=tasks, remote=samples.is_remote) as runtime:
         make_plan(samples, _sizes(function, samples.rows), runtime).check()
         validity = evaluate_to_store(
@@ -208,8 +207,5 @@ def _sizes(function: RowFunction, rows: int) -> list[PassSize]:
 
 def _row_nbytes(function: RowFunction) -> int:
     """Return the bytes that a task of a row function holds."""
-    rows = sum(
-        int(np.prod([*output.dims.values(), 1])) * np.dtype(output.dtype).itemsize
-        for output in function.outputs
-    )
-    return 2 * CHUNK_ROWS * rows + function.work_nbytes(function.block_rows)
+    outputs = chunk_rows(function) * function.row_nbytes
+    return 2 * outputs + function.work_nbytes(function.block_rows)

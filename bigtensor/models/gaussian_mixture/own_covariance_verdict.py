@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.own_covariance_ridge import CANDIDATES
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import common_notes, empty_components
-from bigtensor.models.pilot.outliers import outlier_faults
+from bigtensor.models.pilot.outliers import MOST_NAMED, outlier_faults
 from bigtensor.models.words.convergence_warning import ConvergenceWarning
 from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
 
@@ -35,8 +37,12 @@ def judged_own_covariances(
     faults: list[Fault] = as_warnings(*_fewer(k, settings))
     faults += [(ConvergenceWarning, sentence) for sentence in _not_converged(diagnostics, settings)]
     faults += outlier_faults(diagnostics)
-    flat = np.flatnonzero(_least_variances(components) < _FLAT * CANDIDATES[0])
-    faults += [(None, note) for note in _flat(flat)]
+    single = _variances(components) < _FLAT * CANDIDATES[0]
+    # equal rows have no other features to find groups in
+    single &= ~single.all(axis=1, keepdims=True)
+    faults += [(None, note) for note in _single_valued(single, settings.features)]
+    flat = _least_variances(components) < _FLAT * CANDIDATES[0]
+    faults += [(None, note) for note in _flat(np.flatnonzero(flat & ~single.any(axis=1)))]
     faults += [(None, note) for note in common_notes(diagnostics, settings)]
     confirmation = f"{k} component{'s' * (k > 1)}, none almost empty."
     return with_verdict(
@@ -44,17 +50,29 @@ def judged_own_covariances(
     )
 
 
-def _least_variances(components: OwnCovarianceComponents) -> NDArray[np.float64]:
-    """Return the smallest variance of every component, of standardised features."""
-    covariances, means = components.covariances, components.means
-    between = components.weights @ np.square(means - components.weights @ means)
-    total = components.mean_variances + between
+def _total_variances(components: OwnCovarianceComponents) -> FloatArray:
+    """Return the variances of the features over all rows: ``(d,)``."""
+    between = np.square(components.means - components.weights @ components.means)
+    return np.asarray(components.mean_variances + components.weights @ between)
+
+
+def _variances(components: OwnCovarianceComponents) -> FloatArray:
+    """Return the variances of standardised features in every component: ``(k, d)``."""
+    covariances, total = components.covariances, _total_variances(components)
+    if covariances.ndim == 1:
+        return np.asarray(covariances[:, None] / np.full(len(total), total.mean()))
     if covariances.ndim == 3:
-        scales = np.sqrt(total)
-        return np.asarray(np.linalg.eigvalsh(covariances / np.outer(scales, scales))[:, 0])
-    if covariances.ndim == 2:
-        return np.asarray((covariances / total).min(axis=1))
-    return np.asarray(covariances / total.mean())
+        covariances = np.diagonal(covariances, axis1=1, axis2=2)
+    return np.asarray(covariances / total)
+
+
+def _least_variances(components: OwnCovarianceComponents) -> FloatArray:
+    """Return the smallest variance of every component, of standardised features: ``(k,)``."""
+    covariances = components.covariances
+    if covariances.ndim < 3:
+        return np.asarray(_variances(components).min(axis=1))
+    scales = np.sqrt(_total_variances(components))
+    return np.asarray(np.linalg.eigvalsh(covariances / np.outer(scales, scales))[:, 0])
 
 
 def _fewer(k: int, settings: GaussianSettings) -> list[str]:
@@ -89,10 +107,38 @@ def _flat(flat: NDArray[np.intp]) -> list[str]:
         return []
     whose = f"{len(flat)} components" if len(flat) > 1 else f"component {flat[0]}"
     return [
-        f"The rows of {whose} do not vary in some direction, such as equal values of a feature or "
-        "fewer rows than features. Densities then depend on the regularisation. Use a larger "
+        f"The rows of {whose} do not vary in some direction, such as equal rows or fewer rows "
+        "than features. Densities then depend on the regularisation. Use a larger "
         + Setting("reg_covar")
         + ", fewer components, or another "
         + Setting("covariance_type")
         + "."
+    ]
+
+
+def _single_valued(single: NDArray[np.bool_], features: Sequence[str]) -> list[str]:
+    """Return a sentence on features that have one value in a component.
+
+    A density of single values has no bound, so that components follow these features. A larger
+    `reg_covar` does not change this: with .01, .1 and .3, three groups apart by six standard
+    deviations beside a binary feature still had an adjusted Rand index of .5.
+
+    Parameters
+    ----------
+    single : (k, d) bool array
+        True for features whose variance in a component is the regularisation.
+    features : sequence of str
+        Names of the features.
+    """
+    places = np.flatnonzero(single.any(axis=0))
+    if not len(places):
+        return []
+    names = ", ".join(features[place] for place in places[:MOST_NAMED])
+    more = ", ..." * (len(places) > MOST_NAMED)
+    count = int(single.any(axis=1).sum())
+    whose = f"{count} components" if count > 1 else "one component"
+    return [
+        f"Features with a single value in all rows of {whose}: {names}{more}. Components follow "
+        "the values of a binary or rounded feature, because the density of equal values has no "
+        "bound. To find groups in the other features, leave these features out."
     ]

@@ -9,9 +9,10 @@ import zarr
 
 from bigtensor.data.exporters.csv import write_answers_to_csv
 from bigtensor.data.exporters.new_anndata import write_new_anndata
+from bigtensor.data.importers.files import import_files
 from bigtensor.data.stores import outputs
 from bigtensor.data.stores.layout import SampleStoreWriter
-from bigtensor.errors import DataError, OutputError, StoreReadError
+from bigtensor.errors import DataError, FileFormatWarning, OutputError, StoreReadError
 
 
 def test_csv__one_line_a_row_in_order(labels, answers, tmp_path):
@@ -78,6 +79,31 @@ def test_csv__features_with_names_of_other_columns_are_renamed(labels, tmp_path)
         header, first, *_ = csv.reader(file)
     assert header == ["row", "sample_id", "label_2", "sample_id_2", "CD3", "row_2", "label"]
     assert first[:6] == ["0", "p", "0.0", "1.0", "2.0", "3.0"]
+
+
+def test_csv__names_and_values_come_back_from_an_import(labels, tmp_path):
+    names = ["a,b", 'q"', "two\nlines", "=1+1", "'=1+1", "-CD8", "@x", "é;", "'c'"]
+    samples = ["=p", "s,1", "'=p", "-1"]
+    variables = {"sample_id": ("int32", {"categories": samples})}
+    values = np.random.default_rng(0).normal(size=(1000, len(names))).astype(np.float32)
+    values[3, 2] = values[5] = np.nan
+    codes = np.arange(1000) % 5 - 1
+    with SampleStoreWriter(tmp_path / "cells.zarr", names, row_variables=variables) as store:
+        store.append(values, sample_id=codes)
+    target = tmp_path / "l.csv"
+    write_answers_to_csv(labels, target, cells=tmp_path / "cells.zarr", features=names)
+    with pytest.warns(FileFormatWarning, match="were left out"):
+        import_files(target, tmp_path / "back.zarr", sample_id="sample_id")
+    back = xr.open_zarr(tmp_path / "back.zarr")
+    assert back["feature"].to_numpy().tolist() == names
+    np.testing.assert_array_equal(back["X"], values)
+    categories = [*back["sample_id"].attrs["categories"], None]
+    came = [categories[code] for code in back["sample_id"].to_numpy()]
+    assert came == [[*samples, None][code] for code in codes]
+    with pytest.warns(FileFormatWarning, match="were left out"):
+        import_files(target, tmp_path / "codes.zarr", codes=True)
+    listed = xr.open_zarr(tmp_path / "codes.zarr")["X"].attrs["categories"]["sample_id"]
+    assert sorted(listed) == sorted(samples)
 
 
 def test_csv__nothing_is_left_when_it_stops_midway(labels, tmp_path):

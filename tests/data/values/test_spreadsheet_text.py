@@ -42,6 +42,8 @@ def test_decimal_commas__are_points_if_every_cell_is_a_number(cells, expected):
     assert with_decimal_points(cells, "\t") == cells
 
 
-@pytest.mark.parametrize("text", ["=a", "-CD8", "\n+x", "CD4", "'", "", "'CD4'", "5' end"])
+@pytest.mark.parametrize(
+    "text", ["=a", "-CD8", "\n+x", "CD4", "'", "", "'CD4'", "5' end", "'=a", "''-b"]
+)
 def test_without_apostrophe__gives_back_the_text(text):
     assert without_apostrophe(as_text(text)) == text

@@ -203,3 +203,17 @@ def test_report__counts_initialisations_in_place_of_listing_all() -> None:
     (sentence,) = model.description.report(model, None).method
     assert f"of {len(scores)} in 1,000 rows" in sentence
     assert sum(f"({name})" in sentence for name in scores) == 1
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+def test_features_with_one_value_in_a_component__are_named(covariance_type):
+    rng = np.random.default_rng(0)
+    label = rng.integers(3, size=600)
+    groups = np.array([[0, 0], [6, 0], [0, 6]])[label] + rng.normal(size=(600, 2))
+    binary = rng.integers(2, size=600)
+    rows = np.column_stack([groups, binary])
+    options = {"covariance_type": covariance_type, "n_init": 3, "random_state": 0}
+    notes = GaussianMixture(3, **options).fit(rows).diagnostics_["verdict"]["sentences"]
+    assert any("x2" in note and "leave these features out" in note for note in notes)
+    notes = GaussianMixture(3, **options).fit(groups).diagnostics_["verdict"]["sentences"]
+    assert not any("leave these features out" in note for note in notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, load_npz
 
-from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.importers.counts.declared_sizes import check_declared
-from bigtensor.data.importers.counts.document_blocks import CountBlock, DocumentBlocks
+from bigtensor.data.importers.counts.document_blocks import CountBlock
 from bigtensor.data.importers.counts.vocabulary import read_vocabulary, wrong_number
 from bigtensor.data.values.checked_casts import are_whole
 from bigtensor.data.values.sparse_matrices import checked_csr
 from bigtensor.errors import FileFormatError
-
-LONG_COLUMNS = ("document", "word", "count")
-"""Columns of a long table."""
 
 
 class CountFile:
@@ -51,6 +47,10 @@ class CountFile:
     def words(self) -> list[str] | None:
         """Return the names of the words after `blocks`, or None if words are only numbered."""
         raise NotImplementedError
+
+    def columns(self) -> Mapping[str, Sequence[str]]:
+        """Return further texts of the words, such as the IDs of genes, by the names of columns."""
+        return {}
 
 
 class MatrixFile(CountFile):
@@ -87,61 +87,6 @@ class MatrixFile(CountFile):
     def words(self) -> list[str] | None:
         """Return the names of the words."""
         return self._words
-
-
-class LongTable(CountFile):
-    """Table with the columns document, word and count, in which rows of a document are together."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._codes: dict[str, int] = {}
-
-    def blocks(self) -> Iterator[CountBlock]:
-        """Read the documents; words are numbered as they appear."""
-        builder, row_numbers = DocumentBlocks(self._path), dict[str, int]()
-        for batch in self._batches():
-            documents, words = (batch[name].astype(str) for name in LONG_COLUMNS[:2])
-            numbers = np.array(
-                [row_numbers.setdefault(name, len(row_numbers)) for name in documents], np.int64
-            )
-            codes = [self._codes.setdefault(name, len(self._codes)) for name in words]
-            counts = np.asarray(batch[LONG_COLUMNS[2]], np.float64)
-            for block in builder.add(numbers, np.array(codes, np.int64), counts, len(self._codes)):
-                yield _named(block, row_numbers, builder.done)
-        self.width = len(self._codes)
-        for block in builder.finish(len(row_numbers), self.width):
-            yield _named(block, row_numbers, builder.done)
-
-    def words(self) -> list[str]:
-        """Return the names of the words."""
-        return list(self._codes)
-
-    def _batches(self) -> Iterator[dict[str, NDArray[Any]]]:
-        """Read batches of rows as columns."""
-        dataset = optional_module("pyarrow.dataset", "tables")
-        kind = "parquet" if self._path.suffix in (".parquet", ".pq") else "csv"
-        table = dataset.dataset(str(self._path), format=kind)
-        missing = [name for name in LONG_COLUMNS if name not in table.schema.names]
-        if missing:
-            raise FileFormatError(
-                f"{self._path} has the columns {', '.join(table.schema.names[:10])}, and not "
-                f"{', '.join(missing)}: a long table of counts has the columns "
-                f"{', '.join(LONG_COLUMNS)}"
-            )
-        for batch in table.to_batches(columns=list(LONG_COLUMNS), use_threads=False):
-            frame = {
-                name: batch.column(name).to_numpy(zero_copy_only=False) for name in LONG_COLUMNS
-            }
-            empty = [name for name in LONG_COLUMNS if batch.column(name).null_count]
-            if empty:
-                raise FileFormatError(f"{self._path} has rows without a {empty[0]}; leave them out")
-            yield frame
-
-
-def _named(block: CountBlock, documents: dict[str, int], done: int) -> CountBlock:
-    """Return documents with their names, of which so many were returned."""
-    names = list(documents)[done - int(block.counts.shape[0]) : done]
-    return CountBlock(block.counts, tuple(names))
 
 
 def _names_in(array: NDArray[Any]) -> list[str]:

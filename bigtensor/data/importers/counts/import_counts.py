@@ -11,9 +11,13 @@ import numpy as np
 
 from bigtensor.data.addresses.file_formats import reading
 from bigtensor.data.addresses.store_address import Address, as_address
-from bigtensor.data.importers.counts.count_files import CountFile, LongTable, MatrixFile
+from bigtensor.data.importers.counts.count_files import CountFile, MatrixFile
 from bigtensor.data.importers.counts.document_blocks import CountBlock
+from bigtensor.data.importers.counts.long_table import PARQUET, TEXTS, LongTable
+from bigtensor.data.importers.counts.tenx_folder import TenxFolder
+from bigtensor.data.importers.counts.tenx_hdf5 import TenxHdf5
 from bigtensor.data.importers.counts.triplet_files import TripletFile
+from bigtensor.data.importers.csv_text import bare_name
 from bigtensor.data.stores.count_stores import CountStoreWriter
 from bigtensor.data.values.checked_casts import checked_cast
 from bigtensor.data.values.row_progress import RowProgress
@@ -22,10 +26,8 @@ from bigtensor.errors import DataError, FileFormatError, ParameterError, Setting
 
 DOCUMENTS = ("rows", "columns")
 
-_TABLES = (".parquet", ".pq", ".csv")
-
-ENDINGS = (".npz", ".mtx", ".txt", *_TABLES)
-"""Ends of the names of files of counts, those of texts also with .gz."""
+ENDINGS = (".npz", ".mtx", ".txt", ".h5", *PARQUET, *TEXTS)
+"""Ends of the names of files of counts. Those of texts may be compressed."""
 
 
 @dataclass(frozen=True)
@@ -60,22 +62,25 @@ def import_counts(
     """Write counts of words in documents to AnnData in Zarr, which models read in place.
 
     Known are ``.npz`` (of SciPy, or a bag of words of the arrays data, indices, indptr, shape and
-    vocab), Matrix Market (``.mtx``), UCI ``docword`` (``.txt``), and tables with the columns
-    document, word and count (``.parquet``, ``.csv``); ``.mtx`` and ``.txt`` may end in ``.gz``. But
-    for ``.npz`` memory does not depend on the number of documents.
+    vocab), Matrix Market (``.mtx``), UCI ``docword`` (``.txt``), tables with the columns document,
+    word and count (``.parquet``, ``.csv``, ``.tsv``), and cells of 10x Genomics (a folder or
+    ``.h5``). Files of text may end in ``.gz``, and tables of text also in ``.bz2``, ``.xz`` and
+    ``.zst``. Memory does not depend on the number of documents, except that ``.npz`` is read at
+    once and the names of the documents of a table are held.
 
     Parameters
     ----------
     path : path
-        File of counts.
+        File of counts, or folder of 10x Genomics.
     out : path or URL
         Store to make, which appears under this name when it is whole.
     vocabulary : path, optional
         Names of the words in UTF-8, one a line. Text after a tab is ignored. By default
-        ``vocab.NAME.txt`` beside ``docword.NAME.txt``, and numbers without any. Tables name their
-        words themselves.
+        ``vocab.NAME.txt`` beside ``docword.NAME.txt``, and numbers without any. Tables and 10x
+        Genomics name their words themselves.
     documents : {"rows", "columns"}, default "rows"
-        Whether rows of Matrix Market are documents, or columns, as cells often are.
+        Whether rows of a Matrix Market file are documents, or columns, as cells often are. Of 10x
+        Genomics, cells are the documents.
     overwrite : bool, default False
         Replace a store of this name.
     progress : callable, optional
@@ -117,7 +122,7 @@ def import_counts(
             raise FileFormatError(
                 f"word {nameless[0]:,} (from 0) of {source} has no name; give every word a name"
             )
-        store.name_words(file.width if names is None else unique_names(names))
+        store.name_words(file.width if names is None else unique_names(names), file.columns())
     return CountSummary(as_address(out), store.rows, file.width, stored)
 
 
@@ -125,21 +130,25 @@ def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:
     """Open a file by the end of its name."""
     if not path.exists():
         raise FileFormatError(f"there is no file {path}; check the path")
-    is_table = path.suffix in _TABLES
-    if is_table and vocabulary is not None:
-        raise ParameterError(
-            f"{path} is a table that names its words itself; leave out " + Setting("vocabulary")
-        )
+    ending = bare_name(path).suffix
+    is_table = path.suffix in PARQUET or ending in TEXTS
+    names_words = is_table or path.is_dir() or path.suffix == ".h5"
+    if names_words and vocabulary is not None:
+        raise ParameterError(f"{path} names its words itself; leave out " + Setting("vocabulary"))
     stem = path.with_suffix("") if path.suffix == ".gz" else path
     if vocabulary is None and stem.name.startswith("docword."):
         vocabulary_file = path.with_name("vocab." + stem.name.removeprefix("docword."))
         vocabulary = vocabulary_file if vocabulary_file.exists() else None
-    if documents == "columns" and stem.suffix != ".mtx":
+    if documents == "columns" and not (stem.suffix == ".mtx" or path.is_dir()):
         raise ParameterError(
             Setting("documents", "columns") + f" is for Matrix Market files, and not for {path}"
         )
     if path.suffix == ".npz":
         return MatrixFile(path, vocabulary)
+    if path.suffix == ".h5":
+        return TenxHdf5(path)
+    if path.is_dir() and path.suffix != ".zarr":
+        return TenxFolder(path)
     if stem.suffix in (".mtx", ".txt"):
         return TripletFile(path, vocabulary, documents=documents)
     if is_table:
@@ -149,8 +158,8 @@ def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:
             f"{path} is AnnData, whose counts are read in place: fit it without an import"
         )
     raise FileFormatError(
-        f"{path} is of no known kind of counts; give a file that ends in {', '.join(ENDINGS)}, "
-        "or in .mtx.gz or .txt.gz"
+        f"{path} is of no known kind of counts; give a folder of 10x Genomics, or a file that ends "
+        f"in {', '.join(ENDINGS)}, those of text also with .gz"
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from bigtensor.data.addresses.file_formats import reading
@@ -30,14 +31,33 @@ def read_vocabulary(path: Path, width: int, counts: Path) -> list[str]:
         If the list has another number of names than there are words, or is not UTF-8.
     """
     names = list[str]()
-    with reading(path, "a list of words"), open_text(path) as file:
-        for line in text_lines(file, path):
-            if len(names) == width:
-                raise wrong_number(counts, width, f"more ({path})")
-            names.append(_name(path, len(names) + 1, line))
+    for (name,) in listed_names(path):
+        if len(names) == width:
+            raise wrong_number(counts, width, f"more ({path})")
+        names.append(name)
     if len(names) < width:
         raise wrong_number(counts, width, f"{len(names):,} ({path})")
     return names
+
+
+def listed_names(path: Path, columns: int = 1) -> Iterator[list[str]]:
+    """Yield the first cells of every line. Tabs separate the cells.
+
+    Parameters
+    ----------
+    path : Path
+        In UTF-8, possibly compressed.
+    columns : int, default 1
+        Largest number of cells that are read in a line.
+
+    Raises
+    ------
+    FileFormatError
+        If one of these cells is not UTF-8, or the file is damaged.
+    """
+    with reading(path, "a list of names"), open_text(path) as file:
+        for number, line in enumerate(text_lines(file, path), 1):
+            yield [_name(path, number, cell) for cell in line.split(b"\t")[:columns]]
 
 
 def wrong_number(counts: Path, width: int, names: str) -> FileFormatError:
@@ -58,9 +78,8 @@ def wrong_number(counts: Path, width: int, names: str) -> FileFormatError:
     )
 
 
-def _name(path: Path, number: int, line: bytes) -> str:
-    """Return the name in a line."""
-    encoded = line.split(b"\t")[0]
+def _name(path: Path, number: int, encoded: bytes) -> str:
+    """Return the name in a cell of a line."""
     try:
         # some editors write a byte order mark before the first name
         name = encoded.decode("utf-8-sig" if number == 1 else "utf-8")

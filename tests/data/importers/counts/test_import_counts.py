@@ -70,7 +70,8 @@ def written(kind, counts, folder):
     elif kind == "long.parquet":
         long_table(counts).to_parquet(path)
     else:
-        long_table(counts).to_csv(path, index=False)
+        separator = "\t" if ".tsv" in kind else ","
+        long_table(counts).to_csv(path, index=False, sep=separator)
     return path, {}
 
 
@@ -83,6 +84,10 @@ KINDS = [
     "cells.mtx",
     "long.parquet",
     "long.csv",
+    "long.tsv",
+    "long.csv.gz",
+    "long.tsv.gz",
+    "long.csv.xz",
 ]
 
 
@@ -220,6 +225,33 @@ def test_tables__without_rows_or_names_are_refused(tmp_path, table, words):
     with pytest.raises(FileFormatError, match=words):
         import_counts(path, tmp_path / "out.zarr")
     assert not (tmp_path / "out.zarr").exists()
+
+
+def test_names_in_tables__stay_as_they_are_written(tmp_path):
+    path = tmp_path / "long.csv"
+    table = 'document;word;count\n001;NA;3\n001;null;2\n002;"a;\nb";1\n002;1.50;1\n'
+    path.write_text("\ufeff" + table, encoding="utf-8")
+    import_counts(path, tmp_path / "out.zarr")
+    stored = anndata.io.read_zarr(tmp_path / "out.zarr")
+    assert list(stored.obs_names) == ["001", "002"]
+    assert list(stored.var_names) == ["NA", "null", "a;\nb", "1.50"]
+    assert stored.X.toarray().tolist() == [[3, 2, 0, 0], [0, 0, 1, 1]]
+
+
+@pytest.mark.parametrize("empty", ["document", "word", "count"])
+def test_tables__with_an_empty_cell_are_refused(tmp_path, empty):
+    row = {"document": "a", "word": "x", "count": "1", empty: ""}
+    (tmp_path / "long.csv").write_text("document,word,count\nb,y,2\n" + ",".join(row.values()))
+    with pytest.raises(FileFormatError, match=f"rows without a {empty}"):
+        import_counts(tmp_path / "long.csv", tmp_path / "out.zarr")
+
+
+def test_compressed_table__that_is_truncated_is_refused(counts, tmp_path):
+    path, _ = written("long.csv.gz", counts, tmp_path)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(FileFormatError, match=r"long\.csv\.gz cannot be read"):
+        import_counts(path, tmp_path / "out.zarr")
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
 def test_vocabulary__with_an_empty_line_is_refused(tmp_path):

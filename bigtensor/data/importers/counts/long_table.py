@@ -1,0 +1,114 @@
+"""Tables with a row for every document and word."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.data.addresses.file_formats import optional_module
+from bigtensor.data.importers.counts.count_files import CountFile
+from bigtensor.data.importers.counts.document_blocks import CountBlock, DocumentBlocks
+from bigtensor.data.importers.csv_text import CsvText, open_bytes
+from bigtensor.errors import FileFormatError
+
+LONG_COLUMNS = ("document", "word", "count")
+"""Columns of a long table."""
+
+PARQUET = (".parquet", ".pq")
+
+TEXTS = (".csv", ".tsv")
+"""Ends of the names of tables of text, which may be compressed."""
+
+_BATCH_ROWS = 2**17
+"""Rows of Parquet that are read at once."""
+
+
+class LongTable(CountFile):
+    """Table with the columns document, word and count, in which rows of a document are together."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._codes: dict[str, int] = {}
+
+    def blocks(self) -> Iterator[CountBlock]:
+        """Read the documents; words are numbered as they appear."""
+        builder, row_numbers = DocumentBlocks(self._path), dict[str, int]()
+        for documents, words, counts in self._batches():
+            numbers = np.array(
+                [row_numbers.setdefault(name, len(row_numbers)) for name in documents], np.int64
+            )
+            codes = [self._codes.setdefault(name, len(self._codes)) for name in words]
+            for block in builder.add(numbers, np.array(codes, np.int64), counts, len(self._codes)):
+                yield _named(block, row_numbers, builder.done)
+        self.width = len(self._codes)
+        for block in builder.finish(len(row_numbers), self.width):
+            yield _named(block, row_numbers, builder.done)
+
+    def words(self) -> list[str]:
+        """Return the names of the words."""
+        return list(self._codes)
+
+    def _batches(self) -> Iterator[tuple[list[str], list[str], NDArray[np.float64]]]:
+        """Read the names of documents and words, and the counts, of batches of rows."""
+        read = self._rows_of_parquet if self._path.suffix in PARQUET else self._rows_of_text
+        for batch in read():
+            names = [batch.column(name).cast("string").to_pylist() for name in LONG_COLUMNS[:2]]
+            counts = batch.column(LONG_COLUMNS[2]).to_numpy(zero_copy_only=False)
+            for name, empty in (
+                (LONG_COLUMNS[0], None in names[0] or "" in names[0]),
+                (LONG_COLUMNS[1], None in names[1] or "" in names[1]),
+                (LONG_COLUMNS[2], batch.column(LONG_COLUMNS[2]).null_count),
+            ):
+                if empty:
+                    raise FileFormatError(f"{self._path} has rows without a {name}; leave them out")
+            yield names[0], names[1], np.asarray(counts, np.float64)
+
+    def _rows_of_parquet(self) -> Iterator[Any]:
+        """Read batches of the rows of a Parquet file."""
+        with optional_module("pyarrow.parquet", "tables").ParquetFile(self._path) as file:
+            self._check_columns(file.schema_arrow.names)
+            yield from file.iter_batches(_BATCH_ROWS, columns=list(LONG_COLUMNS))
+
+    def _rows_of_text(self) -> Iterator[Any]:
+        """Read batches of the rows of a table of text."""
+        arrow = optional_module("pyarrow", "tables")
+        csv = optional_module("pyarrow.csv", "tables")
+        text = CsvText.of_spreadsheet(self._path)
+        with text.rows() as (header, _):
+            self._check_columns(header)
+        # A document 001 keeps its zeros, and words such as "null" and "NA" are words.
+        types = dict(
+            zip(LONG_COLUMNS, (arrow.string(), arrow.string(), arrow.float64()), strict=True)
+        )
+        with (
+            open_bytes(self._path) as file,
+            csv.open_csv(
+                file,
+                csv.ReadOptions(column_names=header, skip_rows=1, use_threads=False),
+                csv.ParseOptions(delimiter=text.separator, newlines_in_values=True),
+                csv.ConvertOptions(
+                    column_types=types, include_columns=LONG_COLUMNS, strings_can_be_null=False
+                ),
+            ) as batches,
+        ):
+            yield from batches
+
+    def _check_columns(self, columns: Sequence[str]) -> None:
+        """Refuse a table of other columns."""
+        missing = [name for name in LONG_COLUMNS if name not in columns]
+        if missing:
+            raise FileFormatError(
+                f"{self._path} has the columns {', '.join(columns[:10])}, and not "
+                f"{', '.join(missing)}: a long table of counts has the columns "
+                f"{', '.join(LONG_COLUMNS)}"
+            )
+
+
+def _named(block: CountBlock, documents: dict[str, int], done: int) -> CountBlock:
+    """Return documents with their names, of which so many were returned."""
+    names = list(documents)[done - int(block.counts.shape[0]) : done]
+    return CountBlock(block.counts, tuple(names))
