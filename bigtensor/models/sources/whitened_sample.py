@@ -86,7 +86,7 @@ spin glasses*, 2013).
 _BEYOND_LARGEST = 1.5
 """Standard deviations of a fourth cumulant beyond the largest one of Gaussian rows.
 
-Chosen on Gaussian rows of ten sizes, 100 to 100,000 rows of 2 to 100 features, and judged on nine
+Chosen on Gaussian rows of ten sizes, 100 to 100,000 rows of 2 to 100 features, and judged on ten
 others of at most 10,000 rows: no sample had any source. With 3, the cumulant loses 11 of 122
 sources of mixings of real sources.
 """
