@@ -75,6 +75,22 @@ _LEAST_DEVIATIONS = 3.0
 _HEAVY = 2.0
 """Weight of a term of heavy tails."""
 
+_LARGEST_OF_SPHERE = 1.8
+"""Largest value on the unit sphere of a Gaussian symmetric tensor of order four, over the root of
+the number of axes.
+
+The limit for many axes is 1.79 (Auffinger, Ben Arous and Černý, *Random matrices and complexity of
+spin glasses*, 2013).
+"""
+
+_BEYOND_LARGEST = 1.5
+"""Standard deviations of a fourth cumulant beyond the largest one of Gaussian rows.
+
+Chosen on Gaussian rows of ten sizes, 100 to 100,000 rows of 2 to 100 features, and judged on ten
+others of at most 10,000 rows: no sample had any source. With 3, the cumulant loses 11 of 122
+sources of mixings of real sources.
+"""
+
 
 def gaussian_part(covariance: FloatArray) -> Correction:
     """Return the contraction of the fourth moment of centred Gaussian rows of a covariance."""
@@ -362,8 +378,9 @@ def standing_out(terms: Terms, weight: float) -> Terms:
     """Return the terms that are heavier than Gaussian noise makes them.
 
     The fourth cumulant of n Gaussian values has the variance 24 / n. The search looks for the
-    largest ones, which grow with the number of axes; sources with heavy tails make them up to
-    twice as large.
+    largest one, which grows with the root of the number of axes, and through few rows with their
+    lengths. Sources with heavy tails make it up to twice as large. Weights of nearly parallel terms
+    cancel each other, so that the cumulant along a column has to stand out as well as its weight.
 
     Parameters
     ----------
@@ -372,10 +389,14 @@ def standing_out(terms: Terms, weight: float) -> Terms:
     weight : float
         Of the rows.
     """
-    growth = 1 + np.sqrt(2 * len(terms.factors[0])) / 3
-    tails = 1 + float(np.clip(terms.weights.max(initial=0.0) / _HEAVY, 0.0, 1.0))
-    least = _LEAST_DEVIATIONS * growth * tails * np.sqrt(24 / weight)
-    return terms.take(np.abs(terms.weights) > least)
+    (columns,) = terms.factors
+    along = (columns.T @ columns) ** 4 @ terms.weights
+    sizes = np.minimum(np.abs(terms.weights), np.abs(along))
+    axes = len(columns)
+    deviations = _LARGEST_OF_SPHERE * np.sqrt(axes) + _BEYOND_LARGEST
+    noise = deviations * np.sqrt(24 / weight) + axes**2 / weight
+    tails = 1 + float(np.clip(along.max(initial=0.0) / _HEAVY, 0.0, 1.0))
+    return terms.take(sizes > tails * noise)
 
 
 def random_initialisations(n_axes: int, random_state: int) -> Initialisations:

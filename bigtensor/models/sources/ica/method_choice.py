@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
@@ -50,6 +51,9 @@ NO_OBJECTION = 0.4
 
 LEAST_KURTOSIS = -2.5
 """No kurtosis is below -2, but its estimate may be."""
+
+_MOST_LIGHT_VARIANCE = math.sqrt(LEAST_KURTOSIS / -2)
+"""Variance of sources with light tails that is impossible: of one source of the least kurtosis."""
 
 _DRAWS = 200
 
@@ -109,7 +113,7 @@ def chosen_method(
         return MethodChoice("whitened", None, evidence)
     yield Step("comparing with the fourth cumulant")
     terms = yield from cumulant_terms(sample, n_components, rotation, random_state)
-    if terms.n_terms < n_components or (terms.weights < LEAST_KURTOSIS).any():
+    if terms.n_terms < n_components or light_variance(terms) > _MOST_LIGHT_VARIANCE:
         return MethodChoice("whitened", None, evidence)
     terms = matched_terms(terms, rotation)
     cumulant = source_products(sample, terms.factors[0])
@@ -129,6 +133,24 @@ def chosen_method(
     if less_dependent or more_precise:
         return MethodChoice("cumulant", terms, evidence)
     return MethodChoice("whitened", None, evidence)
+
+
+def light_variance(terms: Terms) -> float:
+    r"""Return the least variance that sources with light tails have along some direction.
+
+    A source of the column c has the weight :math:`w = \kappa |c|^4`. No kurtosis :math:`\kappa` is
+    below -2, so that :math:`|c|^2` is at least :math:`\sqrt{|w| / 2}` where w is negative. Whitened
+    rows have unit variance along every direction. More is impossible, whatever the Gaussian noise:
+    nearly parallel terms cancel each other, and are no sources.
+
+    Parameters
+    ----------
+    terms : Terms
+        Of whitened rows.
+    """
+    light = terms.take(terms.weights < 0)
+    columns = light.factors[0] * (np.abs(light.weights) / 2) ** 0.25
+    return float(np.linalg.norm(columns, 2)) ** 2 if light.n_terms else 0.0
 
 
 def _gains_by_oblique_columns(sample: WhitenedSample, rotation: FloatArray) -> bool:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import ConditioningWarning, Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.pilot.outliers import outlier_faults
@@ -21,6 +24,8 @@ MOST_ACTIVE = 1 / 3
 
 MANY_LIGHT = 0.25
 """Share of sources with light tails that is a warning."""
+
+_MOST_NAMES = 6
 
 
 def judged(
@@ -47,6 +52,7 @@ def judged(
         *outlier_faults(diagnostics),
         *fewer_sources(settings, diagnostics["rank"], k, light),
         *_light_tails(light, k + light),
+        *_not_sparse(components.kurtosis),
         *_many_active(diagnostics["active_by_kurtosis"], diagnostics["rank"]),
         *unsettled(diagnostics),
     ]
@@ -67,6 +73,27 @@ def _light_tails(light: int, n_terms: int) -> list[Fault]:
             Message(
                 f"{light} source{'s have' if light > 1 else ' has'} lighter tails than a Gaussian, "
                 "which no sparse source has, and had to be left out: use the model ICA."
+            ),
+        )
+    ]
+
+
+def _not_sparse(kurtosis: FloatArray) -> list[Fault]:
+    """Return a sentence that names returned sources which are not sparse."""
+    light = np.flatnonzero(kurtosis <= 0).tolist()
+    if not light:
+        return []
+    plural = len(light) > 1
+    listed = ", ".join(map(str, light[:_MOST_NAMES])) + (", ..." * (len(light) > _MOST_NAMES))
+    many = len(light) >= MANY_LIGHT * len(kurtosis)
+    return [
+        (
+            ConditioningWarning if many else None,
+            Message(
+                f"Source{'s' * plural} {listed} {'are' if plural else 'is'} not sparse: large "
+                f"values are not rare in {'them' if plural else 'it'}, because the excess kurtosis "
+                f"is not above 0 (smallest: {kurtosis.min():.2f}). Use the model ICA for sources "
+                "that are not sparse."
             ),
         )
     ]

@@ -1,11 +1,14 @@
 """Fits of independent sources: accuracy beside FastICA, choice of the method, invariance."""
 
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from sklearn.datasets import load_diabetes
 from sklearn.decomposition import FastICA
 
 from bigtensor import ICA
+from bigtensor.errors import ConditioningWarning
 from tests.models.sources.ica.problems import column_error, problem
 from tests.parameters import first_quick
 
@@ -165,11 +168,14 @@ def test_right_results__carry_no_word_of_worry(kind, d, k, rows, noise, seed):
     assert sentence.startswith(f"{k} sources, at most one of them")
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.7])
-def test_kurtosis__that_no_source_has_is_noted(noise):
+@pytest.mark.parametrize("noise", [0.0, 0.7, 0.9])
+def test_kurtosis__that_no_source_has_is_noted_and_far_below_a_warning(noise):
     rows, _, _ = problem("uniform", 5, 5, 20_000, noise=noise, seed=1)
-    model = ICA(5, method="cumulant").fit(rows)
+    with nullcontext() if noise < 0.9 else pytest.warns(ConditioningWarning, match="is below -2"):
+        model = ICA(method="cumulant").fit(rows)
     impossible = np.count_nonzero(model.kurtosis_ < -2.5)
     assert bool(impossible) == (noise > 0)
-    verdict = " ".join(model.diagnostics_["verdict"]["sentences"])
-    assert (f"{impossible} of the 5 sources is below -2" in verdict) == (noise > 0)
+    verdict = model.diagnostics_["verdict"]
+    words = f"{impossible} of the {len(model.kurtosis_)} sources is below -2"
+    assert (words in " ".join(verdict["sentences"])) == (noise > 0)
+    assert verdict["good"] == (noise < 0.9)

@@ -9,6 +9,7 @@ from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.decomposition.sources.independent_components import principal_axes
 from bigtensor.models.sources.ica.dependence import FREQUENCIES, source_products
 from bigtensor.models.sources.ica.estimated_errors import estimated_errors, matched_terms
+from bigtensor.models.sources.ica.method_choice import light_variance
 from bigtensor.models.sources.rounding import rank_beyond_rounding, recorded_step
 from bigtensor.models.sources.whitened_sample import (
     WhitenedSample,
@@ -169,3 +170,35 @@ def test_slow_sources__do_not_speak_for_the_cumulant():
     mixing = np.random.default_rng([0, 3_000]).normal(size=(4, 4))
     model = ICA(random_state=0).fit(np.column_stack(sources) @ mixing.T)
     assert model.method_ == "whitened"
+
+
+def test_light_variance__is_that_of_the_columns_of_the_least_kurtosis():
+    columns = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
+    terms = Terms(np.array([-2.0, 5.0, -0.5]), (columns,), (4,))
+    assert light_variance(terms) == pytest.approx(1.0)
+    # with parallel columns of length one, the variances 1 and .5 add up
+    terms = Terms(np.array([-2.0, 5.0, -0.5]), (columns[:, [0, 1, 0]],), (4,))
+    assert light_variance(terms) == pytest.approx(1.5)
+    assert light_variance(Terms(np.ones(3), (columns,), (4,))) == 0
+
+
+@pytest.mark.parametrize("seed", [4, 6])
+def test_terms_of_impossible_variance__are_not_chosen(seed):
+    """Three Gaussian classes: their sources depend on each other, and terms are nearly parallel."""
+    rng = np.random.default_rng(seed)
+    classes = rng.integers(0, 3, 4_000)
+    centres = 2 * rng.standard_normal((3, 4))
+    scales = np.exp(rng.uniform(-1.5, 0.5, (3, 4)))
+    rows = centres[classes] + rng.standard_normal((4_000, 4)) * scales[classes]
+    assert ICA(random_state=0).fit(rows).method_ == "whitened"
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_noisy_binary_sources__have_a_possible_variance(seed):
+    rng = np.random.default_rng(seed)
+    mixing = rng.standard_normal((6, 4))
+    mixing /= np.linalg.norm(mixing, axis=0)
+    sources = np.sign(rng.standard_normal((20_000, 4)))
+    model = ICA(4, random_state=0).fit(sources @ mixing.T + 0.3 * rng.standard_normal((20_000, 6)))
+    assert model.method_ == "cumulant"
+    assert column_error(mixing, model.mixing_) < 0.04

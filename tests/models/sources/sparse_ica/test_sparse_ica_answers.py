@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 import xarray as xr
+from sklearn.datasets import load_wine
 
 import bigtensor
 from bigtensor import SparseICA, simulate
@@ -102,6 +103,24 @@ def test_sources_that_are_not_sparse__are_told():
     with pytest.warns(ConditioningWarning, match="4 sources have lighter tails"):
         found = SparseICA().fit(some)
     assert found.mixing_.shape == (8, 4)
+
+
+@pytest.mark.parametrize(("rows", "features"), [(208, 60), (1_000, 100)])
+def test_gaussian_rows__have_no_sparse_source(rows, features):
+    values = np.random.default_rng([1, rows, features]).standard_normal((rows, features))
+    with pytest.raises(IdentifiabilityError, match="no source of the sample is sparse"):
+        SparseICA(random_state=0).fit(values)
+
+
+def test_returned_sources_that_are_not_sparse__are_named():
+    with pytest.warns(ConditioningWarning, match="not sparse: large values are not rare"):
+        model = SparseICA(random_state=0).fit(load_wine().data)
+    (sentence,) = (s for s in model.diagnostics_["verdict"]["sentences"] if "not sparse" in s)
+    light = np.flatnonzero(model.kurtosis_ <= 0)
+    assert len(light)
+    for source in range(len(model.kurtosis_)):
+        assert (str(source) in sentence.partition(" not sparse")[0]) == (source in light)
+    assert not model.diagnostics_["verdict"]["good"]
 
 
 def test_sources_left_out__are_not_said_to_be_returned():
