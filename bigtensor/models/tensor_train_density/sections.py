@@ -87,8 +87,8 @@ def choice_block(model: DescribedDensity) -> Group:
     )
     header = ("coordinates", "shrinkage", "widths of bumps", "rank", "steps", "log-density")
     words = (
-        f"The best of {len(tried)} candidates, by the mean log-density of held-out rows in nats. The "
-        "rank is the one that is best with Gaussian components beside it, where there are such."
+        f"The best of {len(tried)} candidates, by the mean log-density of held-out rows in nats. "
+        "The rank of the fit is the best one with the Gaussian components beside the trains."
     )
     return Group((Words(words), Table(header, cells)), "Choice by validation")
 
