@@ -141,7 +141,8 @@ def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:
         vocabulary = vocabulary_file if vocabulary_file.exists() else None
     if documents == "columns" and not (stem.suffix == ".mtx" or path.is_dir()):
         raise ParameterError(
-            Setting("documents", "columns") + f" is for Matrix Market files, and not for {path}"
+            Setting("documents", "columns")
+            + f" is for Matrix Market files, and not for {path}; leave it out"
         )
     if path.suffix == ".npz":
         return MatrixFile(path, vocabulary)

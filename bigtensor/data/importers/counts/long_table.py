@@ -80,7 +80,7 @@ class LongTable(CountFile):
         text = CsvText.of_spreadsheet(self._path)
         with text.rows() as (header, _):
             self._check_columns(header)
-        # A document 001 keeps its zeros, and words such as "null" and "NA" are words.
+        # a document 001 keeps its zeros, and words such as "null" and "NA" are words
         types = dict(
             zip(LONG_COLUMNS, (arrow.string(), arrow.string(), arrow.float64()), strict=True)
         )
@@ -88,7 +88,9 @@ class LongTable(CountFile):
             open_bytes(self._path) as file,
             csv.open_csv(
                 file,
-                csv.ReadOptions(column_names=header, skip_rows=1, use_threads=False),
+                csv.ReadOptions(
+                    column_names=header, skip_rows=text.header_lines, use_threads=False
+                ),
                 csv.ParseOptions(delimiter=text.separator, newlines_in_values=True),
                 csv.ConvertOptions(
                     column_types=types, include_columns=LONG_COLUMNS, strings_can_be_null=False
