@@ -68,10 +68,13 @@ class LongTable(CountFile):
             yield names[0], names[1], np.asarray(counts, np.float64)
 
     def _rows_of_parquet(self) -> Iterator[Any]:
-        """Read batches of the rows of a Parquet file."""
-        with optional_module("pyarrow.parquet", "tables").ParquetFile(self._path) as file:
-            self._check_columns(file.schema_arrow.names)
-            yield from file.iter_batches(_BATCH_ROWS, columns=list(LONG_COLUMNS))
+        """Read batches of the rows of a Parquet file, or of the files in a folder."""
+        parquet = optional_module("pyarrow.parquet", "tables")
+        dataset = optional_module("pyarrow.dataset", "tables")
+        for path in dataset.dataset(str(self._path), format="parquet").files:
+            with parquet.ParquetFile(path) as file:
+                self._check_columns(file.schema_arrow.names)
+                yield from file.iter_batches(_BATCH_ROWS, columns=list(LONG_COLUMNS))
 
     def _rows_of_text(self) -> Iterator[Any]:
         """Read batches of the rows of a table of text."""
