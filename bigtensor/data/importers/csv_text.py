@@ -116,6 +116,14 @@ class CsvText:
         raise FileFormatError(f"{self.path} is empty; was it copied completely?")
 
     @cached_property
+    def header_lines(self) -> int:
+        """Number of lines to the end of the header. A name in quotes may have several lines."""
+        with _CheckedText(self.path) as text:
+            reader = csv.reader(text, delimiter=self.separator)
+            next((header for header in reader if not _is_blank(header)), None)
+            return reader.line_num
+
+    @cached_property
     def number_of_lines(self) -> int:
         """Number of rows and of empty lines before the last row; the file is read once for it."""
         with self.rows() as (_, text):

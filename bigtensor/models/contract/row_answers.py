@@ -197,7 +197,7 @@ def _check_rows(model: AnswersRows, samples: Samples, path: str) -> None:
 
 def _sizes(function: RowFunction, rows: int) -> list[PassSize]:
     """Return the bytes that the passes of a row function read and hold."""
-    sizes = [PassSize("predict", 1, rows, 0, _row_nbytes(function))]
+    sizes = [PassSize("predict", 1, rows, 0, _task_nbytes(function))]
     if isinstance(function, SequenceFunction):
         operators = function.operators(-(-rows // function.block_rows))
         held, work = operators.state_nbytes(), operators.work_nbytes(function.block_rows)
@@ -205,7 +205,7 @@ def _sizes(function: RowFunction, rows: int) -> list[PassSize]:
     return sizes
 
 
-def _row_nbytes(function: RowFunction) -> int:
+def _task_nbytes(function: RowFunction) -> int:
     """Return the bytes that a task of a row function holds."""
     outputs = chunk_rows(function) * function.row_nbytes
     return 2 * outputs + function.work_nbytes(function.block_rows)

@@ -378,9 +378,10 @@ def standing_out(terms: Terms, weight: float) -> Terms:
     """Return the terms that are heavier than Gaussian noise makes them.
 
     The fourth cumulant of n Gaussian values has the variance 24 / n. The search looks for the
-    largest one, which grows with the root of the number of axes, and through few rows with their
-    lengths. Sources with heavy tails make it up to twice as large. Weights of nearly parallel terms
-    cancel each other, so that the cumulant along a column has to stand out as well as its weight.
+    largest one, which grows with the root of the number of axes. In few rows, the longest rows make
+    it larger still. Sources with heavy tails make it up to twice as large. Weights of nearly
+    parallel terms cancel each other, so that the cumulant along a column has to stand out as well
+    as its weight.
 
     Parameters
     ----------

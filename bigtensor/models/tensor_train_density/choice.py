@@ -29,6 +29,7 @@ from bigtensor.models.tensor_train_density.sample.stack import (
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
 from bigtensor.models.tensor_train_density.settings import (
     MANY_ROWS,
+    RANKS,
     ROTATION,
     SYSTEMS,
     TrainSettings,
@@ -56,7 +57,10 @@ _LARGER = 2
 """Larger ranks that are tried after the best one."""
 
 _CATCHING_UP = 2
-"""Gain of larger ranks, in the gain of the coordinates ahead, with which others are followed."""
+"""Factor of the gain that larger ranks brought to the coordinates ahead.
+
+Other coordinates are given up if this gain would not bring them ahead.
+"""
 
 _FIRST_RANKS = (1, 5)
 """Ranks with which coordinates are compared."""
@@ -165,7 +169,7 @@ class Validation:
         return folds
 
     def _curve(self, candidate: Candidate, fold: int) -> Generator[_HeldOutStep]:
-        """Yield what the held-out rows say of every step."""
+        """Yield the log-densities of the held-out rows after every step."""
         problem, located, weight = self._problem(replace(candidate, rank=0), fold)
         work = Workspace()
         for _, tables in problem.steps(self._start(problem, candidate, fold)):
@@ -204,13 +208,15 @@ def choose(
     Returns
     -------
     best : Validated
-        The candidate with the largest score.
+        The candidate with the largest score beside Gaussian components.
     tried : list of Validated
         All candidates that were scored.
     stack : Stack
         Gaussian components and their share.
     """
     validation = Validation(rows, settings)
+    if settings.ranks == RANKS and rows.n_distinct < MANY_ROWS:
+        settings = replace(settings, ranks=RANKS[:-1])
     ranks = settings.ranks if len(settings.ranks) == 1 else _FIRST_RANKS
     widths = settings.widths[0] if len(settings.widths) == 1 else _FIRST_WIDTHS
     narrow = settings.widths if rows.n_distinct >= MANY_ROWS else settings.widths[-FEW_WIDTHS:]

@@ -87,9 +87,10 @@ def choice_block(model: DescribedDensity) -> Group:
     )
     header = ("coordinates", "shrinkage", "widths of bumps", "rank", "steps", "log-density")
     words = (
-        f"The best of {len(tried)} candidates, by the mean log-density of held-out rows in nats. "
-        "The rank of the fit is the best one with the Gaussian components beside the trains."
+        f"The best of {len(tried)} candidates, by the mean log-density of held-out rows in nats."
     )
+    if model.diagnostics_.get("gaussian_share"):
+        words += " The rank was chosen with the Gaussian components beside the trains."
     return Group((Words(words), Table(header, cells)), "Choice by validation")
 
 

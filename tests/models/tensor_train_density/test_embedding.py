@@ -56,6 +56,8 @@ def test_draws_and_stored_models__are_those_of_the_density(model, tmp_path):
     lazy = xr.DataArray(rows, dims=("sample", "feature")).chunk({"sample": 77})
     assert np.allclose(model.score_samples(lazy), scores, equal_nan=True)
     page = render_report(model, data=two_clusters(200))
+    assert "Choice by validation" in page
+    assert "Gaussian components beside" not in page
     assert "Unusual rows" in page
     assert "Data and draws" in page
 

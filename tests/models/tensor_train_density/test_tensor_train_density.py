@@ -20,6 +20,7 @@ from bigtensor.errors import (
     ParameterError,
     ViewError,
 )
+from bigtensor.models.tensor_train_density import choice
 from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
 from bigtensor.report.html import render_report
 from tests.benchmarks.density.trees import LatentTree
@@ -84,6 +85,20 @@ def test_coordinates_far_behind__are_not_followed_through_all_ranks():
     # both are compared at a rank of five
     assert largest["z"] == 5
     assert largest["ns"] == 18
+
+
+def test_copies_of_rows__offer_no_rank_of_many_rows(monkeypatch):
+    tried = []
+
+    def ranks_of(validation, first, settings, ahead=None):
+        tried.append(settings.ranks)
+        return best_rank(validation, first, settings, ahead)
+
+    best_rank = choice._best_rank
+    monkeypatch.setattr(choice, "_best_rank", ranks_of)
+    rows = np.random.default_rng(0).normal(size=(250, 2))
+    chosen_on(np.repeat(rows, 8, axis=0))
+    assert {max(ranks) for ranks in tried} == {18}
 
 
 def test_rank__is_no_larger_than_is_of_use_beside_other_components():

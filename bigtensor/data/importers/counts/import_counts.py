@@ -132,22 +132,25 @@ def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:
         raise FileFormatError(f"there is no file {path}; check the path")
     ending = bare_name(path).suffix
     is_table = path.suffix in PARQUET or ending in TEXTS
-    names_words = is_table or path.is_dir() or path.suffix == ".h5"
+    # a folder of Parquet is one table
+    is_folder = path.is_dir() and path.suffix not in (".zarr", *PARQUET)
+    names_words = is_table or is_folder or path.suffix == ".h5"
     if names_words and vocabulary is not None:
         raise ParameterError(f"{path} names its words itself; leave out " + Setting("vocabulary"))
     stem = path.with_suffix("") if path.suffix == ".gz" else path
     if vocabulary is None and stem.name.startswith("docword."):
         vocabulary_file = path.with_name("vocab." + stem.name.removeprefix("docword."))
         vocabulary = vocabulary_file if vocabulary_file.exists() else None
-    if documents == "columns" and not (stem.suffix == ".mtx" or path.is_dir()):
+    if documents == "columns" and not (stem.suffix == ".mtx" or is_folder):
         raise ParameterError(
-            Setting("documents", "columns") + f" is for Matrix Market files, and not for {path}"
+            Setting("documents", "columns")
+            + f" is for Matrix Market files, and not for {path}; leave it out"
         )
     if path.suffix == ".npz":
         return MatrixFile(path, vocabulary)
     if path.suffix == ".h5":
         return TenxHdf5(path)
-    if path.is_dir() and path.suffix != ".zarr":
+    if is_folder:
         return TenxFolder(path)
     if stem.suffix in (".mtx", ".txt"):
         return TripletFile(path, vocabulary, documents=documents)

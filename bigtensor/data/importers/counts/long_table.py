@@ -68,10 +68,13 @@ class LongTable(CountFile):
             yield names[0], names[1], np.asarray(counts, np.float64)
 
     def _rows_of_parquet(self) -> Iterator[Any]:
-        """Read batches of the rows of a Parquet file."""
-        with optional_module("pyarrow.parquet", "tables").ParquetFile(self._path) as file:
-            self._check_columns(file.schema_arrow.names)
-            yield from file.iter_batches(_BATCH_ROWS, columns=list(LONG_COLUMNS))
+        """Read batches of the rows of a Parquet file, or of the files in a folder."""
+        parquet = optional_module("pyarrow.parquet", "tables")
+        dataset = optional_module("pyarrow.dataset", "tables")
+        for path in dataset.dataset(str(self._path), format="parquet").files:
+            with parquet.ParquetFile(path) as file:
+                self._check_columns(file.schema_arrow.names)
+                yield from file.iter_batches(_BATCH_ROWS, columns=list(LONG_COLUMNS))
 
     def _rows_of_text(self) -> Iterator[Any]:
         """Read batches of the rows of a table of text."""
@@ -80,7 +83,7 @@ class LongTable(CountFile):
         text = CsvText.of_spreadsheet(self._path)
         with text.rows() as (header, _):
             self._check_columns(header)
-        # A document 001 keeps its zeros, and words such as "null" and "NA" are words.
+        # a document 001 keeps its zeros, and words such as "null" and "NA" are words
         types = dict(
             zip(LONG_COLUMNS, (arrow.string(), arrow.string(), arrow.float64()), strict=True)
         )
@@ -88,7 +91,9 @@ class LongTable(CountFile):
             open_bytes(self._path) as file,
             csv.open_csv(
                 file,
-                csv.ReadOptions(column_names=header, skip_rows=1, use_threads=False),
+                csv.ReadOptions(
+                    column_names=header, skip_rows=text.header_lines, use_threads=False
+                ),
                 csv.ParseOptions(delimiter=text.separator, newlines_in_values=True),
                 csv.ConvertOptions(
                     column_types=types, include_columns=LONG_COLUMNS, strings_can_be_null=False

@@ -15,6 +15,7 @@ from bigtensor.data.importers.counts.vocabulary import listed_names
 from bigtensor.errors import FileFormatError
 
 _MATRIX = "matrix.mtx"
+_BARCODES = "barcodes.tsv"
 
 
 class TenxFolder(CountFile):
@@ -24,7 +25,7 @@ class TenxFolder(CountFile):
         matrix = _only(folder, _MATRIX)
         prefix = matrix.name.removesuffix(".gz").removesuffix(_MATRIX)
         self._matrix = matrix
-        self._barcodes = _only(folder, prefix + "barcodes.tsv", whole=True)
+        self._barcodes = _only(folder, prefix + _BARCODES, whole=True)
         features = _only(folder, prefix + "features.tsv", prefix + "genes.tsv", whole=True)
         with reading(matrix, "counts"):
             self._counts = TripletFile(matrix, None, documents="columns")
@@ -53,13 +54,17 @@ class TenxFolder(CountFile):
 
 
 def is_tenx_folder(folder: Path) -> bool:
-    """Return True for a folder with a file of the name of a matrix of 10x Genomics."""
-    return folder.is_dir() and bool(_ending_in(folder, _MATRIX))
+    """Return True for a folder with a matrix and barcodes, as 10x Genomics names these files.
+
+    A matrix alone is not enough, because programs of cytometry name compensations alike.
+    """
+    return folder.is_dir() and all(_ending_in(folder, name) for name in (_MATRIX, _BARCODES))
 
 
 def _ending_in(folder: Path, name: str) -> list[Path]:
     """Return the files of a folder whose names end in a name, also compressed."""
-    files = (file for file in folder.iterdir() if file.is_file())
+    # macOS puts files with the prefix "._" beside those that it copies to other disks
+    files = (file for file in folder.iterdir() if file.is_file() and not file.name.startswith("._"))
     return sorted(file for file in files if file.name.removesuffix(".gz").endswith(name))
 
 

@@ -40,20 +40,22 @@ class TenxHdf5(CountFile):
             self.width, self.rows = (int(length) for length in matrix["shape"][:])
             check_declared(path, documents=self.rows, words=self.width)
             features = matrix["features"]
-            lengths = {
-                "barcodes": (len(matrix["barcodes"]), self.rows),
-                "indptr": (len(matrix["indptr"]), self.rows + 1),
-                "features": (len(features["id"]), self.width),
-            }
-            for name, (length, expected) in lengths.items():
+            texts = [features[name] for name in ("id", "name", "feature_type")]
+            stored = int(matrix["indptr"][-1])
+            lengths = (
+                ("barcodes", len(matrix["barcodes"]), self.rows),
+                ("indptr", len(matrix["indptr"]), self.rows + 1),
+                *((name, len(matrix[name]), stored) for name in ("data", "indices")),
+                *(("features", len(array), self.width) for array in texts),
+            )
+            for name, length, expected in lengths:
                 if length != expected:
                     raise FileFormatError(
                         f"{path} declares {self.rows:,} cells and {self.width:,} features, but "
-                        f"its {name} have the length {length:,}; copy the file again"
+                        f"its {name} have the length {length:,} in place of {expected:,}; copy the "
+                        "file again"
                     )
-            self._features = TenxFeatures(
-                *(_texts(features[name]) for name in ("id", "name", "feature_type"))
-            )
+            self._features = TenxFeatures(*map(_texts, texts))
         self._features.check(path)
 
     def blocks(self) -> Iterator[CountBlock]:

@@ -53,7 +53,7 @@ LEAST_KURTOSIS = -2.5
 """No kurtosis is below -2, but its estimate may be."""
 
 _MOST_LIGHT_VARIANCE = math.sqrt(LEAST_KURTOSIS / -2)
-"""Variance of sources with light tails that is impossible: of one source of the least kurtosis."""
+"""Variance of one source of the least kurtosis. Sources with light tails cannot need more."""
 
 _DRAWS = 200
 
@@ -136,7 +136,7 @@ def chosen_method(
 
 
 def light_variance(terms: Terms) -> float:
-    r"""Return the least variance that sources with light tails have along some direction.
+    r"""Return the largest variance along a direction that sources with light tails need.
 
     A source of the column c has the weight :math:`w = \kappa |c|^4`. No kurtosis :math:`\kappa` is
     below -2, so that :math:`|c|^2` is at least :math:`\sqrt{|w| / 2}` where w is negative. Whitened

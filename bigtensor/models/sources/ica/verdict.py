@@ -82,7 +82,7 @@ def _impossible_kurtosis(kurtosis: FloatArray) -> list[Fault]:
                 f"The excess kurtosis of {impossible} of the {len(kurtosis)} sources is below -2, "
                 f"which no source has (smallest: {kurtosis.min():.1f}). Kurtoses and lengths of "
                 "columns (kurtosis_, mixing_) are wrong, as where noise depends between features. "
-                "Directions of columns hold under any Gaussian noise."
+                "Use the directions of the columns alone, which hold under any Gaussian noise."
             ),
         )
     ]

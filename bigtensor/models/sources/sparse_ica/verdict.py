@@ -9,7 +9,7 @@ import numpy as np
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import ConditioningWarning, Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
-from bigtensor.models.pilot.outliers import outlier_faults
+from bigtensor.models.pilot.outliers import MOST_NAMED, outlier_faults
 from bigtensor.models.sources.faults import (
     constant_features,
     fewer_sources,
@@ -24,8 +24,6 @@ MOST_ACTIVE = 1 / 3
 
 MANY_LIGHT = 0.25
 """Share of sources with light tails that is a warning."""
-
-_MOST_NAMES = 6
 
 
 def judged(
@@ -84,7 +82,7 @@ def _not_sparse(kurtosis: FloatArray) -> list[Fault]:
     if not light:
         return []
     plural = len(light) > 1
-    listed = ", ".join(map(str, light[:_MOST_NAMES])) + (", ..." * (len(light) > _MOST_NAMES))
+    listed = ", ".join(map(str, light[:MOST_NAMED])) + ", ..." * (len(light) > MOST_NAMED)
     many = len(light) >= MANY_LIGHT * len(kurtosis)
     return [
         (

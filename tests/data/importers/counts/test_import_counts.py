@@ -238,6 +238,28 @@ def test_names_in_tables__stay_as_they_are_written(tmp_path):
     assert stored.X.toarray().tolist() == [[3, 2, 0, 0], [0, 0, 1, 1]]
 
 
+def test_folder_of_parquet__is_one_table(counts, tmp_path):
+    folder = tmp_path / "long.parquet"
+    folder.mkdir()
+    table = long_table(counts)
+    for number, rows in enumerate((slice(0, 9), slice(9, None))):
+        table[rows].to_parquet(folder / f"part-{number}.parquet")
+    import_counts(folder, tmp_path / "out.zarr")
+    table.to_parquet(tmp_path / "whole.parquet")
+    import_counts(tmp_path / "whole.parquet", tmp_path / "whole.zarr")
+    parts, whole = (anndata.io.read_zarr(tmp_path / f"{name}.zarr") for name in ("out", "whole"))
+    assert list(parts.obs_names) == list(whole.obs_names)
+    assert (parts.X != whole.X).nnz == 0
+
+
+@pytest.mark.parametrize("head", ["\n \ndocument,word,count", 'document,word,count,"a\nnote"'])
+def test_header_of_tables__may_follow_empty_lines_and_have_several(tmp_path, head):
+    row = "a,x,1" + ",kept" * ("note" in head)
+    (tmp_path / "long.csv").write_text(f"{head}\n{row}\n")
+    import_counts(tmp_path / "long.csv", tmp_path / "out.zarr")
+    assert anndata.io.read_zarr(tmp_path / "out.zarr").X.toarray().tolist() == [[1]]
+
+
 @pytest.mark.parametrize("empty", ["document", "word", "count"])
 def test_tables__with_an_empty_cell_are_refused(tmp_path, empty):
     row = {"document": "a", "word": "x", "count": "1", empty: ""}

@@ -143,6 +143,21 @@ def test_damaged_hdf5__is_refused(cells, tmp_path):
             file["matrix"][name] = shorter
         with pytest.raises(FileFormatError, match=f"{name.partition('/')[0]} have the length"):
             import_counts(path, tmp_path / "out.zarr")
+    for name in ("name", "feature_type"):
+        path = hdf5_of(cells, tmp_path / "cells.h5")
+        with h5py.File(path, "r+") as file:
+            shorter = file["matrix/features"][name][:-1]
+            del file["matrix/features"][name]
+            file["matrix/features"][name] = shorter
+        with pytest.raises(FileFormatError, match=r"features have .* 11 .* 12"):
+            import_counts(path, tmp_path / "out.zarr")
+    path = hdf5_of(cells, tmp_path / "cells.h5")
+    with h5py.File(path, "r+") as file:
+        longer = np.append(file["matrix/data"][:], 1)
+        del file["matrix/data"]
+        file["matrix/data"] = longer
+    with pytest.raises(FileFormatError, match="data have the length"):
+        import_counts(path, tmp_path / "out.zarr")
     for name in ("indices", "indptr"):
         path = hdf5_of(cells, tmp_path / "cells.h5")
         with h5py.File(path, "r+") as file:
@@ -170,6 +185,21 @@ def test_folder__is_refused_where_it_is_of_no_use(cells, tmp_path):
         import_files(folder, tmp_path / "out.zarr")
     with pytest.raises(FileFormatError, match="import --counts"):
         import_files(folder / "matrix.mtx.gz", tmp_path / "out.zarr")
+
+
+def test_folder__of_tables_beside_a_compensation_is_imported(tmp_path):
+    folder = tmp_path / "cells"
+    folder.mkdir()
+    rows = default_rng(0).normal(size=(20, 2)).tolist()
+    lines(["x,y", *(f"{x},{y}" for x, y in rows)], folder / "cells.csv")
+    lines(["compensation"], folder / "comp_matrix.mtx")
+    assert import_files(folder, tmp_path / "out.zarr").rows == 20
+
+
+def test_folder__that_macos_copied_is_read(cells, tmp_path):
+    folder = folder_of(cells, tmp_path / "cells")
+    (folder / "._matrix.mtx.gz").write_bytes(b"Mac OS X")
+    assert import_counts(folder, tmp_path / "out.zarr").rows == 50
 
 
 def peak_of_import(folder, out):
