@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+# a busy machine may take any time for an example
+settings.register_profile("quick", deadline=None)
+settings.load_profile("quick")
 # .ci/nightly tries laws on ten times as many examples
-settings.register_profile("thorough", max_examples=1000, deadline=None)
+settings.register_profile("thorough", max_examples=1000)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -97,7 +97,6 @@ def run(samples, statistic, parts=None, threads=1):
 
 small = settings(
     max_examples=40,
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

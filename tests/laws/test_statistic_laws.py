@@ -31,7 +31,7 @@ from tests.laws.test_sequence_laws import OF_MESSAGES
 from tests.laws.test_sequence_laws import STATISTICS as STATISTICS_OF_SEQUENCES
 from tests.parameters import few_examples
 
-law = settings(max_examples=few_examples(), deadline=None)
+law = settings(max_examples=few_examples())
 
 
 def offset_of(rows):

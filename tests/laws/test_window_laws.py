@@ -104,7 +104,7 @@ def drawn(draw):
 
 @pytest.mark.parametrize("kind", ["array", "lazy"])
 @pytest.mark.parametrize("together", [False, True])
-@settings(max_examples=3 * few_examples(), deadline=None)
+@settings(max_examples=3 * few_examples())
 @given(data=st.data())
 def test_law__every_window_of_valid_rows_is_summed_once(kind, together, data):
     rows = data.draw(drawn())

@@ -117,8 +117,8 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> TrainSettings:
     embeds = parameters.method == "embedding"
     if embeds:
         _check_embedded(shape, rows)
-    ranks = EMBEDDED_RANKS if embeds else RANKS
     pilot_rows = rows if embeds else min(shape.most_occurrences, int(parameters.pilot_rows))
+    ranks = EMBEDDED_RANKS if embeds else RANKS if pilot_rows >= MANY_ROWS else RANKS[:-1]
     return TrainSettings(
         shape=shape,
         ranks=ranks if parameters.rank == "auto" else (int(parameters.rank),),

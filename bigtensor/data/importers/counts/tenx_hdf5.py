@@ -21,7 +21,12 @@ from bigtensor.errors import FileFormatError
 _CELLS = 2**10
 """Cells that are read at once."""
 
-_PARTS = ("barcodes", "data", "features", "indices", "indptr", "shape")
+_TEXTS = ("id", "name", "feature_type")
+
+_PARTS = (
+    *("barcodes", "data", "indices", "indptr", "shape"),
+    *(f"features/{name}" for name in _TEXTS),
+)
 
 
 class TenxHdf5(CountFile):
@@ -39,9 +44,9 @@ class TenxHdf5(CountFile):
             matrix = file["matrix"]
             self.width, self.rows = (int(length) for length in matrix["shape"][:])
             check_declared(path, documents=self.rows, words=self.width)
-            features = matrix["features"]
-            texts = [features[name] for name in ("id", "name", "feature_type")]
-            stored = int(matrix["indptr"][-1])
+            texts = [matrix["features"][name] for name in _TEXTS]
+            # counts before the first cell would be dropped
+            stored = int(matrix["indptr"][-1] - matrix["indptr"][0])
             lengths = (
                 ("barcodes", len(matrix["barcodes"]), self.rows),
                 ("indptr", len(matrix["indptr"]), self.rows + 1),

@@ -88,10 +88,10 @@ def _not_sparse(kurtosis: FloatArray) -> list[Fault]:
         (
             ConditioningWarning if many else None,
             Message(
-                f"Source{'s' * plural} {listed} {'are' if plural else 'is'} not sparse: large "
-                f"values are not rare in {'them' if plural else 'it'}, because the excess kurtosis "
-                f"is not above 0 (smallest: {kurtosis.min():.2f}). Use the model ICA for sources "
-                "that are not sparse."
+                f"Source{'s' * plural} {listed} {'are' if plural else 'is'} not sparse: sparse "
+                "sources are near zero in most rows and large in a few, so that their excess "
+                f"kurtosis is above 0 (smallest here: {kurtosis.min():.2f}). Use the model ICA "
+                "for sources that are not sparse."
             ),
         )
     ]

@@ -164,6 +164,15 @@ def test_damaged_hdf5__is_refused(cells, tmp_path):
             file["matrix"][name][20] = 10_000
         with pytest.raises(DataError):
             import_counts(path, tmp_path / "out.zarr")
+    path = hdf5_of(cells, tmp_path / "cells.h5")
+    with h5py.File(path, "r+") as file:
+        file["matrix/indptr"][0] = 1
+    with pytest.raises(FileFormatError, match="data have the length"):
+        import_counts(path, tmp_path / "out.zarr")
+    with h5py.File(path, "r+") as file:
+        del file["matrix/features/feature_type"]
+    with pytest.raises(FileFormatError, match="has no features/feature_type"):
+        import_counts(path, tmp_path / "out.zarr")
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["hg19/data"] = [1]
     with pytest.raises(FileFormatError, match="give the folder with matrix"):

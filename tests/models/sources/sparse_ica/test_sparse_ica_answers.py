@@ -113,7 +113,7 @@ def test_gaussian_rows__have_no_sparse_source(rows, features):
 
 
 def test_returned_sources_that_are_not_sparse__are_named():
-    with pytest.warns(ConditioningWarning, match="not sparse: large values are not rare"):
+    with pytest.warns(ConditioningWarning, match="not sparse: sparse sources"):
         model = SparseICA(random_state=0).fit(load_wine().data)
     (sentence,) = (s for s in model.diagnostics_["verdict"]["sentences"] if "not sparse" in s)
     light = np.flatnonzero(model.kurtosis_ <= 0)
