@@ -47,9 +47,9 @@ _FEATURES_A_COMPONENT = {"float32": 8, "float64": 4}
 Chosen on EM passes over 3,000 and 4,000 rows. Over tables of 57 and 61 features in float64,
 triangular products take .49 to .87 times as long as features of order two with 2 to 15 components.
 Over 64 simulated features and 16 components, they take .5 times as long if the components are
-apart, and .7 times if every row belongs to all. Over 48 features and 12 components they take 1.1 and
-1.7 times as long. Triangular products are of float64, so that over 64 features they take 1.4 and 2.6
-times as long as features of order two in float32.
+apart, and .7 times if every row belongs to all. Over 48 features and 12 components they take 1.1
+and 1.7 times as long. Triangular products are of float64, so that over 64 features they take 1.4
+and 2.6 times as long as features of order two in float32.
 """
 
 
