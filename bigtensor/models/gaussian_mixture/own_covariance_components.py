@@ -86,7 +86,7 @@ class OwnCovarianceComponents(FittedMixture):
         """Return the densities that labels come from."""
         covariances = self.frame.covariances_of(self.covariances)
         # the eigenvalues would take as long as a pass over a few thousand wide rows
-        wide = covariances.ndim == 3 and is_wide(*self.means.shape)
+        wide = covariances.ndim == 3 and is_wide(self.n_components, self.means.shape[1], self.dtype)
         exact = (
             wide or self.dtype == "float64" or _least_variance(covariances) * _FLOAT32_PRECISION < 1
         )

@@ -49,8 +49,9 @@ def frame_of(total: TotalMoments, covariance_type: str, n_components: int) -> Fr
     variances = _positive(total.variances)
     if covariance_type == "spherical":
         return Frame(total.mean, np.full(len(variances), variances.mean() ** -0.5))
-    # triangular solves need no whitened rows, and a matrix would take longer to apply than a pass
-    if covariance_type == "diag" or is_wide(n_components, len(variances)):
+    # triangular products need no whitened rows, and with few components a matrix would take a good
+    # part of a pass to apply
+    if covariance_type == "diag" or is_wide(n_components, len(variances), "float32"):
         return Frame(total.mean, variances**-0.5)
     scales = np.sqrt(variances)
     correlation = total.covariance / np.outer(scales, scales) + _RIDGE * np.eye(len(scales))

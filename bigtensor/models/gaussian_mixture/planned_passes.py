@@ -21,7 +21,7 @@ from bigtensor.models.gaussian_mixture.script import (
 )
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.pilot.sample import pilot_pass
-from bigtensor.statistics.gaussian.own_covariance_densities import Frame
+from bigtensor.statistics.gaussian.own_covariance_densities import Frame, is_wide
 from bigtensor.statistics.within_reach import Reach
 
 _INITIALISATIONS = 4
@@ -68,5 +68,6 @@ def _blank(settings: GaussianSettings) -> Components:
         return shared
     scaling = np.eye(d) if settings.covariance_type == "full" else np.ones(d)
     own = with_own_covariances(shared, Frame(np.zeros(d), scaling), settings)
-    # products of float64 need most memory
-    return replace(own, dtype="float64")
+    # products of float64 need most memory, but for rows that would be wide in float64 alone
+    wide = settings.covariance_type == "full" and is_wide(k, d, "float64")
+    return own if wide else replace(own, dtype="float64")

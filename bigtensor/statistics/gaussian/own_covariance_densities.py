@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import get_blas_funcs
+from scipy.linalg.lapack import dtrtri
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
@@ -37,17 +38,34 @@ place of 7.2 with 8, and 7.0 in place of 10.3 with 14. With the kernels of OpenB
 without AVX-512, passes over 6 to 61 features take .92 to 1.20 times as long as without parts.
 """
 
-_WIDE_FEATURES, _FEATURES_A_COMPONENT = 48, 8
-"""Fewest features, in all and a component, with which every component has its triangular solve.
+_WIDE_FEATURES = 48
+"""Fewest features with which every component has its own triangular product."""
 
-Chosen on EM passes over 3,000 rows: at these numbers both ways take the same time. With 400
-features and 5 components, features of order two take 3 to 6 times as long.
+_FEATURES_A_COMPONENT = {"float32": 8, "float64": 4}
+"""Fewest features a component with which it has one, by the dtype of products otherwise.
+
+Chosen on EM passes over 3,000 and 4,000 rows. Over tables of 57 and 61 features in float64,
+triangular products take .49 to .87 times as long as features of order two with 2 to 15 components.
+Over 64 simulated features and 16 components, they take .5 times as long if the components are
+apart, and .7 times if every row belongs to all. Over 48 features and 12 components they take 1.1
+and 1.7 times as long. Triangular products are of float64, so that over 64 features they take 1.4
+and 2.6 times as long as features of order two in float32.
 """
 
 
-def is_wide(n_components: int, n_features: int) -> bool:
-    """Return True if rows have many features for full covariances of so many components."""
-    return n_features >= max(_WIDE_FEATURES, _FEATURES_A_COMPONENT * n_components)
+def is_wide(n_components: int, n_features: int, dtype: str) -> bool:
+    """Return True if rows have many features for full covariances of so many components.
+
+    Parameters
+    ----------
+    n_components : int
+        Number of components.
+    n_features : int
+        Number of features.
+    dtype : {"float32", "float64"}
+        Of products of matrices if rows are not wide.
+    """
+    return n_features >= max(_WIDE_FEATURES, _FEATURES_A_COMPONENT[dtype] * n_components)
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +167,7 @@ class OwnCovarianceDensities(JointDensities):
     """Weights, means and covariances of Gaussian components, in a frame.
 
     With the features of order two of a row in the frame, the log joint densities of all components
-    are one matrix product. Rows with many features have a triangular solve for every component
+    are one matrix product. Rows with many features have a triangular product for every component
     instead. Rows with missing entries have the marginal densities of the others.
 
     Parameters
@@ -168,8 +186,8 @@ class OwnCovarianceDensities(JointDensities):
     Attributes
     ----------
     factor : (D, k) or (k, d, d) array
-        Coefficients of the features of order two; for wide rows the lower triangular roots of the
-        covariances.
+        Coefficients of the features of order two; for wide rows the inverses of the lower
+        triangular roots of the covariances.
 
     Raises
     ------
@@ -190,7 +208,7 @@ class OwnCovarianceDensities(JointDensities):
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), np.float64))
         self._check()
         if self.is_wide:
-            factor = _roots(self.covariances)
+            factor = _inverse_roots(self.covariances)
         else:
             factor = self.features.coefficients(
                 np.log(self.weights), self.means, _inverse(self.covariances)
@@ -206,7 +224,9 @@ class OwnCovarianceDensities(JointDensities):
     @property
     def is_wide(self) -> bool:
         """True for full covariances of many features."""
-        return self.covariances.ndim == 3 and is_wide(self.n_components, self.n_features)
+        return self.covariances.ndim == 3 and is_wide(
+            self.n_components, self.n_features, self.precision
+        )
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -401,8 +421,9 @@ class WideTile(OwnCovarianceTile):
     """Log joint densities of a few rows with many features.
 
     Beyond a few tens of features, the features of order two no longer fit the caches of a
-    processor: writing and reading them takes longer than the arithmetic. One triangular solve and
-    one product for each component then take less time, although they have more operations.
+    processor: writing and reading them takes longer than the arithmetic. Two products for each
+    component then take less time, although they have more operations. A product with the inverse of
+    a triangular root takes half as long as a triangular solve.
 
     Attributes
     ----------
@@ -416,10 +437,10 @@ class WideTile(OwnCovarianceTile):
     def __init__(self, mixture: OwnCovarianceDensities, rows: int, work: Workspace) -> None:
         super().__init__(mixture, rows, work)
         self._means = mixture.means.astype(mixture.dtype)
-        self._constants = np.log(mixture.weights) - np.log(
+        self._constants = np.log(mixture.weights) + np.log(
             np.diagonal(mixture.factor, axis1=1, axis2=2).astype(np.float64)
         ).sum(axis=1)
-        (self._solve,) = get_blas_funcs(("trsm",), (mixture.factor,))
+        (self._multiply,) = get_blas_funcs(("trmm",), (mixture.factor,))
 
     def _write_complete(self, out: NDArray[Any]) -> None:
         """Write the log joint densities of rows without missing entries."""
@@ -427,10 +448,10 @@ class WideTile(OwnCovarianceTile):
             np.multiply(self._centred, self._scaling, out=self.features)
         else:
             np.matmul(self._centred, self._scaling, out=self.features)
-        for component, root in enumerate(self.mixture.factor):
+        for component, inverse in enumerate(self.mixture.factor):
             np.subtract(self.features, self._means[component], out=self._centred)
-            # to BLAS, C-contiguous arrays are transposed ones, which it solves in place
-            whitened = self._solve(1.0, root.T, self._centred.T, trans_a=1, overwrite_b=1)
+            # to BLAS, C-contiguous arrays are transposed ones, which it multiplies in place
+            whitened = self._multiply(1.0, inverse.T, self._centred.T, trans_a=1, overwrite_b=1)
             squares = np.einsum("ir,ir->r", whitened, whitened)
             out[:, component] = self._constants[component] - 0.5 * squares
 
@@ -468,19 +489,21 @@ def _inverse(covariances: FloatArray) -> FloatArray:
                 "variances of a Gaussian mixture must be positive; use a larger reg_covar"
             )
         return np.asarray(1 / covariances)
-    inverse = np.linalg.inv(_roots(covariances))
+    inverse = _inverse_roots(covariances)
     return np.asarray(inverse.transpose(0, 2, 1) @ inverse)
 
 
-def _roots(covariances: FloatArray) -> FloatArray:
-    """Return lower triangular roots of covariance matrices, or raise a ParameterError."""
+def _inverse_roots(covariances: FloatArray) -> FloatArray:
+    """Return inverses of the lower triangular roots of matrices, or raise a ParameterError."""
     try:
-        return np.asarray(np.linalg.cholesky(covariances))
+        roots = np.linalg.cholesky(covariances)
     except np.linalg.LinAlgError:
         raise ParameterError(
             "the covariances of a Gaussian mixture must be positive definite; use a larger "
             "reg_covar"
         ) from None
+    # the transposed root is upper triangular, and in the order of LAPACK
+    return np.array([dtrtri(root.T)[0].T for root in roots])
 
 
 @row_loop
