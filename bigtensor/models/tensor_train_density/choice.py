@@ -266,7 +266,7 @@ def _best_rank(
     settings: TrainSettings,
     ahead: _Ranked | None = None,
 ) -> _Ranked:
-    """Return the best of ascending ranks, up to where two larger ones gain nothing.
+    """Return the best of ascending ranks, up to where two larger ones gain next to nothing.
 
     Components stand beside the trains: where they have nearly all of the density, larger ranks are
     of no use.
@@ -288,8 +288,8 @@ def _best_rank(
     for rank in settings.ranks:
         trains = validation.validated(replace(first.candidate, rank=rank))
         by_rank[rank] = stack.beside(validation.held_out(trains)).score
-        *_, before = [-np.inf, *list(by_rank.values())[:-_LARGER]]
-        if max(list(by_rank.values())[-_LARGER:]) < before + LEAST_GAIN:
+        scores = list(by_rank.values())
+        if len(scores) > _LARGER and max(scores[-_LARGER:]) < scores[-_LARGER - 1] + LEAST_GAIN:
             break
         if ahead is not None and rank in ahead.by_rank:
             gain = ahead.score - ahead.by_rank[rank]

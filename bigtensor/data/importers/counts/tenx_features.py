@@ -38,6 +38,7 @@ class TenxFeatures:
         Raises
         ------
         FileFormatError
+            If several features have the same ID.
         """
         repeated = [name for name, number in Counter(self.ids).items() if number > 1]
         if repeated:
@@ -51,7 +52,7 @@ class TenxFeatures:
             warn_of_notes(path, [f"features of several types are all imported: {numbers}"])
 
     def names(self) -> list[str]:
-        """Return the symbol of every feature, with the ID if the symbol is that of several."""
+        """Return the symbols, with the ID in brackets where several features have a symbol."""
         symbols = [symbol or own for symbol, own in zip(self.symbols, self.ids, strict=True)]
         numbers = Counter(symbols)
         return [
