@@ -12,17 +12,17 @@ from bigtensor.errors import DataError, Setting
 from bigtensor.features.kernels.kernel_basis import KernelBasis
 from bigtensor.features.modes import Nodes
 from bigtensor.models.contract.script import Step
-from bigtensor.models.tensor_train_density.choice import (
-    Candidate,
-    Validated,
-    folds_of,
-    possible_systems,
-    problem_of,
-)
+from bigtensor.models.tensor_train_density.choice import possible_systems
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
 from bigtensor.models.tensor_train_density.settings import TrainSettings
+from bigtensor.models.tensor_train_density.validation import (
+    Candidate,
+    Validated,
+    folds_of,
+    problem_of,
+)
 
 _FIRST_RANK = 3
 """Rank with which coordinates and widths are compared."""

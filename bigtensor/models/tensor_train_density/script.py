@@ -18,7 +18,7 @@ from bigtensor.models.contract.iteration import Iterations, gain_below, iterate
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.models.pilot.sample import pilot_pass
-from bigtensor.models.tensor_train_density.choice import Validated, choose, problem_of
+from bigtensor.models.tensor_train_density.choice import choose
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
 from bigtensor.models.tensor_train_density.embedding import embed, measured_rows
 from bigtensor.models.tensor_train_density.sample.kernel_fit import KernelCandidate
@@ -27,6 +27,7 @@ from bigtensor.models.tensor_train_density.sample.sample_checks import sample_ch
 from bigtensor.models.tensor_train_density.sample_fit import PRIOR_WEIGHT, SampleProblem
 from bigtensor.models.tensor_train_density.settings import HOLD_OUT, TrainSettings
 from bigtensor.models.tensor_train_density.solution import TrainDensity
+from bigtensor.models.tensor_train_density.validation import Validated, problem_of
 from bigtensor.models.tensor_train_density.verdict import judged
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.row_sample import Sample
@@ -226,6 +227,12 @@ def _choices(
             if len(atoms)
         },
         "tried": [
-            {**asdict(one.candidate), "steps": one.steps, "log_density": one.score} for one in tried
+            {
+                **asdict(one.candidate),
+                "steps": one.steps,
+                "log_density": one.score,
+                "given_up": one.given_up,
+            }
+            for one in tried
         ],
     }

@@ -165,8 +165,8 @@ def _log_joint(part: GaussianPart, values: FloatArray, located: LocatedRows) -> 
     joint = np.tile(part.log_weights, (len(values), 1))
     for point in located.point.T:
         joint += part.log_tables[point]
-    for k, covariance in enumerate(part.covariances):
-        root = np.linalg.inv(np.linalg.cholesky(covariance))
+    roots = np.linalg.inv(np.linalg.cholesky(part.covariances))
+    for k, root in enumerate(roots):
         squares = np.square((values - part.means[k]) @ root.T).sum(axis=1)
         joint[:, k] += np.log(np.diag(root)).sum() - 0.5 * squares
     return joint

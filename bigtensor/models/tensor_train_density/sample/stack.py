@@ -30,6 +30,9 @@ _ROWS_OF_COMPONENT = 10
 
 _ITERATIONS = 50
 
+FittedComponents = dict[GaussianCandidate | KernelCandidate, FloatArray]
+"""Log-densities of held-out rows by the settings of the components."""
+
 
 @dataclass(frozen=True, eq=False)
 class HeldOut:
@@ -45,12 +48,25 @@ class HeldOut:
         Weights of the rows inside.
     log_trains : (n,) float64 array
         Their log-densities under the trains, by their coordinates.
+    random_state : int
+        Seed of the initialisations of components.
+    fitted : dict of (n,) float64 arrays
+        Their log-densities under all components that were fitted so far.
     """
 
     problem: SampleProblem
     located: LocatedRows
     weight: FloatArray
     log_trains: FloatArray
+    random_state: int
+    fitted: FittedComponents
+
+    def log_components(self, candidate: GaussianCandidate | KernelCandidate) -> FloatArray:
+        """Return the log-densities of the rows inside under components of those outside, (n,)."""
+        if candidate not in self.fitted:
+            part = candidate.fitted(self.problem, self.random_state)
+            self.fitted[candidate] = part.log_densities(self.located)
+        return self.fitted[candidate]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +77,6 @@ class Stack:
     ----------
     candidate : GaussianCandidate or KernelCandidate, optional
         Settings of the components, or None for trains alone.
-    log_components : list of (n,) float64 arrays
-        Log-densities of the held-out rows of every fold under the components, by their
-        coordinates. Empty for trains alone.
     share : float
         Share of the Gaussian components.
     score : float
@@ -73,7 +86,6 @@ class Stack:
     """
 
     candidate: GaussianCandidate | KernelCandidate | None
-    log_components: list[FloatArray]
     share: float
     score: float
     of_rows: FloatArray
@@ -86,12 +98,10 @@ class Stack:
         folds : list of HeldOut
             Log-densities of the other trains.
         """
-        if self.candidate is None:
-            return _trains_alone(folds)
-        return _with_best_share(folds, self.candidate, self.log_components)
+        return _trains_alone(folds) if self.candidate is None else _stack(folds, self.candidate)
 
 
-def stacked(folds: list[HeldOut], random_state: int) -> Stack:
+def stacked(folds: list[HeldOut]) -> Stack:
     """Return the best Gaussian components beside trains, or none where they gain nothing.
 
     The shrinkage is chosen with one component, then their number as long as more of them gain more
@@ -102,29 +112,27 @@ def stacked(folds: list[HeldOut], random_state: int) -> Stack:
     ----------
     folds : list of HeldOut
         Log-densities of trains.
-    random_state : int
-        Seed of the initialisations.
     """
     trains_alone = _trains_alone(folds)
     least = min(len(fold.problem.weight) for fold in folds)
     if not len(folds[0].problem.coordinates.measured):
         return trains_alone
     shrinkage, best = max(
-        ((share, _stack(folds, GaussianCandidate(1, share), random_state)) for share in SHRINKAGES),
+        ((share, _stack(folds, GaussianCandidate(1, share))) for share in SHRINKAGES),
         key=lambda tried: tried[1].score,
     )
     for count in COMPONENTS[1:]:
         if count * _ROWS_OF_COMPONENT > least:
             break
         candidate = GaussianCandidate(count, shrinkage)
-        stack = _stack(folds, candidate, random_state)
+        stack = _stack(folds, candidate)
         if not _gains(stack, best, folds):
             break
         best = stack
     kernels = KernelCandidate(shrinkage)
     # most data lose by kernels: the first fold tells
     for count in sorted({1, len(folds)}):
-        stack = _stack(folds[:count], kernels, random_state)
+        stack = _stack(folds[:count], kernels)
         if not _gains(stack, best, folds[:count]):
             break
     else:
@@ -137,25 +145,12 @@ def stacked(folds: list[HeldOut], random_state: int) -> Stack:
 def _trains_alone(folds: list[HeldOut]) -> Stack:
     """Return trains without components."""
     of_trains = [fold.log_trains for fold in folds]
-    return Stack(None, [], 0.0, _score(folds, of_trains), np.concatenate(of_trains))
+    return Stack(None, 0.0, _score(folds, of_trains), np.concatenate(of_trains))
 
 
-def _stack(
-    folds: list[HeldOut], candidate: GaussianCandidate | KernelCandidate, random_state: int
-) -> Stack:
-    """Return components that are fitted to the rows outside every fold, with their best share."""
-    log_components = [
-        candidate.fitted(fold.problem, random_state).log_densities(fold.located) for fold in folds
-    ]
-    return _with_best_share(folds, candidate, log_components)
-
-
-def _with_best_share(
-    folds: list[HeldOut],
-    candidate: GaussianCandidate | KernelCandidate,
-    log_components: list[FloatArray],
-) -> Stack:
+def _stack(folds: list[HeldOut], candidate: GaussianCandidate | KernelCandidate) -> Stack:
     """Return components with the share of the largest likelihood, by expectation maximisation."""
+    log_components = [fold.log_components(candidate) for fold in folds]
     difference = np.concatenate(
         [own - fold.log_trains for own, fold in zip(log_components, folds, strict=True)]
     )
@@ -168,7 +163,7 @@ def _with_best_share(
         np.logaddexp(own + np.log(share), fold.log_trains + np.log1p(-share))
         for own, fold in zip(log_components, folds, strict=True)
     ]
-    return Stack(candidate, log_components, share, _score(folds, mixed), np.concatenate(mixed))
+    return Stack(candidate, share, _score(folds, mixed), np.concatenate(mixed))
 
 
 def _gains(stack: Stack, best: Stack, folds: list[HeldOut]) -> bool:
