@@ -69,7 +69,7 @@ class Validated:
     score : float
         In nats.
     given_up : bool, default False
-        True if the score is that of the first steps: all others would not have made it the best.
+        True if it was not followed to its last step, because it could not become the best.
     log_trains : tuple of (n,) float64 arrays
         Log-densities of the held-out rows of every fold, by their coordinates.
     """
@@ -90,12 +90,14 @@ class _HeldOutStep(NamedTuple):
 
 
 class Validation:
-    """Held-out log-densities of candidates; each is computed once.
+    """Held-out log-densities of candidates, which are kept.
 
     Parameters
     ----------
     rows : PilotRows
         Pilot sample, which is divided into folds.
+    settings : TrainSettings
+        Settings with the structure and the seed of all candidates.
     """
 
     def __init__(self, rows: PilotRows, settings: TrainSettings) -> None:
