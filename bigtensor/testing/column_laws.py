@@ -14,10 +14,11 @@ from sklearn.metrics import adjusted_rand_score
 from bigtensor.array_types import IndexArray
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.values.categories import ATTRIBUTE
-from bigtensor.errors import ViewError
+from bigtensor.data.values.missing_values import MARGINALISE
+from bigtensor.errors import DataError, ViewError
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.cases import ModelCase, fitted
-from bigtensor.testing.comparison import require
+from bigtensor.testing.comparison import require, require_close
 from bigtensor.testing.model_runs import fitted_arrays, model_law
 
 LEAST_RTOL = 1e-6
@@ -68,14 +69,8 @@ def a_constant_column_changes_no_label(case: ModelCase) -> None:
     data, labels = case.data, case.fitted_answers.get("predict")
     if labels is None or not case.is_labelled:
         return
-    rows, features = data.dims
     value = CONSTANT if case.samples.kind == "measured" else 0
-    column = data[:, :1].copy(data=np.full((len(data), 1), value, data.dtype))
-    constant = column.assign_coords({features: ["constant"]})
-    wider = xr.concat([data[:, :1], constant, data[:, 1:]], dim=features).transpose(rows, features)
-    if case.samples.kind == "codes":
-        named = {**data.attrs[ATTRIBUTE], "constant": ["only category"]}
-        wider = wider.assign_attrs({ATTRIBUTE: named})
+    wider = _with_column(data, "constant", value, ["only category"])
     try:
         model = fitted(case.make(), wider)
     except ViewError:
@@ -90,6 +85,30 @@ def a_constant_column_changes_no_label(case: ModelCase) -> None:
             f"probabilities with a constant column have the shape {shapes[0]}, expected "
             f"{shapes[1]}",
         )
+
+
+@model_law
+def a_column_without_entries_changes_no_answer(case: ModelCase) -> None:
+    """Assert that answers are equal with a column of missing entries, or that it is refused.
+
+    The law concerns models that can sum over missing entries. Values of ``transform`` are not
+    compared, because there may be one for every column.
+    """
+    if not case.is_labelled or not case.make().takes.can_marginalise(case.samples):
+        return
+    value = np.nan if case.samples.kind == "measured" else -1
+    wider = _with_column(case.data, "without entries", value, ["one", "another"])
+    model = case.make()
+    model.set_params(missing=MARGINALISE)
+    try:
+        fitted(model, wider)
+    except DataError:
+        return
+    answers = case.answers_of(model, wider)
+    for name, answer in case.fitted_answers.items():
+        if name != "transform":
+            tolerance = max(case.tolerance(answer), LEAST_RTOL)
+            require_close({name: answers[name]}, {name: answer}, tolerance, "with the column")
 
 
 @model_law
@@ -114,8 +133,22 @@ def draws_have_the_columns_of_the_data(case: ModelCase) -> None:
 COLUMN_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     the_order_of_columns_does_not_matter,
     a_constant_column_changes_no_label,
+    a_column_without_entries_changes_no_answer,
     draws_have_the_columns_of_the_data,
 )
+
+
+def _with_column(
+    data: xr.DataArray, name: str, value: float, categories: list[str]
+) -> xr.DataArray:
+    """Return data with a column of equal values behind the first one."""
+    rows, features = data.dims
+    column = data[:, :1].copy(data=np.full((len(data), 1), value, data.dtype))
+    named = column.assign_coords({features: [name]})
+    wider = xr.concat([data[:, :1], named, data[:, 1:]], dim=features).transpose(rows, features)
+    if ATTRIBUTE not in data.attrs:
+        return wider
+    return wider.assign_attrs({ATTRIBUTE: {**data.attrs[ATTRIBUTE], name: categories}})
 
 
 def _require_same_fit(

@@ -524,6 +524,13 @@ class LabelsByWidth(Standardiser):
         return np.arange(len(X)) % X.shape[1]
 
 
+class ScoresColumns(Standardiser):
+    takes = Data(kinds={"measured"}, marginalises={"measured"})
+
+    def score_samples(self, X):
+        return np.full(len(X), float(X.shape[1]))
+
+
 class DrawsByView(Standardiser):
     def sample(self, n_samples, random_state=None):  # noqa: ARG002
         return np.tile(self.solution_.mean, (n_samples, 1))
@@ -657,6 +664,11 @@ BROKEN_MODELS = [
     ),
     ("the_unit_and_the_origin_do_not_matter", AnswersByColumn, "transform differs by"),
     ("a_constant_column_changes_no_label", LabelsByWidth, "labels with a constant column"),
+    (
+        "a_column_without_entries_changes_no_answer",
+        ScoresColumns,
+        "with the column: 'score_samples' differs",
+    ),
     ("draws_have_the_columns_of_the_data", DrawsByView, "columns of draws are those"),
     ("a_single_outlier_is_left_out_and_reported", CountsOutliers, "log densities differ by"),
     ("row_functions_obey_their_laws", LeavesRowsOut, "every entry is written: SkipsRow on 90 rows"),

@@ -46,6 +46,8 @@ def train_of_clusters(
 ) -> NonnegativeTrain:
     """Return a train whose states are clusters of rows, which mostly stay from node to node.
 
+    A variable without rows depends on no other one: the link to it has one state.
+
     Parameters
     ----------
     nodes : (m, 3) int64 array
@@ -61,8 +63,12 @@ def train_of_clusters(
     """
     r = len(shares)
     stay = _STAY * np.eye(r) + (1 - _STAY) / r
+    independent = [j >= 0 and not binned[j].any() for j in nodes[:, 0]]
     cores = []
     for number, (j, child, _) in enumerate(nodes):
+        if independent[number]:
+            cores.append(background[j][None, :, None])
+            continue
         if j < 0:
             core = stay[:, :, None] * stay[:, None, :]
         else:
@@ -71,7 +77,7 @@ def train_of_clusters(
             own = background[j] * ((mixed / density) @ bumps[j].T)
             own /= np.maximum(own.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
             emissions = _STAY * own + (1 - _STAY) * background[j]
-            if child < 0:
+            if child < 0 or independent[child]:
                 core = emissions[:, :, None]
             elif number == 0:
                 # the first variable draws the state that it is of

@@ -64,6 +64,23 @@ def balanced(order: Sequence[int]) -> IntArray:
     return np.array(nodes, np.int64)
 
 
+def with_independent(nodes: IntArray, variables: Sequence[int]) -> IntArray:
+    """Return the nodes with further variables one below the other, below the last node.
+
+    Parameters
+    ----------
+    nodes : (m, 3) int64 array
+        Of a chain or tree. The last node is a variable without a child.
+    variables : sequence of int
+        Further variables, which depend on no other one: links to them have one state.
+    """
+    further = [[j, NO_CHILD, NO_CHILD] for j in variables]
+    joined = np.array([*nodes.tolist(), *further], np.int64)
+    for number in range(len(nodes), len(joined)):
+        joined[number - 1, 1] = number
+    return joined
+
+
 def variables_of(nodes: IntArray) -> IntArray:
     """Return the variables of the nodes, in their order, (d,)."""
     return np.asarray(nodes[nodes[:, 0] >= 0, 0])

@@ -175,6 +175,6 @@ class DiscreteMixture(MixtureAnswers):
                 table, {"category": list(names)}, ("category", "component"), name="probability"
             )
             for (view, _), names, table in zip(
-                solution.views, solution.categories, solution.solution.probabilities, strict=True
+                solution.views, solution.categories, solution.solution.distributions, strict=True
             )
         }

@@ -270,9 +270,10 @@ def _ordered(counts: CodeCountsResult, settings: Settings, *, sampled: bool) -> 
     codes = recoded(codes, places)
     if not sampled:
         # the last places are those of categories without a row
-        settings = settings.with_sizes(np.maximum(codes.max(axis=0) + 1, 1).tolist())
+        occurring = codes.max(axis=0) + 1
+        settings = settings.with_sizes(np.maximum(occurring, 1).tolist())
         places = [
-            np.where(own < size, own, -1) for own, size in zip(places, settings.sizes, strict=True)
+            np.where(own < count, own, -1) for own, count in zip(places, occurring, strict=True)
         ]
     order = content_order(codes, list(settings.shape.slices.values()), weights)
     codes = codes[:, order]

@@ -42,8 +42,16 @@ class DiscreteSolution:
 
     @property
     def sizes(self) -> tuple[int, ...]:
-        """Number of categories of every view that occurred in the fit."""
-        return tuple(int((table > 0).any(axis=1).sum()) for table in self.probabilities)
+        """Number of categories of every view that occurred in the fit, at least one."""
+        return tuple(max(1, int(table.any(axis=1).sum())) for table in self.probabilities)
+
+    @property
+    def distributions(self) -> Probabilities:
+        """Probabilities of categories, all alike in a view without an entry in the fit."""
+        return tuple(
+            table if table.any() else np.full(table.shape, 1 / len(table))
+            for table in self.probabilities
+        )
 
     @property
     def parameters(self) -> int:
@@ -145,7 +153,7 @@ class DiscreteFit(FittedMixture):
     def draw_rows(self, label: NDArray[np.integer], rng: np.random.Generator) -> NDArray[np.int32]:
         """Draw a row of every component: ``(rows, views)``."""
         codes = np.empty((len(label), len(self.views)), np.int32)
-        for view, table in enumerate(self.solution.probabilities):
+        for view, table in enumerate(self.solution.distributions):
             edges = np.cumsum(table, axis=0)[:-1]
             uniform = rng.random(len(label))
             for component in range(table.shape[1]):

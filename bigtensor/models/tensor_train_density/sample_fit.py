@@ -21,7 +21,7 @@ from bigtensor.decomposition.tensor_train.initialisation import (
     background_weights,
     train_of_clusters,
 )
-from bigtensor.decomposition.tensor_train.structure import balanced, chain
+from bigtensor.decomposition.tensor_train.structure import balanced, chain, with_independent
 from bigtensor.decomposition.tensor_train.variable_order import chain_order, dependence
 from bigtensor.features.bumps import bumps_on, nodes_of
 from bigtensor.features.category_order import category_places, recoded
@@ -142,13 +142,27 @@ class SampleProblem:
 
     @cached_property
     def order(self) -> NDArray[np.int64]:
-        """Order of the variables."""
-        return chain_order(dependence(self._features(), self.weight[:ROWS_OF_ORDER]))
+        """Order of the variables, those without an entry last."""
+        dependences = dependence(self._features(), self.weight[:ROWS_OF_ORDER])
+        present = np.flatnonzero(self._has_entries)
+        order = present[chain_order(dependences[np.ix_(present, present)])]
+        return np.concatenate([order, np.flatnonzero(~self._has_entries)])
 
     @cached_property
     def nodes(self) -> NDArray[np.int64]:
         """Nodes of the chain or tree along the order of the variables."""
-        return STRUCTURES[self.structure](self.order.tolist())
+        order, count = self.order.tolist(), int(self._has_entries.sum())
+        return with_independent(STRUCTURES[self.structure](order[:count]), order[count:])
+
+    @cached_property
+    def _has_entries(self) -> NDArray[np.bool_]:
+        """True for variables with entries in the rows of the initialisation, (d,).
+
+        It is True for all variables if none of them has an entry.
+        """
+        binned = self._binned(self.clusters(1, 0), 1)
+        has_entries = np.array([of_points.any() for of_points in binned])
+        return has_entries if has_entries.any() else ~has_entries
 
     def _features(self) -> Iterator[FloatArray]:
         """Yield the bumps of every variable at some rows, (n, p)."""

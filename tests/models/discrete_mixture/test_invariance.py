@@ -15,6 +15,7 @@ from bigtensor import DiscreteMixture, simulate
 from bigtensor.data.rows.block import Block
 from bigtensor.data.simulate import write_discrete_mixture
 from bigtensor.models.discrete_mixture.choice import _thinned
+from bigtensor.testing import small_data
 from bigtensor.testing.category_laws import recoded
 
 K, ROWS = 3, 3000
@@ -279,3 +280,18 @@ def test_answers__follow_the_rows_and_outlive_the_process(
         # a row is answered by itself
         np.testing.assert_array_equal(getattr(fitted, answer)(rows[41:42]), whole[41:42])
     assert_same(loaded, fitted, 0.0)
+
+
+def test_view_without_an_entry__has_equally_probable_categories():
+    codes = small_data("codes", 300).to_numpy()
+    wider = np.insert(codes, 1, -1, axis=1)
+    views = {f"x{j}": ["low", "middle", "high"] for j in range(5)}
+    rows = xr.DataArray(wider, {"feature": list(views)}, ("sample", "feature"), "X")
+    rows = rows.assign_attrs(categories=views)
+    model = DiscreteMixture(2, missing="marginalise", random_state=0).fit(rows)
+    assert np.allclose(model.component_probabilities_["x1"], 1 / 3)
+    drawn, _ = model.sample(3_000, random_state=0)
+    assert np.bincount(drawn[:, 1], minlength=3) / 3_000 == pytest.approx(1 / 3, abs=0.04)
+    complete = DiscreteMixture(2, random_state=0).fit(codes)
+    assert model.free_parameters() == complete.free_parameters()
+    assert np.array_equal(model.weights_, complete.weights_)

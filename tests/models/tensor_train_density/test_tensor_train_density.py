@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 from scipy.integrate import quad
 from scipy.stats import kstest
+from sklearn.base import clone
 from sklearn.datasets import load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import GaussianMixture
@@ -532,6 +533,19 @@ def test_variable_without_a_value__is_imputed_by_nan():
     for method in ("mean", "median", "sample"):
         assert np.isnan(model.impute(rows, method)[:, 2]).all()
     assert np.isnan(model.predict_variable(rows, "x2")["mean"]).all()
+
+
+@pytest.mark.parametrize("structure", ["chain", "balanced"])
+def test_variable_without_a_value__changes_no_other_answer(structure):
+    X = load_iris().data
+    model = TensorTrainDensity(
+        3, structure=structure, coordinates="z", widths=(0.3, 0.9), random_state=0
+    )
+    expected = clone(model).fit(X).score_samples(X)
+    wider = np.insert(X, 1, np.nan, axis=1)
+    with pytest.warns(ConstantFeatureWarning, match="x1"):
+        model.fit(wider)
+    assert model.score_samples(wider) == pytest.approx(expected, abs=1e-9)
 
 
 def test_mutual_information__of_a_variable_with_itself_is_refused(iris):

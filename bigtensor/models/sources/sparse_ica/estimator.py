@@ -81,9 +81,13 @@ class SparseICA(TransformAnswers):
         Row without any source. It is the mean of the rows where sources have the mean zero.
     kurtosis_ : (k,) float64 array
         Excess kurtosis of the sources in the last pass over all rows. The columns are updated after
-        it: the kurtosis of the values of ``transform`` differs by up to 3 % in simulations.
+        it: the kurtosis of the values of ``transform`` differs by up to 3 % in simulations. If
+        ``max_iter`` is 0, the kurtosis is estimated from the fourth cumulant of all rows, without
+        codes: the kurtosis of the values of ``transform`` may be twice as large.
     activity_ : (k,) float64 array
-        Share of the rows in which a source is not zero, in the last pass over all rows.
+        Share of the rows in which a source is not zero, in the last pass over all rows. If
+        ``max_iter`` is 0, the share follows from the kurtosis of a source that is Gaussian where it
+        is not zero.
     views_ : Views
         The views as they were found in the data.
     n_iter_ : int
