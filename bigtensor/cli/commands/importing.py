@@ -186,12 +186,13 @@ def import_command(
         refuse_options(_OF_COUNTS, "without --counts")
     else:
         refuse_options({*typed_options()} - {*_WITH_COUNTS}, "with --counts")
+        types = [] if feature_types is None else names_in("--feature-types", feature_types)
         _import_counts(
             files,
             out,
             vocabulary=vocabulary,
             documents=documents,
-            feature_types=names_in("--feature-types", feature_types) if feature_types else [],
+            feature_types=types,
             overwrite=options["overwrite"],
         )
         return

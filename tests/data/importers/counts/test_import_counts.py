@@ -145,7 +145,7 @@ def test_damaged_files__are_refused(counts, tmp_path):
             import_counts(docword(counts, path, as_whole), out)
         assert not out.exists()
     path.write_text("60\n15\n3\n1 2 x\n")
-    with pytest.raises(FileFormatError, match=r"entry 1 is '1 2 x'.* document, word, count"):
+    with pytest.raises(FileFormatError, match="entry 1 is '1 2 x'"):
         import_counts(path, out)
     path.write_text("some words\nthat are\nno counts\n")
     with pytest.raises(FileFormatError, match="give a UCI docword file"):
