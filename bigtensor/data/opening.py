@@ -50,7 +50,12 @@ from bigtensor.data.values.categories import (
     stored_categories,
 )
 from bigtensor.data.values.feature_roles import COORDINATE, Role, checked_roles
-from bigtensor.data.values.lazy_arrays import LazyArray, is_lazy_array
+from bigtensor.data.values.lazy_arrays import (
+    LazyArray,
+    is_convertible_table,
+    is_lazy_array,
+    is_table,
+)
 from bigtensor.data.values.matrices import (
     as_matrix,
     feature_names,
@@ -260,7 +265,7 @@ def _off_scale(dataset: xr.Dataset) -> tuple[str, ...] | None:
 def _is_data_set(part: object) -> bool:
     """Tell a list of data sets from a list of rows."""
     addressed = isinstance(part, str | os.PathLike | xr.Dataset | xr.DataArray | Samples)
-    return addressed or is_anndata(part) or getattr(part, "ndim", 1) == 2
+    return addressed or is_anndata(part) or is_table(part) or getattr(part, "ndim", 1) == 2
 
 
 def _check_whole(data: object, name: str) -> None:
@@ -285,6 +290,9 @@ def _source(data: DataSetLike, sample_dim: str, name: str) -> Source:
         return _dataset_source(data, sample_dim)
     if isinstance(data, xr.DataArray):
         return _data_array_source(data, sample_dim, None, None, None)
+    if is_convertible_table(data):
+        # NumPy would not keep the names, dates and missing values of polars and pyarrow
+        data = data.to_pandas()
     if isinstance(data, pd.DataFrame) and (coded := coded_table(data)) is not None:
         return ArraySource(coded[0], feature_names(data.columns), categories=coded[1])
     if is_lazy_table(data):

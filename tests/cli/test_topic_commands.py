@@ -104,7 +104,10 @@ def test_import__options_of_measured_values_are_refused_with_counts(
         assert refused.stderr.count(flag) == 1
 
 
-@pytest.mark.parametrize("option", [("--vocabulary", "words.txt"), ("--documents", "columns")])
+@pytest.mark.parametrize(
+    "option",
+    [("--vocabulary", "words.txt"), ("--documents", "columns"), ("--feature-types", "Peaks")],
+)
 def test_import__options_of_counts_are_refused_without_it(run, tmp_path, option):
     path = tmp_path / "a.csv"
     path.write_text("x,y\n1,2\n")
@@ -113,6 +116,22 @@ def test_import__options_of_counts_are_refused_without_it(run, tmp_path, option)
     assert "without --counts" in refused.stderr
     assert option[0] in refused.stderr
     assert not (tmp_path / "a.zarr").exists()
+
+
+def test_import__types_of_features_are_chosen(run, tmp_path):
+    head = "%%MatrixMarket matrix coordinate integer general\n"
+    (tmp_path / "matrix.mtx").write_text(head + "3 2 3\n1 1 4\n3 1 1\n2 2 5\n")
+    (tmp_path / "barcodes.tsv").write_text("A-1\nB-1\n")
+    types = ["Gene Expression", "Antibody Capture", "Peaks"]
+    lines = "".join(f"id{number}\ts{number}\t{kind}\n" for number, kind in enumerate(types))
+    (tmp_path / "features.tsv").write_text(lines)
+    options = ("--counts", "--out", tmp_path / "out.zarr", "--overwrite", "--debug")
+    done = run("import", tmp_path, *options)
+    assert "2 cells x 1 features, 1 counts" in done.stdout, done.stderr
+    assert "choose other types by --feature-types" in " ".join(done.stderr.split())
+    done = run("import", tmp_path, *options, "--feature-types", "Peaks,Antibody Capture")
+    assert "2 cells x 2 features, 2 counts" in done.stdout, done.stderr
+    assert "warning" not in done.stderr
 
 
 def test_import__counts_as_json_and_again(files, folder, run):

@@ -25,7 +25,7 @@ from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.row_sources import ArraySource, LazySource, ZarrSource
 from bigtensor.data.sources.xarray_source import XarraySource
 from bigtensor.data.stores.layout import SampleStoreWriter
-from bigtensor.data.values.matrices import feature_names
+from bigtensor.data.values.matrices import DATES_REMEDY, feature_names
 from bigtensor.errors import DataError, LayoutError, LayoutWarning, StoreReadError, ViewError
 from tests.engine.sums import write_store
 
@@ -220,6 +220,49 @@ def test_open__takes_nullable_columns(dtype: str) -> None:
     expected = VALUES.astype("f8")
     expected[3, 1] = np.nan
     np.testing.assert_allclose(read(open_samples(frame)), expected, rtol=1e-7)
+
+
+@pytest.mark.parametrize("kind", ["Table", "RecordBatch"])
+def test_open__takes_tables_of_pyarrow(kind: str) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(VALUES, columns=NAMES)
+    frame.iloc[3, 1] = None
+    table = getattr(pyarrow, kind).from_pandas(frame)
+    samples = open_samples(table)
+    assert samples.features == tuple(NAMES)
+    np.testing.assert_array_equal(read(samples), frame.to_numpy())
+    assert open_samples([table, table]).rows == 2 * ROWS
+    names = pyarrow.table({"a": ["x", "y"], "b": ["p", None]})
+    assert open_samples(names).categories == {"a": ("x", "y"), "b": ("p",)}
+
+
+DATES = pd.date_range("2020", periods=3)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pd.DataFrame({"a": DATES, "b": DATES}),
+        pd.DataFrame({"a": DATES, "b": 1.0}),
+        pd.DataFrame({"a": DATES - DATES[0], "b": 1.0}),
+        xr.DataArray(np.stack([DATES, DATES], 1), dims=("sample", "feature")),
+    ],
+)
+def test_open__dates_are_refused_with_a_remedy(data: pd.DataFrame | xr.DataArray) -> None:
+    with pytest.raises(DataError, match="days since the first one"):
+        open_samples(data)
+
+
+def test_remedy_for_dates__is_right() -> None:
+    for times in (DATES, DATES.to_numpy(), xr.DataArray(DATES), DATES - DATES[0]):
+        days = eval(DATES_REMEDY.partition(": ")[2], {"numpy": np, "t": times})
+        assert [*np.asarray(days)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("data", [{"a": [1.0], "b": [2.0]}, None])
+def test_open__names_the_type_of_what_is_no_table(data: Any) -> None:
+    with pytest.raises(LayoutError, match=f"of the type {type(data).__name__}"):
+        open_samples(data)
 
 
 def test_open__joins_several_data_sets_in_their_order(tmp_path: Path) -> None:

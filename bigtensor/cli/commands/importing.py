@@ -15,6 +15,7 @@ from bigtensor.cli.options import (
     PATH,
     WordChoice,
     count,
+    names_in,
     overwrite_option,
     refuse_file_name,
     refuse_inputs,
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
     from bigtensor.data.importers.job import ImportSummary
 
-_OF_COUNTS = ("vocabulary", "documents")
+_OF_COUNTS = ("vocabulary", "documents", "feature_types")
 """Options that need ``--counts``."""
 
 _WITH_COUNTS = ("counts", "out", "overwrite", *_OF_COUNTS, *OF_EVERY_COMMAND)
@@ -132,6 +133,12 @@ _WITH_COUNTS = ("counts", "out", "overwrite", *_OF_COUNTS, *OF_EVERY_COMMAND)
     show_default=True,
     help="Of --counts: what documents are in a Matrix Market file; cells often are columns.",
 )
+@click.option(
+    "--feature-types",
+    metavar="A,B,C",
+    help="Of --counts: the types of features of 10x Genomics to import, such as 'Antibody "
+    "Capture'. By default all, or 'Gene Expression' alone if there are several.",
+)
 @click.option("--keep-raw", is_flag=True, help="Also store the values as they were measured.")
 @click.option("--label", metavar="COLUMN", help="Tables and AnnData: the column of labels.")
 @click.option("--sample-id", metavar="COLUMN", help="Tables and AnnData: the column of samples.")
@@ -156,6 +163,7 @@ def import_command(
     counts: bool,
     vocabulary: Path | None,
     documents: str,
+    feature_types: str | None,
     condition: str | None,
     **options: Any,
 ) -> None:
@@ -178,7 +186,15 @@ def import_command(
         refuse_options(_OF_COUNTS, "without --counts")
     else:
         refuse_options({*typed_options()} - {*_WITH_COUNTS}, "with --counts")
-        _import_counts(files, out, vocabulary, documents, overwrite=options["overwrite"])
+        types = [] if feature_types is None else names_in("--feature-types", feature_types)
+        _import_counts(
+            files,
+            out,
+            vocabulary=vocabulary,
+            documents=documents,
+            feature_types=types,
+            overwrite=options["overwrite"],
+        )
         return
     from bigtensor.data.importers.files import import_files
 
@@ -232,10 +248,7 @@ def _facts(summary: ImportSummary, seconds: float) -> dict[str, Any]:
 def _import_counts(
     files: tuple[Path, ...],
     out: Address,
-    vocabulary: Path | None,
-    documents: str,
-    *,
-    overwrite: bool,
+    **options: Any,
 ) -> None:
     """Import one file of counts, and say what was found."""
     if len(files) != 1:
@@ -246,14 +259,12 @@ def _import_counts(
         summary = import_counts(
             files[0],
             out,
-            vocabulary=vocabulary,
-            documents=documents,
-            overwrite=overwrite,
             progress=advance,
+            **options,
         )
     say(
-        f"data       {summary.path}: {summary.rows:,} documents x {summary.words:,} words, "
-        f"{summary.stored:,} counts\n"
+        f"data       {summary.path}: {summary.rows:,} {summary.row_name}s x {summary.words:,} "
+        f"{summary.column_name}s, {summary.stored:,} counts\n"
         f"next       bigtensor fit {summary.path} --model topic --components 10 --out topics.zarr",
         {
             "data": summary.path,

@@ -101,7 +101,9 @@ def open_csv(
 
     def blocks(rows: int) -> Iterator[ImportBlock]:
         with reading(path, "a table"):
-            for frame in row_blocks(text, names, types, rows):
+            # a sample may be called NA
+            verbatim = () if sample_id is None else (sample_id,)
+            for frame in row_blocks(text, names, types, rows, verbatim=verbatim):
                 for name in {*kept.values(), *(features if codes else ())} - {weight}:
                     frame[name] = frame[name].map(without_apostrophe, na_action="ignore")
                 values = frame[list(features)].to_numpy(object if codes else np.float64)

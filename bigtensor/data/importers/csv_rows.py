@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from packaging.version import Version
@@ -77,7 +77,12 @@ def first_rows(text: CsvText, names: Sequence[str]) -> pd.DataFrame:
 
 
 def row_blocks(
-    text: CsvText, names: Sequence[str], types: Mapping[str, str | None], rows: int
+    text: CsvText,
+    names: Sequence[str],
+    types: Mapping[str, str | None],
+    rows: int,
+    *,
+    verbatim: Collection[str] = (),
 ) -> Iterator[pd.DataFrame]:
     """Yield blocks of checked rows.
 
@@ -92,6 +97,9 @@ def row_blocks(
         here hold text.
     rows : int
         Largest number of rows of a block.
+    verbatim : collection of str, default ()
+        Columns of texts that are kept as they are written, such as ``NA``. An empty cell is an
+        empty text. In other columns of texts, marks of missing values become NaN.
 
     Raises
     ------
@@ -108,10 +116,13 @@ def row_blocks(
         # with low memory, parts of a block have types of their own
         options["low_memory"] = False
     checked = False
-    types_set = {name: kind for name, kind in all_types.items() if kind is not None}
+    converters = dict.fromkeys(verbatim, str)
+    types_set = {
+        name: kind for name, kind in all_types.items() if kind is not None and name not in verbatim
+    }
     try:
         with text.rows() as (_, body):
-            for frame in pandas.read_csv(body, dtype=types_set, **options):
+            for frame in pandas.read_csv(body, dtype=types_set, converters=converters, **options):
                 checked = checked or _check_rows(text, frame)
                 yield frame
     except pandas.errors.ParserError as error:
@@ -128,7 +139,8 @@ def _check_rows(text: CsvText, frame: pd.DataFrame) -> bool:
     pandas fills a short row, so that it looks like a row whose last cell is empty. Only where there
     are such rows all cells of the file are counted.
     """
-    even = frame[_SURPLUS].isna().all() and frame.iloc[:, -2].notna().all()
+    last = frame.iloc[:, -2]
+    even = frame[_SURPLUS].isna().all() and last.notna().all() and (last != "").all()
     error = None if even else text.uneven_row()
     if error is not None:
         raise error

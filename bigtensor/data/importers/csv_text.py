@@ -55,7 +55,7 @@ TAB = "\t"
 
 def has_tabs(path: Path) -> bool:
     """Return True if the name of a table says that tabs separate its cells."""
-    return ".tsv" in path.suffixes
+    return ".tsv" in Path(path.name.lower()).suffixes
 
 
 @dataclass(frozen=True)

@@ -338,7 +338,7 @@ def _check_file(path: Path, chosen: Format | None) -> None:
             f"{path} is of an unknown kind; known are {', '.join(_FORMATS)} "
             "(or say which with " + Setting("format") + ")" + _OF_COUNTS
         )
-    if path.is_dir() and not (kind == "anndata" and path.suffix == ".zarr"):
+    if path.is_dir() and not (kind == "anndata" and path.suffix.lower() == ".zarr"):
         raise FileFormatError(f"{path} is a folder; give the files in it")
     if not (stat.S_ISDIR(mode) or stat.S_ISREG(mode)):
         raise FileFormatError(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.sources.row_sources import LazySource, Source
+from bigtensor.data.values.matrices import DATES_REMEDY
 from bigtensor.data.values.plain_arrays import native_dtype
 from bigtensor.errors import DataError
 
@@ -53,6 +54,11 @@ def check_values(source: Source) -> None:
         )
     if source.dtype.kind == "c":
         raise DataError("Complex data not supported: give the real and imaginary parts as features")
+    if source.dtype.kind in "mM":
+        raise DataError(
+            f"the values of {source.describe()} are {source.dtype}; {DATES_REMEDY}, or leave them "
+            "out"
+        )
     if not (
         (source.dtype.kind == "f" and source.dtype.itemsize <= 8) or source.dtype.kind in "iub"
     ):

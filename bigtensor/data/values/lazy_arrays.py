@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, Protocol, Self, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, Self, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class LazyArray(Protocol):
@@ -53,6 +56,13 @@ class Table(Protocol):
         """Return a column, or a table of some columns."""
 
 
+class ConvertibleTable(Table, Protocol):
+    """A table of another library than pandas in memory, such as polars or pyarrow."""
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table as one of pandas."""
+
+
 class LazyTable(Table, Protocol):
     """A `dask.dataframe.DataFrame`."""
 
@@ -82,6 +92,11 @@ def is_lazy_array(data: object) -> TypeGuard[LazyArray]:
 def is_table(data: object) -> TypeGuard[Table]:
     """Return True for a table with named columns: a pandas, polars, pyarrow or Dask table."""
     return hasattr(data, "columns") and hasattr(data, "__getitem__")
+
+
+def is_convertible_table(data: object) -> TypeGuard[ConvertibleTable]:
+    """Return True for a table of another library that can become a pandas DataFrame."""
+    return is_table(data) and hasattr(data, "to_pandas")
 
 
 def is_arrow_table(data: object) -> TypeGuard[ArrowTable]:

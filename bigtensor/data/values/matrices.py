@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
@@ -17,6 +18,12 @@ from bigtensor.errors import DataError, LayoutError, ViewError
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array, csr_matrix
+
+DATES_REMEDY = (
+    "give dates and durations as numbers, such as days since the first one: "
+    "(t - t.min()) / numpy.timedelta64(1, 'D')"
+)
+"""Remedy for dates among measured values, which works in NumPy, pandas and xarray."""
 
 MOST_NUMBERED = 10_000_000
 """Largest number of features that are named by position. More are damaged metadata or samples."""
@@ -50,6 +57,11 @@ def as_matrix(data: npt.ArrayLike) -> NDArray[Any]:
         raise LayoutError(
             f"the data are no matrix of rows and features ({error}); give every row as many values"
         ) from error
+    if array.dtype == object and not array.ndim:
+        raise LayoutError(
+            f"the data are of the type {type(data).__name__}; give a table of rows and features, "
+            "such as a NumPy array, a pandas DataFrame, an xarray Dataset or the path of a store"
+        )
     if array.dtype == object and not are_strings(array.ravel().tolist()):
         array = _numbers(array, data)
     if array.ndim != 2:
@@ -117,8 +129,11 @@ def _first_object(array: NDArray[Any], data: npt.ArrayLike) -> str | None:
             try:
                 float(value)
             except (TypeError, ValueError):
+                remedy = "give numbers for names"
+                if isinstance(value, date | timedelta):
+                    remedy = DATES_REMEDY
                 return (
-                    f"row {row} of column {name!r} is {value!r}; give numbers for names, or leave "
+                    f"row {row} of column {name!r} is {str(value)!r}; {remedy}, or leave "
                     "the column out, or, for a model of categories, make every column strings"
                 )
     return None

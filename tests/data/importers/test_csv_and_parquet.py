@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import xarray as xr
 
 from bigtensor.data.importers.csv_and_parquet import open_csv, open_parquet
 from bigtensor.data.importers.files import import_files
@@ -89,6 +90,32 @@ def test_csv__empty_cells_are_missing(tmp_path: Path) -> None:
     source = open_csv(path, label="kind")
     np.testing.assert_array_equal(whole(source, 2), [[1, np.nan], [np.nan, 2], [3, np.inf]])
     assert [isinstance(value, str) for value in variable(source, "label")] == [True, False, True]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_samples__may_have_the_name_of_a_missing_value(tmp_path: Path, ending: str) -> None:
+    names = ["NA", "null", "", "001", "nan"]
+    frame = pd.DataFrame({"a": range(5), "sample": names})
+    path = tmp_path / f"a{ending}"
+    if ending == ".csv":
+        frame.to_csv(path, index=False)
+    else:
+        frame.to_parquet(path)
+    import_files(path, tmp_path / "a.zarr", sample_id="sample")
+    samples = xr.open_zarr(tmp_path / "a.zarr")["sample_id"]
+    assert samples.to_numpy().tolist() == [0, 1, -1, 2, 3]
+    assert samples.attrs["categories"] == [name for name in names if name]
+
+
+def test_csv__a_short_row_before_the_names_of_samples_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,sample\n1,x\n2\n3,y\n")
+    with pytest.raises(FileFormatError, match=r"row 1 \(from 0\) has 1 cells for 2"):
+        whole(open_csv(path, sample_id="sample"), 10)
+    lines = [f"{number},x" for number in range(3000)]
+    path.write_text("\n".join(["a,sample", *lines[:2500], "7", *lines[2500:]]))
+    with pytest.raises(FileFormatError, match=r"row 2500 \(from 0\) has 1 cells for 2"):
+        whole(open_csv(path, sample_id="sample"), 100)
 
 
 @pytest.mark.parametrize("rows", [1, 2, 10])

@@ -29,8 +29,12 @@ class CountFile:
         Number of words. It is complete after `blocks`.
     whole : bool
         True if all counts are whole numbers.
+    row_name, column_name : str
+        Terms for a document and a word.
     """
 
+    row_name: str = "document"
+    column_name: str = "word"
     rows: int | None = None
     width: int = 0
     whole: bool = True

@@ -31,6 +31,6 @@ def check_declared(path: Path, **sizes: int) -> None:
         if not 0 <= size <= max(MOST_NUMBERED, nbytes):
             raise FileFormatError(
                 f"{path} declares {size:,} {name}, but has only {nbytes:,} bytes, so its sizes are "
-                "probably damaged; restore it from a copy, or leave out words and documents "
+                f"probably damaged; restore it from a copy, or leave out {' and '.join(sizes)} "
                 "without a count"
             )

@@ -47,6 +47,8 @@ class DocumentBlocks:
         The file, for messages.
     remedy : str, default ""
         Another remedy for entries that are not consecutive, with the words before it.
+    row_name : str, default "document"
+        Term for a document.
 
     Attributes
     ----------
@@ -54,8 +56,8 @@ class DocumentBlocks:
         Number of documents in the blocks so far.
     """
 
-    def __init__(self, path: Path, remedy: str = "") -> None:
-        self._path, self._remedy, self.done = path, remedy, 0
+    def __init__(self, path: Path, remedy: str = "", row_name: str = "document") -> None:
+        self._path, self._remedy, self._row_name, self.done = path, remedy, row_name, 0
         none = np.empty(0, np.int64)
         self._remaining: Triplets = none, none, np.empty(0)
 
@@ -79,8 +81,8 @@ class DocumentBlocks:
             return
         if np.any(np.diff(rows) < 0) or rows[0] < self.done:
             raise FileFormatError(
-                f"{self._path}: the entries of a document are not consecutive; sort the file by "
-                "document" + self._remedy
+                f"{self._path}: the entries of a {self._row_name} are not consecutive; sort the "
+                f"file by {self._row_name}" + self._remedy
             )
         last = int(rows[-1])
         cut = int(np.searchsorted(rows, last))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from bigtensor.data.addresses.store_address import Address, as_address
 from bigtensor.data.importers.counts.count_files import CountFile, MatrixFile
 from bigtensor.data.importers.counts.document_blocks import CountBlock
 from bigtensor.data.importers.counts.long_table import PARQUET, TEXTS, LongTable
+from bigtensor.data.importers.counts.tenx_cells import TenxCells
 from bigtensor.data.importers.counts.tenx_folder import TenxFolder
 from bigtensor.data.importers.counts.tenx_hdf5 import TenxHdf5
 from bigtensor.data.importers.counts.triplet_files import TripletFile
@@ -42,12 +43,16 @@ class CountSummary:
         Number of documents and of words.
     stored : int
         Counts that are not zero.
+    row_name, column_name : str
+        Terms for a document and a word of this file: "cell" and "feature" for 10x Genomics.
     """
 
     path: Address
     rows: int
     words: int
     stored: int
+    row_name: str = CountFile.row_name
+    column_name: str = CountFile.column_name
 
 
 def import_counts(
@@ -56,6 +61,7 @@ def import_counts(
     *,
     vocabulary: str | os.PathLike[str] | None = None,
     documents: str = "rows",
+    feature_types: Sequence[str] = (),
     overwrite: bool = False,
     progress: RowProgress | None = None,
 ) -> CountSummary:
@@ -81,6 +87,10 @@ def import_counts(
     documents : {"rows", "columns"}, default "rows"
         Whether rows of a Matrix Market file are documents, or columns, as cells often are. Of 10x
         Genomics, cells are the documents.
+    feature_types : sequence of str, default ()
+        Types of features to import from a file of 10x Genomics, such as ``"Antibody Capture"`` or
+        ``"Peaks"``. By default all features are imported, or those of the type
+        ``"Gene Expression"`` if there are several types.
     overwrite : bool, default False
         Replace a store of this name.
     progress : callable, optional
@@ -99,15 +109,23 @@ def import_counts(
     DataError
         When a count is negative, not finite, or larger than 2,147,483,647.
     ParameterError
-        When `vocabulary` or `documents` is for files of another kind.
+        When `vocabulary`, `documents` or `feature_types` is for files of another kind, or the file
+        has no features of these types.
     OutputError
         When the store exists, or cannot be written.
+
+    Warns
+    -----
+    FileFormatWarning
+        When a file of 10x Genomics has features of other types than gene expression, which are left
+        out, or a barcode for several cells.
     """
     if documents not in DOCUMENTS:
         raise ParameterError(Setting("documents") + f" is {documents!r}; expected rows or columns")
     source, stored = Path(path), 0
     with reading(source, "counts"):
-        file = _open(source, None if vocabulary is None else Path(vocabulary), documents)
+        names_file = None if vocabulary is None else Path(vocabulary)
+        file = _open(source, names_file, documents, feature_types)
     with CountStoreWriter(out, dtype=file.dtype, overwrite=overwrite) as store:
         for block in _checked_blocks(source, file):
             stored += block.counts.nnz
@@ -120,43 +138,56 @@ def import_counts(
         nameless = [] if names is None else [n for n, name in enumerate(names) if not name.strip()]
         if nameless:
             raise FileFormatError(
-                f"word {nameless[0]:,} (from 0) of {source} has no name; give every word a name"
+                f"{file.column_name} {nameless[0]:,} (from 0) of {source} has no name; give every "
+                f"{file.column_name} a name"
             )
         store.name_words(file.width if names is None else unique_names(names), file.columns())
-    return CountSummary(as_address(out), store.rows, file.width, stored)
+    return CountSummary(
+        as_address(out), store.rows, file.width, stored, file.row_name, file.column_name
+    )
 
 
-def _open(path: Path, vocabulary: Path | None, documents: str) -> CountFile:
+def _open(
+    path: Path, vocabulary: Path | None, documents: str, feature_types: Sequence[str]
+) -> CountFile:
     """Open a file by the end of its name."""
     if not path.exists():
         raise FileFormatError(f"there is no file {path}; check the path")
-    ending = bare_name(path).suffix
-    is_table = path.suffix in PARQUET or ending in TEXTS
+    ending = path.suffix.lower()
+    is_table = ending in PARQUET or bare_name(path).suffix.lower() in TEXTS
     # a folder of Parquet is one table
-    is_folder = path.is_dir() and path.suffix not in (".zarr", *PARQUET)
-    names_words = is_table or is_folder or path.suffix == ".h5"
-    if names_words and vocabulary is not None:
-        raise ParameterError(f"{path} names its words itself; leave out " + Setting("vocabulary"))
-    stem = path.with_suffix("") if path.suffix == ".gz" else path
+    is_folder = path.is_dir() and ending not in (".zarr", *PARQUET)
+    is_tenx = is_folder or ending == ".h5"
+    if (is_table or is_tenx) and vocabulary is not None:
+        columns = TenxCells.column_name if is_tenx else CountFile.column_name
+        raise ParameterError(
+            f"{path} names its {columns}s itself; leave out " + Setting("vocabulary")
+        )
+    if feature_types and not is_tenx:
+        raise ParameterError(
+            Setting("feature_types") + f" is for 10x Genomics, and not for {path}; leave it out"
+        )
+    stem = path.with_suffix("") if ending == ".gz" else path
+    text_ending = stem.suffix.lower()
     if vocabulary is None and stem.name.startswith("docword."):
         vocabulary_file = path.with_name("vocab." + stem.name.removeprefix("docword."))
         vocabulary = vocabulary_file if vocabulary_file.exists() else None
-    if documents == "columns" and not (stem.suffix == ".mtx" or is_folder):
+    if documents == "columns" and not (text_ending == ".mtx" or is_folder):
         raise ParameterError(
             Setting("documents", "columns")
             + f" is for Matrix Market files, and not for {path}; leave it out"
         )
-    if path.suffix == ".npz":
+    if ending == ".npz":
         return MatrixFile(path, vocabulary)
-    if path.suffix == ".h5":
-        return TenxHdf5(path)
+    if ending == ".h5":
+        return TenxHdf5(path, feature_types)
     if is_folder:
-        return TenxFolder(path)
-    if stem.suffix in (".mtx", ".txt"):
+        return TenxFolder(path, feature_types)
+    if text_ending in (".mtx", ".txt"):
         return TripletFile(path, vocabulary, documents=documents)
     if is_table:
         return LongTable(path)
-    if path.suffix in (".h5ad", ".zarr"):
+    if ending in (".h5ad", ".zarr"):
         raise FileFormatError(
             f"{path} is AnnData, whose counts are read in place: fit it without an import"
         )
@@ -177,11 +208,11 @@ def _checked_blocks(path: Path, file: CountFile) -> Iterator[CountBlock]:
                     "entries out of the file"
                 )
             if counts.nnz and counts.data.min() < 0:
-                raise DataError(f"{path} has negative counts: give counts of words")
+                raise DataError(f"{path} has negative counts: give counts of {file.column_name}s")
             if file.whole and np.any(counts.data % 1):
                 raise DataError(
-                    f"{path} has counts that are not whole numbers: give counts of words before "
-                    "any weighting"
+                    f"{path} has counts that are not whole numbers: give counts of "
+                    f"{file.column_name}s before any weighting or normalisation"
                 )
             remedy = "divide all counts by one number, or correct the count"
             counts.data = checked_cast(counts.data, file.dtype, str(path), remedy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.importers.counts.count_files import CountFile
 from bigtensor.data.importers.counts.document_blocks import CountBlock, DocumentBlocks
 from bigtensor.data.importers.csv_text import CsvText, open_bytes
+from bigtensor.data.values.spreadsheet_cells import text_is_number
+from bigtensor.data.values.spreadsheet_text import without_apostrophe
 from bigtensor.errors import FileFormatError
 
 LONG_COLUMNS = ("document", "word", "count")
@@ -54,8 +57,8 @@ class LongTable(CountFile):
 
     def _batches(self) -> Iterator[tuple[list[str], list[str], NDArray[np.float64]]]:
         """Read the names of documents and words, and the counts, of batches of rows."""
-        read = self._rows_of_parquet if self._path.suffix in PARQUET else self._rows_of_text
-        for batch in read():
+        is_text = self._path.suffix.lower() not in PARQUET
+        for batch in self._rows_of_text() if is_text else self._rows_of_parquet():
             names = [batch.column(name).cast("string").to_pylist() for name in LONG_COLUMNS[:2]]
             counts = batch.column(LONG_COLUMNS[2]).to_numpy(zero_copy_only=False)
             for name, empty in (
@@ -65,7 +68,8 @@ class LongTable(CountFile):
             ):
                 if empty:
                     raise FileFormatError(f"{self._path} has rows without a {name}; leave them out")
-            yield names[0], names[1], np.asarray(counts, np.float64)
+            documents, words = map(_without_apostrophes, names) if is_text else names
+            yield documents, words, np.asarray(counts, np.float64)
 
     def _rows_of_parquet(self) -> Iterator[Any]:
         """Read batches of the rows of a Parquet file, or of the files in a folder."""
@@ -78,9 +82,20 @@ class LongTable(CountFile):
 
     def _rows_of_text(self) -> Iterator[Any]:
         """Read batches of the rows of a table of text."""
-        arrow = optional_module("pyarrow", "tables")
-        csv = optional_module("pyarrow.csv", "tables")
         text = CsvText.of_spreadsheet(self._path)
+        arrow = optional_module("pyarrow", "tables")
+        try:
+            yield from self._batches_of_text(text)
+        except arrow.ArrowInvalid as error:
+            row_error = _bad_row(text)
+            if row_error is None:
+                raise
+            raise row_error from error
+
+    def _batches_of_text(self, text: CsvText) -> Iterator[Any]:
+        """Read batches of the rows of a table of text by Arrow."""
+        arrow = optional_module("pyarrow", "tables")
+        arrow_csv = optional_module("pyarrow.csv", "tables")
         with text.rows() as (header, _):
             self._check_columns(header)
         # a document 001 keeps its zeros, and words such as "null" and "NA" are words
@@ -89,13 +104,13 @@ class LongTable(CountFile):
         )
         with (
             open_bytes(self._path) as file,
-            csv.open_csv(
+            arrow_csv.open_csv(
                 file,
-                csv.ReadOptions(
+                arrow_csv.ReadOptions(
                     column_names=header, skip_rows=text.header_lines, use_threads=False
                 ),
-                csv.ParseOptions(delimiter=text.separator, newlines_in_values=True),
-                csv.ConvertOptions(
+                arrow_csv.ParseOptions(delimiter=text.separator, newlines_in_values=True),
+                arrow_csv.ConvertOptions(
                     column_types=types, include_columns=LONG_COLUMNS, strings_can_be_null=False
                 ),
             ) as batches,
@@ -111,6 +126,24 @@ class LongTable(CountFile):
                 f"{', '.join(missing)}: a long table of counts has the columns "
                 f"{', '.join(LONG_COLUMNS)}"
             )
+
+
+def _without_apostrophes(names: list[str]) -> list[str]:
+    """Return names without the apostrophe that keeps spreadsheets from running them."""
+    return [without_apostrophe(name) if name[:1] == "'" else name for name in names]
+
+
+def _bad_row(text: CsvText) -> FileFormatError | None:
+    """Return the error for the first row with too few cells, or with a count that is no number."""
+    with text.rows() as (header, lines):
+        place = header.index(LONG_COLUMNS[2])
+        for number, row in enumerate(csv.reader(lines, delimiter=text.separator)):
+            if len(row) > place and row[place] and not text_is_number(row[place]):
+                return FileFormatError(
+                    f"{text.path}: the count of row {number:,} (from 0) is {row[place][:60]!r}, "
+                    "which is no number; correct the cell, or leave out the row"
+                )
+    return text.uneven_row()
 
 
 def _named(block: CountBlock, documents: dict[str, int], done: int) -> CountBlock:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 
 from bigtensor.data.addresses.file_formats import reading
-from bigtensor.data.importers.counts.count_files import CountFile
 from bigtensor.data.importers.counts.document_blocks import CountBlock
+from bigtensor.data.importers.counts.tenx_cells import TenxCells, warn_of_repeated_barcodes
 from bigtensor.data.importers.counts.tenx_features import TenxFeatures
 from bigtensor.data.importers.counts.triplet_files import TripletFile
 from bigtensor.data.importers.counts.vocabulary import listed_names
@@ -18,39 +18,35 @@ _MATRIX = "matrix.mtx"
 _BARCODES = "barcodes.tsv"
 
 
-class TenxFolder(CountFile):
-    """Folder of 10x Genomics, whose cells are the documents and whose features are the words."""
+class TenxFolder(TenxCells):
+    """Folder of 10x Genomics."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, feature_types: Sequence[str]) -> None:
         matrix = _only(folder, _MATRIX)
         prefix = matrix.name.removesuffix(".gz").removesuffix(_MATRIX)
         self._matrix = matrix
         self._barcodes = _only(folder, prefix + _BARCODES, whole=True)
-        features = _only(folder, prefix + "features.tsv", prefix + "genes.tsv", whole=True)
+        listed = _only(folder, prefix + "features.tsv", prefix + "genes.tsv", whole=True)
         with reading(matrix, "counts"):
-            self._counts = TripletFile(matrix, None, documents="columns")
-        self.rows, self.width = self._counts.rows, self._counts.width
-        self._features = _features(features, self.width)
-        _check_length(matrix, "rows", self.width, features, len(self._features.ids))
-        self._features.check(features)
-        cells = sum(1 for _ in listed_names(self._barcodes))
+            terms = self.row_name, self.column_name
+            self._counts = TripletFile(matrix, None, documents="columns", terms=terms)
+        self.rows = self._counts.rows
+        features = _features(listed, self._counts.width)
+        _check_length(matrix, "rows", self._counts.width, listed, len(features.ids))
+        super().__init__(listed, features, feature_types)
+        cells = warn_of_repeated_barcodes(self._barcodes, self._names_of_cells)
         _check_length(matrix, "columns", self.rows or 0, self._barcodes, cells)
 
-    def blocks(self) -> Iterator[CountBlock]:
+    def _names_of_cells(self) -> Iterator[str]:
+        """Read the barcodes."""
+        return (name for (name,) in listed_names(self._barcodes))
+
+    def _blocks_of_all_features(self) -> Iterator[CountBlock]:
         """Read the cells."""
-        barcodes = listed_names(self._barcodes)
+        barcodes = self._names_of_cells()
         with reading(self._matrix, "counts"):
             for block in self._counts.blocks():
-                own = islice(barcodes, int(block.counts.shape[0]))
-                yield CountBlock(block.counts, tuple(name for (name,) in own))
-
-    def words(self) -> list[str]:
-        """Return the names of the features."""
-        return self._features.names()
-
-    def columns(self) -> Mapping[str, Sequence[str]]:
-        """Return the IDs and types of the features."""
-        return self._features.columns()
+                yield CountBlock(block.counts, tuple(islice(barcodes, int(block.counts.shape[0]))))
 
 
 def is_tenx_folder(folder: Path) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,9 @@ from scipy.sparse import csr_array
 
 from bigtensor.data.addresses.file_formats import reading
 from bigtensor.data.anndata.hdf5_files import open_hdf5
-from bigtensor.data.importers.counts.count_files import CountFile
 from bigtensor.data.importers.counts.declared_sizes import check_declared
 from bigtensor.data.importers.counts.document_blocks import CountBlock
+from bigtensor.data.importers.counts.tenx_cells import TenxCells, warn_of_repeated_barcodes
 from bigtensor.data.importers.counts.tenx_features import TenxFeatures
 from bigtensor.data.values.sparse_matrices import checked_csr
 from bigtensor.errors import FileFormatError
@@ -29,10 +29,10 @@ _PARTS = (
 )
 
 
-class TenxHdf5(CountFile):
+class TenxHdf5(TenxCells):
     """Matrix of 10x Genomics, whose columns are cells. They are stored as CSR rows are."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, feature_types: Sequence[str]) -> None:
         self._path = path
         with open_hdf5(path) as file:
             missing = [part for part in _PARTS if part not in file.get("matrix", ())]
@@ -42,8 +42,8 @@ class TenxHdf5(CountFile):
                     "later write it; give the folder with matrix.mtx and barcodes.tsv instead"
                 )
             matrix = file["matrix"]
-            self.width, self.rows = (int(length) for length in matrix["shape"][:])
-            check_declared(path, documents=self.rows, words=self.width)
+            self._n_features, self.rows = (int(length) for length in matrix["shape"][:])
+            check_declared(path, cells=self.rows, features=self._n_features)
             texts = [matrix["features"][name] for name in _TEXTS]
             # counts before the first cell would be dropped
             stored = int(matrix["indptr"][-1] - matrix["indptr"][0])
@@ -51,19 +51,26 @@ class TenxHdf5(CountFile):
                 ("barcodes", len(matrix["barcodes"]), self.rows),
                 ("indptr", len(matrix["indptr"]), self.rows + 1),
                 *((name, len(matrix[name]), stored) for name in ("data", "indices")),
-                *(("features", len(array), self.width) for array in texts),
+                *(("features", len(array), self._n_features) for array in texts),
             )
             for name, length, expected in lengths:
                 if length != expected:
                     raise FileFormatError(
-                        f"{path} declares {self.rows:,} cells and {self.width:,} features, but "
-                        f"its {name} have the length {length:,} in place of {expected:,}; copy the "
-                        "file again"
+                        f"{path} declares {self.rows:,} cells and {self._n_features:,} features, "
+                        f"but its {name} have the length {length:,} in place of {expected:,}; "
+                        "copy the file again"
                     )
-            self._features = TenxFeatures(*map(_texts, texts))
-        self._features.check(path)
+            features = TenxFeatures(*map(_texts, texts))
+        super().__init__(path, features, feature_types)
+        warn_of_repeated_barcodes(path, self._names_of_cells)
 
-    def blocks(self) -> Iterator[CountBlock]:
+    def _names_of_cells(self) -> Iterator[str]:
+        """Read the barcodes."""
+        with reading(self._path, "counts"), open_hdf5(self._path) as file:
+            for start in range(0, self.rows or 0, _CELLS):
+                yield from _texts(file["matrix/barcodes"], slice(start, start + _CELLS))
+
+    def _blocks_of_all_features(self) -> Iterator[CountBlock]:
         """Read the cells."""
         with reading(self._path, "counts"), open_hdf5(self._path) as file:
             matrix = file["matrix"]
@@ -71,17 +78,9 @@ class TenxHdf5(CountFile):
                 pointers = matrix["indptr"][start : start + _CELLS + 1].astype(np.int64)
                 entries = slice(int(pointers[0]), int(pointers[-1]))
                 parts = matrix["data"][entries], matrix["indices"][entries], pointers - pointers[0]
-                counts = csr_array(parts, shape=(len(pointers) - 1, self.width))
+                counts = csr_array(parts, shape=(len(pointers) - 1, self._n_features))
                 names = _texts(matrix["barcodes"], slice(start, start + _CELLS))
                 yield CountBlock(checked_csr(counts), tuple(names))
-
-    def words(self) -> list[str]:
-        """Return the names of the features."""
-        return self._features.names()
-
-    def columns(self) -> Mapping[str, Sequence[str]]:
-        """Return the IDs and types of the features."""
-        return self._features.columns()
 
 
 def _texts(array: Any, rows: slice = slice(None)) -> list[str]:

@@ -21,7 +21,7 @@ BATCH_NBYTES = 16 * 2**20
 
 def open_text(path: Path) -> BufferedIOBase:
     """Open a file that may be compressed."""
-    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+    return gzip.open(path, "rb") if path.suffix.lower() == ".gz" else path.open("rb")
 
 
 def read_line(file: BufferedIOBase, path: Path) -> bytes:

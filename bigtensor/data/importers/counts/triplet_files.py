@@ -16,6 +16,7 @@ from bigtensor.data.importers.counts.declared_sizes import check_declared
 from bigtensor.data.importers.counts.document_blocks import CountBlock, DocumentBlocks, Triplets
 from bigtensor.data.importers.counts.text_lines import open_text, read_line, text_batches
 from bigtensor.data.importers.counts.vocabulary import read_vocabulary
+from bigtensor.data.values.spreadsheet_cells import text_is_number
 from bigtensor.errors import FileFormatError, Setting
 
 _IRREGULAR = (b"%", b"\t", b"  ", b" \n", b" \r", b"\n ")
@@ -28,8 +29,16 @@ class TripletFile(CountFile):
     It has to be sorted by document.
     """
 
-    def __init__(self, path: Path, vocabulary: Path | None, *, documents: str = "rows") -> None:
+    def __init__(
+        self,
+        path: Path,
+        vocabulary: Path | None,
+        *,
+        documents: str = "rows",
+        terms: tuple[str, str] = (CountFile.row_name, CountFile.column_name),
+    ) -> None:
         self._path, self._documents = path, documents
+        self.row_name, self.column_name = terms
         with open_text(path) as file:
             first = _line(file, path)
             market = first.startswith("%%MatrixMarket")
@@ -53,21 +62,23 @@ class TripletFile(CountFile):
         if not all(size.isdecimal() for size in sizes) or len(sizes) != 3:
             raise FileFormatError(
                 f"{path} begins with {' '.join(sizes)[:60]!r}; give a UCI docword file, which "
-                "begins with the numbers of documents, words and entries, or a Matrix Market file"
+                f"begins with the numbers of {self.row_name}s, {self.column_name}s and entries, or "
+                "a Matrix Market file"
             )
         shape = [int(size) for size in sizes]
         if documents == "columns":
             shape[:2] = shape[1::-1]
         self.rows, self.width, self._entries = shape
-        check_declared(path, documents=self.rows, words=self.width)
+        rows_and_columns = {f"{self.row_name}s": self.rows, f"{self.column_name}s": self.width}
+        check_declared(path, **rows_and_columns)
         self._words = None if vocabulary is None else read_vocabulary(vocabulary, self.width, path)
 
     def blocks(self) -> Iterator[CountBlock]:
         """Read the documents."""
-        blocks, entries = DocumentBlocks(self._path, self._remedy), 0
+        blocks, entries = DocumentBlocks(self._path, self._remedy, self.row_name), 0
         for rows, words, counts in self._batches():
-            self._check(rows, self.rows or 0, "document", entries)
-            self._check(words, self.width, "word", entries)
+            self._check(rows, self.rows or 0, self.row_name, entries)
+            self._check(words, self.width, self.column_name, entries)
             entries += len(rows)
             yield from blocks.add(rows - 1, words - 1, counts, self.width)
         if entries != self._entries:
@@ -118,14 +129,34 @@ class TripletFile(CountFile):
                 csv.ConvertOptions(column_types=types, null_values=[]),
             )
         except arrow.ArrowInvalid as error:
-            raise FileFormatError(
-                f"{self._path} has a line that is not the three numbers document, word and count, "
-                f"after entry {entries:,}: {error}; correct the line or export the file again"
-            ) from error
+            raise self._bad_line(lines, entries, len(types), error) from error
         rows, words, *counts = (column.to_numpy() for column in table.columns)
         if self._documents == "columns":
             rows, words = words, rows
         return rows, words, counts[0] if counts else np.ones(len(rows))
+
+    def _bad_line(
+        self, lines: bytes, entries: int, length: int, error: Exception
+    ) -> FileFormatError:
+        """Return the error for the first line that is not as many numbers as all should be."""
+        names = [self.row_name, self.column_name]
+        if self._documents == "columns":
+            names.reverse()
+        rows = (
+            line.decode("utf-8", "replace").split() for line in lines.splitlines() if line.strip()
+        )
+        place = next(
+            (
+                f"entry {number:,} is {' '.join(cells)[:60]!r}"
+                for number, cells in enumerate(rows, entries + 1)
+                if len(cells) != length or not all(map(text_is_number, cells))
+            ),
+            f"an entry after entry {entries:,} is wrong ({error})",
+        )
+        return FileFormatError(
+            f"{self._path}: {place}; expected the numbers {', '.join([*names, 'count'][:length])}: "
+            "correct the line or export the file again"
+        )
 
     def _check(self, numbers: NDArray[Any], most: int, name: str, entries: int) -> None:
         """Refuse numbers out of range. `entries` earlier entries are counted in the message."""
@@ -135,7 +166,7 @@ class TripletFile(CountFile):
             raise FileFormatError(
                 f"{self._path}: entry {place:,} has the {name} number {int(numbers[bad[0]]):,}, "
                 f"but the file declares the numbers 1 to {most:,}; restore it from a copy"
-                + (self._remedy if name == "document" else "")
+                + (self._remedy if name == self.row_name else "")
             )
 
 

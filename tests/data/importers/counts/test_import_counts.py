@@ -145,7 +145,7 @@ def test_damaged_files__are_refused(counts, tmp_path):
             import_counts(docword(counts, path, as_whole), out)
         assert not out.exists()
     path.write_text("60\n15\n3\n1 2 x\n")
-    with pytest.raises(FileFormatError, match="three numbers document, word"):
+    with pytest.raises(FileFormatError, match="entry 1 is '1 2 x'"):
         import_counts(path, out)
     path.write_text("some words\nthat are\nno counts\n")
     with pytest.raises(FileFormatError, match="give a UCI docword file"):
@@ -236,6 +236,43 @@ def test_names_in_tables__stay_as_they_are_written(tmp_path):
     assert list(stored.obs_names) == ["001", "002"]
     assert list(stored.var_names) == ["NA", "null", "a;\nb", "1.50"]
     assert stored.X.toarray().tolist() == [[3, 2, 0, 0], [0, 0, 1, 1]]
+
+
+def test_names_in_tables__lose_the_apostrophe_before_a_formula(tmp_path):
+    (tmp_path / "x.csv").write_text("document,word,count\n'-1,'=a,2\n'-1,'tis,1\n''-1,o'er,1\n")
+    import_counts(tmp_path / "x.csv", tmp_path / "out.zarr")
+    held = anndata.io.read_zarr(tmp_path / "out.zarr")
+    assert list(held.obs_names) == ["-1", "'-1"]
+    assert list(held.var_names) == ["=a", "'tis", "o'er"]
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ("d2,w,many", r"count of row 1 \(from 0\) is 'many'"),
+        ('d2,"a\nb","1,5"', r"count of row 1 \(from 0\) is '1,5'"),
+        ("d2,w", r"row 1 \(from 0\) has 2 cells for 3"),
+    ],
+)
+def test_bad_row_of_a_table__is_located(tmp_path, row, message):
+    path = tmp_path / "x.csv"
+    path.write_text(f"document,word,count\nd1,w,1\n{row}\nd3,w,1\n")
+    with pytest.raises(FileFormatError, match=message) as error:
+        import_counts(path, tmp_path / "out.zarr")
+    assert "Arrow" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        *("docword.x.txt.gz", "scipy.npz", "rows.mtx", "long.parquet"),
+        *("long.csv", "long.tsv", "long.csv.gz"),
+    ],
+)
+def test_endings_in_capitals__are_read(counts, tmp_path, kind):
+    path, _ = written(kind, counts, tmp_path)
+    capitals = path.rename(tmp_path / f"{kind.partition('.')[0]}.{kind.partition('.')[2].upper()}")
+    assert import_counts(capitals, tmp_path / "out.zarr").stored == counts.nnz
 
 
 def test_folder_of_parquet__is_one_table(counts, tmp_path):

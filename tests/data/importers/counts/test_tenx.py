@@ -51,14 +51,15 @@ def folder_of(cells, folder, *, packed=".gz", prefix=""):
     return folder
 
 
-def hdf5_of(cells, path):
+def hdf5_of(cells, path, types="Gene Expression"):
+    types = [types] * len(IDS) if isinstance(types, str) else types
     with h5py.File(path, "w") as file:
         matrix = file.create_group("matrix")
         for name in ("data", "indices", "indptr"):
             matrix[name] = getattr(cells, name)
         matrix["shape"] = cells.shape[::-1]
         matrix["barcodes"] = np.array(BARCODES, "S")
-        listed = {"id": IDS, "name": SYMBOLS, "feature_type": ["Gene Expression"] * len(IDS)}
+        listed = {"id": IDS, "name": SYMBOLS, "feature_type": types}
         for name, texts in listed.items():
             matrix[f"features/{name}"] = np.array([text.encode() for text in texts])
     return path
@@ -176,16 +177,82 @@ def test_damaged_hdf5__is_refused(cells, tmp_path):
         import_counts(tmp_path / "other.h5", tmp_path / "out.zarr")
 
 
-def test_several_types__are_imported_with_a_warning(cells, tmp_path):
-    folder = folder_of(cells, tmp_path / "cells")
-    lines(features(["Gene Expression"] * 9 + ["Antibody Capture"] * 3), folder / "features.tsv.gz")
-    with pytest.warns(FileFormatWarning, match=r"9 of .*3 of 'Antibody"):
-        import_counts(folder, tmp_path / "out.zarr")
+TYPES = ["Antibody Capture"] * 2 + ["Gene Expression"] * 7 + ["Peaks"] * 3
+
+
+def cells_of_types(cells, folder, kind, types):
+    if kind == "h5":
+        return hdf5_of(cells, folder / "cells.H5", types)
+    path = folder_of(cells, folder / "cells")
+    lines(features(types), path / "features.tsv.gz")
+    return path
+
+
+@pytest.mark.parametrize("kind", ["folder", "h5"])
+def test_several_types__may_be_chosen(cells, tmp_path, monkeypatch, kind):
+    monkeypatch.setattr(tenx_hdf5, "_CELLS", 7)
+    path = cells_of_types(cells, tmp_path, kind, TYPES)
+    with pytest.warns(FileFormatWarning, match=r"'Peaks' \(3\), only .*'Gene Expression'"):
+        summary = import_counts(path, tmp_path / "genes.zarr")
+    assert (summary.rows, summary.words) == (50, 7)
+    genes = anndata.io.read_zarr(tmp_path / "genes.zarr")
+    assert (cells[:, 2:9] != genes.X).nnz == 0
+    assert list(genes.var["gene_ids"]) == IDS[2:9]
+    # the other feature of this symbol was left out
+    assert genes.var_names[0] == "MATR3"
+    import_counts(path, tmp_path / "both.zarr", feature_types=["Peaks", "Antibody Capture"])
+    both = anndata.io.read_zarr(tmp_path / "both.zarr")
+    assert (cells[:, [0, 1, 9, 10, 11]] != both.X).nnz == 0
+    assert list(both.var["feature_types"]) == TYPES[:2] + TYPES[9:]
+    with pytest.raises(ParameterError, match=r"no .*'gene', but of .*'Peaks' \(3\)"):
+        import_counts(path, tmp_path / "other.zarr", feature_types=["gene"])
+
+
+@pytest.mark.parametrize("kind", ["folder", "h5"])
+def test_several_types__without_gene_expression_have_to_be_chosen(cells, tmp_path, kind):
+    types = ["Peaks"] * 6 + ["Antibody Capture"] * 6
+    path = cells_of_types(cells, tmp_path, kind, types)
+    with pytest.raises(ParameterError, match=r"'Peaks' \(6\).*choose .*feature_types"):
+        import_counts(path, tmp_path / "out.zarr")
+    path = cells_of_types(cells, tmp_path, kind, "Peaks")
+    assert import_counts(path, tmp_path / "out.zarr").words == 12
+
+
+@pytest.mark.parametrize("kind", ["folder", "h5"])
+def test_repeated_barcode__is_a_warning(cells, tmp_path, monkeypatch, kind):
+    barcodes = [*BARCODES[:-2], BARCODES[3], BARCODES[3]]
+    monkeypatch.setattr("tests.data.importers.counts.test_tenx.BARCODES", barcodes)
+    path = cells_of_types(cells, tmp_path, kind, "Gene Expression")
+    with pytest.warns(FileFormatWarning, match="1 barcodes .* such as 'AAAC3-1'"):
+        import_counts(path, tmp_path / "out.zarr")
+    with pytest.warns(UserWarning, match="not unique"):
+        stored = anndata.io.read_zarr(tmp_path / "out.zarr")
+    assert list(stored.obs_names) == barcodes
+    assert (cells != stored.X).nnz == 0
+
+
+def test_messages__speak_of_cells_and_features(cells, tmp_path):
+    folder = folder_of(cells, tmp_path / "cells", packed="")
+    matrix = (folder / "matrix.mtx").read_text()
+    for old, new, message in (
+        ("\n12 50 ", "\n12 50000000000 ", "declares 50,000,000,000 cells"),
+        ("\n2 2 ", "\n13 2 ", "has the feature number 13, "),
+        ("\n2 2 ", "\n2 51 ", "has the cell number 51, "),
+        ("\n2 2 ", "\n2 2 -", "give counts of features"),
+        ("\n2 2 ", "\nx 2 ", "'x 2 1'; expected .*feature, cell, count"),
+        ("\n2 2 ", "\n2 4 ", "a cell are not consecutive"),
+    ):
+        assert old in matrix
+        (folder / "matrix.mtx").write_text(matrix.replace(old, new, 1))
+        with pytest.raises(DataError, match=message) as error:
+            import_counts(folder, tmp_path / "out.zarr")
+        assert "word" not in str(error.value)
+        assert "document" not in str(error.value)
 
 
 def test_folder__is_refused_where_it_is_of_no_use(cells, tmp_path):
     folder = folder_of(cells, tmp_path / "cells")
-    with pytest.raises(ParameterError, match="names its words itself"):
+    with pytest.raises(ParameterError, match="names its features itself"):
         import_counts(folder, tmp_path / "out.zarr", vocabulary=folder / "features.tsv.gz")
     with pytest.raises(FileFormatError, match="import --counts"):
         import_files(folder, tmp_path / "out.zarr")
