@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import signal
+import sys
 import threading
 import traceback
 import warnings
@@ -39,8 +40,8 @@ _OTHER_NAMES = {"n_components": "components", "random_state": "seed", "where": "
 OF_EVERY_COMMAND = ("json", "quiet", "debug")
 """Names of the values of the options that every command has."""
 
-_IMPORT_WAIT = 0.05
-"""Seconds between a signal during an import and the next attempt to raise it."""
+_RAISE_WAIT = 0.05
+"""Seconds between a signal whose error Python would drop and the next attempt to raise it."""
 
 _KEPT = "bigtensor.kept"
 _NOISY_LOGGERS = ("distributed", "tornado", "asyncio", "concurrent")
@@ -230,20 +231,31 @@ def signals_raise() -> Iterator[None]:
 
     A signal while Python takes or removes the lock of a module is raised later. Python drops an
     error that is raised there, and keeps the lock of all imports: every later import, also of
-    worker threads, would wait for ever.
+    worker threads, would wait for ever. Python also drops an error that is raised in a callback of
+    the garbage collector, as Dask has them, or in a destructor. The signal is then sent again.
     """
     errors = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
     raised_later: list[threading.Timer] = []
 
+    def raise_later(number: int) -> None:
+        timer = threading.Timer(_RAISE_WAIT, os.kill, [os.getpid(), number])
+        raised_later.append(timer)
+        timer.start()
+
     def end(number: int, frame: FrameType | None) -> None:
         if frame is not None and frame.f_code.co_filename == "<frozen importlib._bootstrap>":
-            timer = threading.Timer(_IMPORT_WAIT, os.kill, [os.getpid(), number])
-            raised_later.append(timer)
-            timer.start()
+            raise_later(number)
         else:
             raise errors[signal.Signals(number)]
 
-    before = {}
+    def raise_dropped(dropped: sys.UnraisableHookArgs) -> None:
+        number = next((one for one, error in errors.items() if error is dropped.exc_type), None)
+        if number in before:
+            raise_later(number)
+        else:
+            hook_before(dropped)
+
+    before, hook_before = {}, sys.unraisablehook
     # signals belong to the main thread
     if threading.current_thread() is threading.main_thread():
         # a shell lets a command in the background ignore Ctrl-C
@@ -252,9 +264,11 @@ def signals_raise() -> Iterator[None]:
             for number in errors
             if signal.getsignal(number) is not signal.SIG_IGN
         }
+        sys.unraisablehook = raise_dropped
     try:
         yield
     finally:
+        sys.unraisablehook = hook_before
         # a command that has ended is not to be interrupted any more
         for timer in raised_later:
             timer.cancel()

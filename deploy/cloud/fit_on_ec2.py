@@ -7,6 +7,7 @@ from dask_cloudprovider.aws import EC2Cluster
 from distributed import Client
 
 from bigtensor import {{names}}
+from bigtensor.cli.command import Terminated, signals_raise
 from bigtensor.errors import BigtensorError
 
 OUT = {{out}}
@@ -72,6 +73,10 @@ def main():
 
 if __name__ == "__main__":
     try:
-        main()
+        # SIGTERM ends the script by an error, so that the machines end
+        with signals_raise():
+            main()
+    except Terminated:
+        sys.exit(143)
     except BigtensorError as error:
         sys.exit(f"error: {error}")

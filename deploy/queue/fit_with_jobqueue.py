@@ -19,6 +19,7 @@ from distributed.core import Status
 from distributed.security import Security
 
 from bigtensor import {{names}}
+from bigtensor.cli.command import Terminated, signals_raise
 from bigtensor.errors import BigtensorError
 
 OUT = {{out}}
@@ -121,6 +122,10 @@ def main():
 
 if __name__ == "__main__":
     try:
-        main()
+        # SIGTERM ends the script by an error, so that the jobs end and the certificate is removed
+        with signals_raise():
+            main()
+    except Terminated:
+        sys.exit(143)
     except BigtensorError as error:
         sys.exit(f"error: {error}")

@@ -1,5 +1,6 @@
 """What only a process of its own shows: speed of help, workers, signals."""
 
+import gc
 import json
 import os
 import re
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 import bigtensor
-from bigtensor.cli.command import _IMPORT_WAIT, signals_raise
+from bigtensor.cli.command import _RAISE_WAIT, Terminated, signals_raise
 from tests.parameters import first_quick
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -267,6 +268,21 @@ def test_interrupt__in_the_import_system_is_raised_later():
     assert done.stderr == "interrupted: nothing was written\n"
 
 
+def test_signal__in_a_callback_of_the_garbage_collector_is_raised_after_it() -> None:
+    def terminate(phase: str, _: dict[str, int]) -> None:
+        if phase == "stop":
+            gc.callbacks.remove(terminate)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    def collect_and_wait() -> None:
+        gc.callbacks.append(terminate)
+        gc.collect()
+        time.sleep(5)
+
+    with signals_raise(), pytest.raises(Terminated):
+        collect_and_wait()
+
+
 def test_interrupt__that_waits_for_an_import_ends_with_the_command(monkeypatch):
     """A signal of a moment before the end ended the next command, or Python with a traceback."""
     ended = []
@@ -274,7 +290,7 @@ def test_interrupt__that_waits_for_an_import_ends_with_the_command(monkeypatch):
     code = compile("import sys; call(2, sys._getframe())", "<frozen importlib._bootstrap>", "exec")
     with signals_raise():
         exec(code, {"call": signal.getsignal(signal.SIGINT)})
-    time.sleep(4 * _IMPORT_WAIT)
+    time.sleep(4 * _RAISE_WAIT)
     assert not ended
 
 

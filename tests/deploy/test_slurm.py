@@ -1,6 +1,5 @@
 """The files of ``bigtensor deploy slurm`` run on a real SLURM."""
 
-from tests.parameters import first_quick
 import os
 import shutil
 import subprocess
@@ -21,6 +20,7 @@ from tests.deploy.conftest import COMPONENTS, ROWS, weights_of
 from tests.deploy.jobs import FitWithJobs, dask_processes, job_processes, worker_processes
 from tests.deploy.slurm import JOB_SECONDS, Slurm
 from tests.object_stores import BUCKET, s3_server
+from tests.parameters import first_quick
 
 
 def wait_for(condition: Callable[[], object], log: Path | None = None) -> None:
@@ -65,6 +65,19 @@ def test_workers_as_jobs__have_the_same_bits_though_every_job_was_cancelled(
     assert slurm.state(job) == "CANCELLED"
     assert np.array_equal(weights_of(study / "model.zarr"), weights_on_threads)
     assert len(list((study / "worker-logs").glob("*.err"))) == 2
+    assert not list(study.glob(".[df]*"))
+
+
+@pytest.mark.slow
+def test_workers_as_jobs__end_with_a_script_that_is_terminated(
+    slurm: Slurm, fit_with_jobs: FitWithJobs, study: Path
+) -> None:
+    process = fit_with_jobs("--workers", "1")
+    wait_for(lambda: list((study / "parts").glob("*/*")))
+    process.terminate()
+    _, errors = process.communicate(timeout=JOB_SECONDS)
+    assert process.returncode == 143, errors
+    wait_for(lambda: not slurm.jobs())
     assert not list(study.glob(".[df]*"))
 
 
