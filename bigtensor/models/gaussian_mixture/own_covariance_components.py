@@ -25,10 +25,6 @@ _FLOAT32_PRECISION = 1e3
 Errors of log densities of 5,000 rows were then at most 2e-4 nats with 6 features, and 1e-3 with 30.
 """
 
-_MOST_PENALTY = 700.0
-"""Largest penalty in nats: weights would underflow with a larger one."""
-
-
 @dataclass(frozen=True, eq=False)
 class OwnCovarianceComponents(FittedMixture):
     """Weights, means and covariances of components.
@@ -111,8 +107,9 @@ class OwnCovarianceComponents(FittedMixture):
         regularisation : (d,) float64 array
             Added to the variances of the features, in the units of the data.
         """
-        penalties = np.minimum(_penalties(self.covariances, regularisation), _MOST_PENALTY)
-        return replace(self, weights=self.weights * np.exp(-penalties)).mixture()
+        weights = self.weights * np.exp(-_penalties(self.covariances, regularisation))
+        # the weight of a component that lost its rows would underflow
+        return replace(self, weights=np.maximum(weights, np.finfo(np.float64).tiny)).mixture()
 
     def by_weight(self) -> OwnCovarianceComponents:
         """Return the components in the order of descending weight; named ones stay in theirs."""

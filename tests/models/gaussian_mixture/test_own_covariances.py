@@ -210,6 +210,22 @@ def test_more_components_than_groups_of_rows__is_said(kind):
     assert len(np.unique(model.predict(rows))) == 3
 
 
+def test_component_without_rows__is_not_returned_however_many_features(kind):
+    n_features = 100
+    rows = default_rng(0).normal(size=(400, n_features))
+    precisions = {"full": np.eye(n_features), "diag": np.ones(n_features), "spherical": 1.0}[kind]
+    model = GaussianMixture(
+        2,
+        covariance_type=kind,
+        weights_init=[0.5, 0.5],
+        means_init=np.outer([0, 60], np.ones(n_features)),
+        precisions_init=np.array([precisions, precisions]),
+        reg_covar=1e-6,
+    )
+    with pytest.warns(ConditioningWarning, match="not returned"):
+        assert len(model.fit(rows).weights_) == 1
+
+
 def test_few_iterations__are_said():
     rng = default_rng(2)
     # components of a small sample are far from those of all rows
