@@ -25,6 +25,7 @@ _FLOAT32_PRECISION = 1e3
 Errors of log densities of 5,000 rows were then at most 2e-4 nats with 6 features, and 1e-3 with 30.
 """
 
+
 @dataclass(frozen=True, eq=False)
 class OwnCovarianceComponents(FittedMixture):
     """Weights, means and covariances of components.

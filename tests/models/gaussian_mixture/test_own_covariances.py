@@ -89,6 +89,17 @@ def test_initialisations__reach_the_likelihood_of_scikit_learn(data, kind):
         assert model.score(train) > expected - 0.1
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_narrow_component__is_found_across_two_clusters(seed):
+    rng = default_rng(seed)
+    rows = rng.normal(size=(600, 2))
+    # k-means divides this feature, and the narrow component has rows on both sides
+    rows[:, 0] += 2 * rng.integers(0, 2, 600)
+    rows[rng.random(600) < 0.4, 1] *= 0.01
+    model = GaussianMixture(2, covariance_type="diag", random_state=seed).fit(rows)
+    assert model.covariances_[:, 1].min() < 1e-3
+
+
 def test_units_and_offsets__do_not_matter(kind, fitted):
     rows, model = fitted
     # one unit for all features, because a spherical covariance compares them
