@@ -25,6 +25,9 @@ _FLOAT32_PRECISION = 1e3
 Errors of log densities of 5,000 rows were then at most 2e-4 nats with 6 features, and 1e-3 with 30.
 """
 
+_MOST_PENALTY = 700.0
+"""Largest penalty in nats: weights would underflow with a larger one."""
+
 
 @dataclass(frozen=True, eq=False)
 class OwnCovarianceComponents(FittedMixture):
@@ -108,9 +111,11 @@ class OwnCovarianceComponents(FittedMixture):
         regularisation : (d,) float64 array
             Added to the variances of the features, in the units of the data.
         """
-        weights = self.weights * np.exp(-_penalties(self.covariances, regularisation))
-        # the weight of a component that lost its rows would underflow
-        return replace(self, weights=np.maximum(weights, np.finfo(np.float64).tiny)).mixture()
+        penalties = np.minimum(_penalties(self.covariances, regularisation), _MOST_PENALTY)
+        weights = self.weights * np.exp(-penalties)
+        # the weight of a component that lost its rows may underflow
+        positive = np.maximum(weights, np.finfo(np.float64).smallest_subnormal)
+        return replace(self, weights=positive).mixture()
 
     def by_weight(self) -> OwnCovarianceComponents:
         """Return the components in the order of descending weight; named ones stay in theirs."""
