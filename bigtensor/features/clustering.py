@@ -16,7 +16,7 @@ from bigtensor.features.row_loops import row_loop
 _TILE_ROWS = 2048
 """Rows whose products with all centres are in memory at once."""
 
-_MAX_ITERATIONS = 100
+MAX_ITERATIONS = 100
 """Bound of Lloyd's iterations from one initialisation."""
 
 _TOLERANCE = 1e-5
@@ -64,6 +64,7 @@ def kmeans(
     *,
     weight: NDArray[Any] | None = None,
     n_starts: int = 4,
+    max_iter: int = MAX_ITERATIONS,
 ) -> Clustering:
     """Cluster rows by k-means: the best of several initialisations by k-means++.
 
@@ -83,6 +84,8 @@ def kmeans(
         Weights of the rows, not negative; None stands for ones.
     n_starts : int, default 4
         Number of initialisations by k-means++. The result of the least inertia is returned.
+    max_iter : int, default 100
+        Largest number of Lloyd's iterations. With 0 the seeds of k-means++ are the centres.
 
     Raises
     ------
@@ -116,7 +119,7 @@ def kmeans(
     for seed in np.random.SeedSequence(random_state).spawn(n_starts):
         seeds = _plus_plus(rows, weights, n_clusters, np.random.default_rng(seed))
         start = rows[seeds]
-        centres, inertia = _lloyd(sample, start)
+        centres, inertia = _lloyd(sample, start, max_iter)
         if inertia < best_inertia:
             best, best_inertia = centres, inertia
     best = best[np.lexsort(best.T[::-1])]
@@ -248,10 +251,10 @@ def _midpoints(ascending: FloatArray) -> FloatArray:
     return np.asarray(0.5 * (ascending[1:] + ascending[:-1]))
 
 
-def _lloyd(rows: _Rows, centres: FloatArray) -> tuple[FloatArray, float]:
+def _lloyd(rows: _Rows, centres: FloatArray, max_iter: int) -> tuple[FloatArray, float]:
     """Move the centres to the means of their rows until the inertia settles."""
     previous = np.inf
-    for _ in range(_MAX_ITERATIONS):
+    for _ in range(max_iter):
         weight, sums, inertia = rows.step(centres)
         filled = weight > 0
         centres = np.where(filled[:, None], sums / np.where(filled, weight, 1)[:, None], centres)

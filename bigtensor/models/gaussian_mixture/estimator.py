@@ -74,7 +74,9 @@ class GaussianMixture(MixtureAnswers):
         their covariance, and is ``"kmeans"`` otherwise.
     n_init : int, default 10
         Number of k-means clusterings of the pilot sample. The one with the highest likelihood is
-        used. It has no effect with ``"shared_spherical"`` covariances or ``init="moments"``.
+        used. If it is larger than one, the seeds of every clustering compete as well with
+        ``"diag"`` covariances. It has no effect with ``"shared_spherical"`` covariances or
+        ``init="moments"``.
     reg_covar : float or "auto", default "auto"
         Added to every variance, as a fraction of the variance of the feature over all rows, if
         every component has its own covariance. scikit-learn takes it in the units of the data. With

@@ -112,7 +112,10 @@ class OwnCovarianceComponents(FittedMixture):
             Added to the variances of the features, in the units of the data.
         """
         penalties = np.minimum(_penalties(self.covariances, regularisation), _MOST_PENALTY)
-        return replace(self, weights=self.weights * np.exp(-penalties)).mixture()
+        weights = self.weights * np.exp(-penalties)
+        # the weight of a component that lost its rows may underflow
+        positive = np.maximum(weights, np.finfo(np.float64).smallest_subnormal)
+        return replace(self, weights=positive).mixture()
 
     def by_weight(self) -> OwnCovarianceComponents:
         """Return the components in the order of descending weight; named ones stay in theirs."""

@@ -89,6 +89,17 @@ def test_initialisations__reach_the_likelihood_of_scikit_learn(data, kind):
         assert model.score(train) > expected - 0.1
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_narrow_component__is_found_across_two_clusters(seed):
+    rng = default_rng(seed)
+    rows = rng.normal(size=(600, 2))
+    # k-means divides this feature, and the narrow component has rows on both sides
+    rows[:, 0] += 2 * rng.integers(0, 2, 600)
+    rows[rng.random(600) < 0.4, 1] *= 0.01
+    model = GaussianMixture(2, covariance_type="diag", random_state=seed).fit(rows)
+    assert model.covariances_[:, 1].min() < 1e-3
+
+
 def test_units_and_offsets__do_not_matter(kind, fitted):
     rows, model = fitted
     # one unit for all features, because a spherical covariance compares them
@@ -208,6 +219,22 @@ def test_more_components_than_groups_of_rows__is_said(kind):
     rows = np.repeat(np.eye(3) * 8, 50, axis=0) + default_rng(0).normal(size=(150, 3)) * 1e-3
     model = GaussianMixture(3, covariance_type=kind, **FAST).fit(rows)
     assert len(np.unique(model.predict(rows))) == 3
+
+
+def test_component_without_rows__is_not_returned_however_many_features(kind):
+    n_features = 100
+    rows = default_rng(0).normal(size=(400, n_features))
+    precisions = {"full": np.eye(n_features), "diag": np.ones(n_features), "spherical": 1.0}[kind]
+    model = GaussianMixture(
+        2,
+        covariance_type=kind,
+        weights_init=[0.5, 0.5],
+        means_init=np.outer([0, 60], np.ones(n_features)),
+        precisions_init=np.array([precisions, precisions]),
+        reg_covar=1e-6,
+    )
+    with pytest.warns(ConditioningWarning, match="not returned"):
+        assert len(model.fit(rows).weights_) == 1
 
 
 def test_few_iterations__are_said():
