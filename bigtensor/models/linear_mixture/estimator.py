@@ -63,9 +63,10 @@ class LinearMixture(MixtureAnswers):
         nearer to the moment. A small step may follow it.
     max_iter : int, optional
         Largest number of EM iterations over all rows, by default 200 if the pilot sample holds all
-        rows, and 2 otherwise and in rounds. Each is a pass over the data. They follow the solution
-        of the moments, and end when all rows together gain less than .01 nats. They assume Gaussian
-        noise of one covariance a view, and are more precise than moments where noise is large.
+        rows, 10 otherwise, and 2 in rounds. Each is a pass over the data. They follow the solution
+        of the moments, and end when all rows together gain less than .01 nats; the 10 end when a
+        row gains less than .001 nats on average. They assume Gaussian noise of one covariance a
+        view, and are more precise than moments where noise is large.
     pilot_rows : int, optional
         Rows of the pilot sample, by default 200 a component, five a feature, and at least 20,000.
         The components are found in the sample, or other methods take the units and the

@@ -60,7 +60,8 @@ def from_explicit_tensor(preparation: LinearPreparation) -> Script:
         drawn_from(preparation.terms.factors, settings.random_state),
         whitened,
         tensor,
-        total.weight,
+        total,
+        settings.shape.all_rows,
         settings,
     )
     return _located(discovery.terms, discovery.diagnostics, formed, total, sums.left_out)
@@ -98,7 +99,8 @@ def from_compressed_tensor(
         drawn_from(preparation.terms.factors, settings.random_state),
         partial(_whitened, triple, wide, bases, total, tensor, settings),
         tensor,
-        total.weight,
+        total,
+        settings.shape.all_rows,
         settings,
     )
     located = _located(discovery.terms, discovery.diagnostics, formed, total, sums.left_out)

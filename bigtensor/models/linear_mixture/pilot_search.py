@@ -39,8 +39,9 @@ def searched_terms(
 
     starts = sample_initialisations(tensor, rows, settings.random_state)
     contract = tensor.contract_in_memory(rows)
+    moments = sum_in_memory(tensor.covariances(), rows)
     terms: FoundTerms = yield from search(
-        contract, starts, whitened, tensor, rows.total_weight(), settings
+        contract, starts, whitened, tensor, moments, rows.rows, settings
     )
     tails = _tails(terms.terms, tensor, rows, settings)
     return replace(terms, diagnostics={**terms.diagnostics, "tails": tails})

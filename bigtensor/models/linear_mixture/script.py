@@ -10,7 +10,7 @@ from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMomen
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.models.answers.populations import Populations
-from bigtensor.models.contract.iteration import SETTLED_GAIN, Iterations
+from bigtensor.models.contract.iteration import Iterations
 from bigtensor.models.contract.script import Estimate, Script, Solved
 from bigtensor.models.gaussian.em_iterations import EmIterate, SharedCovarianceEm, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents, distinct_components
@@ -120,7 +120,7 @@ def refine(preparation: LinearPreparation) -> Script:
                 initial,
                 SharedCovarianceEm(tensor.within, independent=settings.slices),
                 max_iter=settings.max_iter,
-                tolerance=SETTLED_GAIN / settings.shape.all_rows,
+                tolerance=settings.tolerance,
                 conclude=conclude,
             )
         )

@@ -7,6 +7,7 @@ from math import prod
 
 from bigtensor.errors import IdentifiabilityError, Message, ParameterError, Setting, ViewError
 from bigtensor.models.contract.data_shape import DataShape, NamedViews
+from bigtensor.models.contract.iteration import SETTLED_GAIN
 from bigtensor.models.contract.parameters import (
     NoEffect,
     ParameterValues,
@@ -23,12 +24,17 @@ ROWS_A_FEATURE = 5
 
 LEAST_PILOT_ROWS = 20_000
 
-ITERATIONS, ITERATIONS_IN_SAMPLE = 2, 200
-"""Largest number of EM iterations by default, and if the pilot sample holds all rows.
+ITERATIONS, ITERATIONS_IN_SAMPLE, ITERATIONS_IN_ROUNDS = 10, 200, 2
+"""Largest number of EM iterations by default: over more rows than the pilot sample holds, if it
+holds all rows, and in rounds, where every iteration is an exchange between sites.
 
-Two are enough for moments of many rows. Moments of few rows, or of rows that the model does not
-describe, may be far from the largest likelihood.
+Moments of rows that the model describes are so near to the largest likelihood that two or three
+settle it. On nine of twelve real tables, a row had .03 to 1 nat less after 2 iterations than after
+10.
 """
+
+LEAST_GAIN = 1e-3
+"""Gain of a row, in nats, below which iterations over more rows than the sample end by default."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,8 @@ class LinearSettings:
         True if the method follows from its cost.
     gauss_newton_steps, max_iter : int
         Largest numbers of Gauss-Newton steps and of EM iterations over all rows.
+    tolerance : float
+        Mean gain of a row, in nats, below which EM iterations end.
     pilot_rows : int
         Largest number of rows of the pilot sample.
     random_state : int
@@ -59,6 +67,7 @@ class LinearSettings:
     chooses_method: bool
     gauss_newton_steps: int
     max_iter: int
+    tolerance: float
     pilot_rows: int
     random_state: int
 
@@ -99,21 +108,31 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> LinearSettings
         shape.most_occurrences,
         enough if parameters.pilot_rows is None else int(parameters.pilot_rows),
     )
-    # in a fit in rounds, every iteration is an exchange between sites
-    in_sample = pilot_rows == shape.most_occurrences and not shape.in_rounds
-    iterations = ITERATIONS_IN_SAMPLE if in_sample else ITERATIONS
+    in_sample = pilot_rows == shape.most_occurrences
+    max_iter, tolerance = _em_iterations(parameters.max_iter, shape, in_sample=in_sample)
     settings = LinearSettings(
         shape=shape,
         n_components=k,
         method=parameters.method,
         chooses_method=parameters.method == "auto",
         gauss_newton_steps=int(parameters.gauss_newton_steps),
-        max_iter=iterations if parameters.max_iter is None else int(parameters.max_iter),
+        max_iter=max_iter,
+        tolerance=tolerance,
         pilot_rows=pilot_rows,
         random_state=parameters.random_state,
     )
     check_method(settings)
     return settings
+
+
+def _em_iterations(asked: int | None, shape: DataShape, *, in_sample: bool) -> tuple[int, float]:
+    """Return the largest number of EM iterations, and the mean gain below which they end."""
+    settled = SETTLED_GAIN / shape.all_rows
+    if asked is not None:
+        return int(asked), settled
+    if shape.in_rounds:
+        return ITERATIONS_IN_ROUNDS, settled
+    return (ITERATIONS_IN_SAMPLE, settled) if in_sample else (ITERATIONS, LEAST_GAIN)
 
 
 def _check_count(n_components: int, views: NamedViews) -> None:

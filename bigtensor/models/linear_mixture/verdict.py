@@ -13,17 +13,14 @@ from bigtensor.models.gaussian.mixture_faults import (
     noise_in_words,
     noise_ratio,
 )
+from bigtensor.models.linear_mixture.search import OF_NOISE, noise_level
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.faults import as_warnings, confirmation_before_notes
 
-MOST_LEFT, OF_NOISE = 0.25, 3.0
-"""Weight of what is left of the tensor, over the median component, above which one is missing.
-
-The second is for every unit of noise: the noise ratio z, or its square where it is larger, times
-the root of components over rows of the sample. Of right terms, 1.0 to 1.9 times the noise is left,
-for z from .5 to 3 and 20 to 1,600 rows a component. Where a tenth or more of equal components are
-missing, .5 to .9 is left.
+MOST_LEFT = 0.25
+"""Weight of what is left of the tensor, over the median component and beside that of noise, above
+which one is missing.
 """
 
 MOST_PER_FEATURE = 6
@@ -120,13 +117,8 @@ def is_too_few(components: GaussianComponents, pilot: dict[str, Any], asked: int
     left = pilot["left_weight"]
     if left is None:
         return False  # power updates as they were published do not look for more
-    noise = _noise_level(ratio, pilot["rows"] / asked)
+    noise = noise_level(ratio, pilot["rows"] / asked)
     return bool(left >= MOST_LEFT + OF_NOISE * noise)
-
-
-def _noise_level(ratio: float, rows_a_component: float) -> float:
-    """Return about the error of third moments, which grows with the square of long noise."""
-    return float(max(ratio, ratio**2) / rows_a_component**0.5)
 
 
 def _more(components: GaussianComponents, pilot: dict[str, Any], asked: int) -> list[str]:
@@ -162,7 +154,7 @@ def _sum(diagnostics: dict[str, Any]) -> list[str]:
 def _noise(diagnostics: dict[str, Any]) -> list[str]:
     """Return a sentence on noise for which there are too few rows."""
     ratio = diagnostics["noise_ratio"]
-    if ratio is None or _noise_level(ratio, diagnostics["rows_a_component"]) <= MOST_NOISE:
+    if ratio is None or noise_level(ratio, diagnostics["rows_a_component"]) <= MOST_NOISE:
         return []
     return [
         "There are few rows for so much noise, and components may be wrong or missing. "
