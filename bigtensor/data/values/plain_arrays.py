@@ -71,7 +71,8 @@ def converted(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
     """
     if dtype.kind == "f" or values.dtype.kind != "f":
         return values.astype(dtype, copy=False)
-    numbers = without_mask(values)
+    # the largest code is no number in half or single precision
+    numbers = without_mask(values).astype(np.float64, copy=False)
     missing = np.isnan(numbers)
     codes = np.where(missing, -1, numbers)
     # infinity is no code either

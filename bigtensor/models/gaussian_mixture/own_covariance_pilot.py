@@ -100,7 +100,7 @@ def pilot_components(
         ends = _compared(initial, block, em)
     best = max(ends, key=lambda end: end.log_likelihood)
     facts = {**competition_facts(best, ends), "reg_covar": least}
-    if chooses_regularisation(settings) and best.name != "given" and block.rows >= 2 * FOLDS:
+    if chooses_regularisation(settings) and best.name != "given" and sample.n_distinct >= 2 * FOLDS:
         yield Step("choosing the regularisation")
         labelled = _labelled(best.components, sample, settings)
         chosen, compared = _validated(frame, labelled, sample, total.variances, reach, settings)
@@ -284,7 +284,7 @@ def _validated(
 
         return scores
 
-    return validated_ridge(sample.block.rows, settings.random_state, hold_out, sample.block.weight)
+    return validated_ridge(sample.distinct, settings.random_state, hold_out, sample.block.weight)
 
 
 def _score(components: OwnCovarianceComponents, block: Block) -> float:

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
+from bigtensor.statistics.row_sample import shuffled_distinct_rows
 
 CANDIDATES = (1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3)
 """Values of ``reg_covar`` that are compared."""
@@ -35,7 +36,7 @@ all.
 
 
 def validated_ridge(
-    n_rows: int,
+    distinct: IndexArray,
     random_state: int,
     hold_out: Callable[[NDArray[np.bool_]], Callable[[float], FloatArray]],
     weight: FloatArray | None = None,
@@ -47,13 +48,15 @@ def validated_ridge(
 
     Parameters
     ----------
-    n_rows : int
-        Rows of the pilot sample.
+    distinct : (n,) integer array
+        Number of every row of the pilot sample among the distinct rows. Copies of a row are held
+        out together, and count once: many equal rows far from the others would take the largest
+        value, because without them no component is near.
     random_state : int
         Seed of the folds.
     hold_out : callable (held) -> callable (reg_covar) -> (m,) float64 array
         Returns the log-likelihoods of held-out rows, of which ``held`` is an array of bool.
-    weight : (n_rows,) float64 array, optional
+    weight : (n,) float64 array, optional
         Weights of the rows.
 
     Returns
@@ -64,17 +67,18 @@ def validated_ridge(
         Mean log-likelihood of held-out rows by value. That of a value that was not compared in all
         parts is the best one less the mean difference in the parts in which it was.
     """
-    fold = np.random.default_rng(random_state).permutation(n_rows) % FOLDS
-    masses = np.ones(n_rows) if weight is None else weight[:n_rows]
+    fold = shuffled_distinct_rows(distinct, random_state) % FOLDS
+    masses = np.ones(len(distinct)) if weight is None else weight[: len(distinct)]
     remaining = list(range(len(CANDIDATES)))
     scores: list[list[FloatArray]] = [[] for _ in CANDIDATES]
     means: list[list[float]] = [[] for _ in CANDIDATES]
     for part in range(FOLDS):
         held = fold == part
         score = hold_out(held)
-        mass = masses[held] if masses[held].any() else None
+        first = np.unique(distinct[held], return_index=True)[1]
+        mass = masses[held][first] if masses[held][first].any() else None
         for candidate in remaining:
-            scores[candidate].append(score(CANDIDATES[candidate]))
+            scores[candidate].append(score(CANDIDATES[candidate])[first])
             means[candidate].append(float(np.average(scores[candidate][-1], weights=mass)))
         # a mean of parts, so that a value under which one held-out row lies far out loses
         best = max(remaining, key=lambda candidate: np.mean(means[candidate]))

@@ -29,6 +29,7 @@ from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSums, CoPosteriorSumsResult
 from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.row_sample import shuffled_distinct_rows
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
 SPLITS = 4
@@ -75,29 +76,31 @@ def grow_replicates(
     DataError
         When a half of the rows would be a single row.
     """
-    rows = sample.block.rows
+    rows = sample.n_distinct
     if rows < FEWEST_ROWS:
         raise DataError(
             Setting("n_populations")
             + f" compares components of two halves of the rows, and the data have {rows} usable "
-            f"rows; give at least {FEWEST_ROWS} rows, or leave it out"
+            f"distinct rows; give at least {FEWEST_ROWS} of them, or leave it out"
         )
     halves: list[Replicate] = []
     for split in range(SPLITS):
         yield Step("merging components of halves of the sample", split + 1, SPLITS)
         seed = purpose_seed(settings.random_state, f"replicates/{split}")
-        second = np.random.default_rng(seed).permutation(rows) % 2 == 1
+        second = shuffled_distinct_rows(sample.distinct, seed) % 2 == 1
         for half in (~second, second):
             replicate = yield from _replicate(sample, half, settings, fit)
             halves.append(replicate)
-    return Replicates(sample.of_features(places).block.dense_values[:rows], tuple(halves))
+    values = sample.of_features(places).block.dense_values[: sample.block.rows]
+    return Replicates(values, tuple(halves))
 
 
 def _replicate(
     sample: SampleRows, half: NDArray[np.bool_], settings: GaussianSettings, fit: SampleFit
 ) -> Generator[Step, None, Replicate]:
     """Fit components to some rows of the sample, and merge them."""
-    rows = int(half.sum())
+    part = sample.part(half)
+    rows = part.n_distinct
     most = most_components(rows, settings.n_features)
     fewer = replace(
         settings,
@@ -107,7 +110,6 @@ def _replicate(
         initial=None,
         criterion=None,
     )
-    part = sample.part(half)
     components = yield from fit(part, fewer)
     sums = sum_in_memory(CoPosteriorSums(components.mixture()), part.block)
     labels = log_joint_densities(components, sample.block).argmax(axis=1)

@@ -92,9 +92,12 @@ def typical_distance(values: FloatArray, start: int, stop: int) -> float:
     distances = np.hypot.reduce(values - np.median(values, axis=0), axis=1)
     typical = float(np.quantile(distances, _MOST_EQUAL))
     if not typical > 0:
+        columns = f"columns {start} to {stop - 1} of the data have"
+        if stop == start + 1:
+            columns = f"column {start} of the data has"
         raise DataError(
-            f"columns {start} to {stop - 1} of the data have the same values in nine of ten "
-            "rows of the sample: leave constant features out"
+            f"{columns} the same values in nine of ten rows of the sample: leave constant features "
+            "out"
         )
     return typical
 

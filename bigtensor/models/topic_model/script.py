@@ -159,7 +159,11 @@ def _chosen(
     covariance = half.pair[0] - np.outer(half.mean[0], half.mean[0])
     counted = count_topics(covariance, estimated["others"].mean, estimated["others"].pair)
     n_components = min(max(counted.count, 2), settings.most_topics)
-    diagnostics = {"values": counted.values.tolist(), "errors": counted.errors.tolist()}
+    diagnostics = {
+        "count": counted.count,
+        "values": counted.values.tolist(),
+        "errors": counted.errors.tolist(),
+    }
     directions = np.linalg.eigh(covariance)[1][:, ::-1]
     return n_components, columns @ directions[:, : settings.columns(n_components)], diagnostics
 
@@ -189,7 +193,7 @@ def _check_counts(pairs: WordPairsResult, settings: TopicSettings) -> None:
             + Setting("max_iter", 0)
             + " for topics of moments alone"
         )
-    _check_documents(pairs.documents)
+    _check_documents(pairs.documents, settings)
     occurring = int(np.count_nonzero(pairs.mean))
     if settings.n_components != "auto" and occurring < settings.most_topics:
         raise IdentifiabilityError(
@@ -198,13 +202,20 @@ def _check_counts(pairs: WordPairsResult, settings: TopicSettings) -> None:
         )
 
 
-def _check_documents(weight: float) -> None:
+def _check_documents(weight: float, settings: TopicSettings) -> None:
     """Raise a DataError where no document is long enough."""
-    if not weight > 0:
-        raise DataError(
-            "no document has three words, or all of them have a weight of zero: topics follow from "
-            "triples of words"
-        )
+    if weight > 0:
+        return
+    if settings.n_components == "auto":
+        message = Message("half of the documents choose the number of topics, and none of them has")
+        remedy = Message("more or longer documents, or ") + Setting("n_components")
+    else:
+        message, remedy = Message("no document has"), Message("longer documents")
+    raise DataError(
+        message
+        + " three words and a weight above zero: topics follow from triples of words; give "
+        + remedy
+    )
 
 
 def refine(preparation: TopicPreparation) -> Script:
@@ -212,7 +223,7 @@ def refine(preparation: TopicPreparation) -> Script:
     settings = preparation.settings
     columns = preparation.scales[:, None] * preparation.span
     triples: WordTriplesResult = yield triples_pass(columns)
-    _check_documents(triples.documents)
+    _check_documents(triples.documents, settings)
     yield Step("solving the moments")
     moments = WordMoments(triples.mean, triples.pair, triples.triple)
     concentration, diagnostics = _concentration(moments, preparation)

@@ -10,7 +10,7 @@ from bigtensor.errors import ConditioningWarning, Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.topic_model.settings import MOST_TOPICS, TopicSettings
 from bigtensor.models.topic_model.solution import Topics
-from bigtensor.models.words.faults import Fault, confirmation_before_notes
+from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
 
 ALIKE = 0.2
 """Distance of two topics, from 0 to 2, below which they are one."""
@@ -32,10 +32,11 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
     settings : TopicSettings
         Resolved parameters of the fit.
     diagnostics : dict
-        With ``short_documents`` and ``words_that_occur``.
+        With ``short_documents``, ``words_that_occur`` and ``whole_counts``.
     """
     k = topics.n_components
     faults = [
+        *_no_topics(diagnostics),
         *_unknown_concentration(diagnostics),
         *_alike(topics),
         *_small(topics),
@@ -50,6 +51,16 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
     )
 
 
+def _no_topics(diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a sentence on a number of topics that no pair of words speaks for."""
+    if diagnostics.get("spectrum", {}).get("count") != 1:
+        return []
+    return as_warnings(
+        "Pairs of words tell no two topics apart, and 2 is the smallest number. Give more or "
+        "longer documents."
+    )
+
+
 def _unknown_concentration(diagnostics: dict[str, Any]) -> list[Fault]:
     """Return a sentence on moments that no concentration agrees with."""
     if not diagnostics.get("no_concentration"):
@@ -59,9 +70,11 @@ def _unknown_concentration(diagnostics: dict[str, Any]) -> list[Fault]:
         "come in bursts"
     )
     if not diagnostics.get("n_iter"):
-        remedy = Message(": give ") + Setting("doc_concentration") + ", or leave "
-        passes = Message(" out, so that passes over the documents estimate it.")
-        return [(ConditioningWarning, sentence + remedy + Setting("max_iter") + passes)]
+        remedy = Message(": give ") + Setting("doc_concentration")
+        if diagnostics["whole_counts"]:
+            passes = " out, so that passes over the documents estimate it"
+            remedy = remedy + ", or leave " + Setting("max_iter") + passes
+        return as_warnings(sentence + remedy + ".")
     return [(None, sentence + "; the passes that followed have estimated it.")]
 
 

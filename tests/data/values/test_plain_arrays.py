@@ -10,6 +10,7 @@ import zarr
 
 from bigtensor import KernelMixture, SpectralOptions
 from bigtensor.data.opening import open_samples
+from bigtensor.data.values.plain_arrays import converted
 from bigtensor.errors import DataError, MissingValueError, MissingValueWarning
 
 SMALL = {"spectral": SpectralOptions(n_landmarks=20, bins=64), "pilot_rows": 300, "max_iter": 1}
@@ -92,6 +93,16 @@ def test_masked_integers__are_missing_codes(dtype):
     (block,) = samples.as_measured().blocks([(0, 3)], 10)
     np.testing.assert_array_equal(block.values, [[0, 1], [np.nan, 3], [4, 5]])
     assert samples.fingerprint() != open_samples(masked.data).fingerprint()
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_codes_of_floats__may_have_any_precision(dtype):
+    codes = converted(np.array([[0, np.nan], [2, 5]], dtype), np.dtype(np.int32))
+    np.testing.assert_array_equal(codes, [[0, -1], [2, 5]])
+    if dtype != np.float16:
+        with pytest.raises(DataError, match="not the code of a category"):
+            converted(np.array([[2**31]], dtype), np.dtype(np.int32))
 
 
 def test_mask__makes_other_data(masked):

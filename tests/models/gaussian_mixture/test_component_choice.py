@@ -12,6 +12,7 @@ from sklearn.mixture import GaussianMixture as Peer
 from sklearn.preprocessing import scale
 
 from bigtensor import GaussianMixture, simulate
+from bigtensor.array_types import IndexArray
 from bigtensor.models.gaussian_mixture.component_choice import (
     COMPARED_AGAIN,
     compared_numbers,
@@ -139,9 +140,9 @@ def test_regularisation__is_chosen_once_for_a_number(monkeypatch: pytest.MonkeyP
     """The fit that says whether to compare numbers again is the one that is returned."""
     fits: list[int] = []
 
-    def counted(n_rows: int, *rest: Any) -> tuple[float, dict[str, float]]:
-        fits.append(n_rows)
-        return validated_ridge(n_rows, *rest)
+    def counted(distinct: IndexArray, *rest: Any) -> tuple[float, dict[str, float]]:
+        fits.append(len(distinct))
+        return validated_ridge(distinct, *rest)
 
     monkeypatch.setattr(
         "bigtensor.models.gaussian_mixture.own_covariance_pilot.validated_ridge", counted

@@ -209,7 +209,7 @@ def test_two_classes__of_a_classifier_are_no_labels_of_some_rows():
 def test_equal_rows__have_a_fit_and_a_note(kind, copies):
     rng = default_rng(0)
     rows = np.concatenate([rng.normal(size=(500, 3)), np.tile([9.0, 9, 9], (copies, 1))])
-    model = GaussianMixture(2, covariance_type=kind, random_state=0).fit(rows)
+    model = GaussianMixture(2, covariance_type=kind, reg_covar=1e-6, random_state=0).fit(rows)
     assert np.isfinite(model.score_samples(rows)).all()
     assert (model.predict(rows)[500:] == model.predict(rows)[500]).all()
     assert any("regularisation" in s for s in model.diagnostics_["verdict"]["sentences"])

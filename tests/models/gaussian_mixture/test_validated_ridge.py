@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.random import default_rng
-from sklearn.datasets import load_wine
+from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import scale
 
 from bigtensor import GaussianMixture
@@ -25,7 +25,7 @@ def comparison(scores):
 
         return of_value
 
-    chosen, compared = validated_ridge(len(scores), 0, hold_out)
+    chosen, compared = validated_ridge(np.arange(len(scores)), 0, hold_out)
     return chosen, compared, calls
 
 
@@ -56,6 +56,50 @@ def test_a_larger_value__is_compared_until_no_row_is_left_that_may_refute_the_be
 def test_few_rows__are_compared_under_all_values():
     _, _, calls = comparison(drawn([-9.0, -8, -7, -6, -5, 0, -5], rows=60))
     assert set(calls.values()) == {FOLDS}
+
+
+@pytest.mark.parametrize(
+    "copied",
+    [
+        lambda rows: {"X": np.repeat(rows, 4, 0)},
+        lambda rows: {"X": rows, "sample_weight": np.full(len(rows), 4.0)},
+    ],
+    ids=["rows", "weights"],
+)
+@pytest.mark.parametrize("load", [load_iris, load_wine])
+def test_copies__are_no_evidence_for_less_regularisation(load, copied):
+    """A row is not held out while its copies are fitted, in the halves of rows neither."""
+    rows = load().data[::2]
+    once, more = (
+        GaussianMixture(3, n_populations="auto", random_state=0).fit(**arguments)
+        for arguments in ({"X": rows}, copied(rows))
+    )
+    pilots = [model.diagnostics_["pilot"] for model in (once, more)]
+    assert pilots[0]["reg_covar"] == pilots[1]["reg_covar"] > 1e-3
+    np.testing.assert_allclose(more.score_samples(rows), once.score_samples(rows), atol=1e-3)
+    np.testing.assert_allclose(more.population_stability_, once.population_stability_, atol=0.02)
+
+
+def test_equal_rows_far_out__do_not_blur_the_others():
+    """Held out together and counted each, 40 of 540 rows would ask for the largest value."""
+    rows, fresh = np.split(
+        default_rng(0).normal(size=(1000, 3)) + np.repeat([[0], [3]] * 2, 250, 0), 2
+    )
+    with_equal = np.concatenate([rows, np.tile(rows.mean(axis=0) + 5 * rows.std(axis=0), (40, 1))])
+    alone = GaussianMixture(2, random_state=0).fit(rows).score(fresh)
+    model = GaussianMixture(3, random_state=0).fit(with_equal)
+    # the equal rows have 7 % of the mixture
+    assert model.score(fresh) > alone + np.log(1 - 40 / 540) - 0.05
+
+
+def test_copies__make_no_difference_clearer():
+    scores = drawn([0.0, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1], rows=400)
+    distinct = np.repeat(np.arange(400), 25)
+
+    def hold_out(held):
+        return lambda value: scores[distinct[held], CANDIDATES.index(value)]
+
+    assert validated_ridge(distinct, 0, hold_out)[0] == comparison(scores)[0]
 
 
 @pytest.mark.parametrize("seed", [0, 4])

@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 from numpy.random import default_rng
 from scipy.sparse import csr_array
+from sklearn.datasets import load_digits
 
 from bigtensor import TopicModel
 from bigtensor.errors import (
@@ -68,6 +69,14 @@ def test_fractional_counts__are_told_and_not_polished(counts):
     quiet(TopicModel(3, max_iter=0), broken)
 
 
+def test_fractional_counts_without_a_concentration__are_not_sent_to_passes():
+    with pytest.warns(ConditioningWarning, match="not whole numbers|No concentration"):
+        model = TopicModel(3).fit(0.3 * load_digits().data)
+    (sentence,) = (s for s in model.diagnostics_["verdict"]["sentences"] if "No conc" in s)
+    assert "give doc_concentration" in sentence
+    assert "max_iter" not in sentence
+
+
 def test_measured_values__are_refused():
     rows = default_rng(0).normal(size=(200, 6))
     with pytest.raises(DataError, match=r"negative.*takes counts"):
@@ -99,6 +108,28 @@ def test_documents_of_two_words__are_too_short():
     rows = csr_array(np.eye(10, dtype=int)[default_rng(0).integers(0, 10, 100)] * 2)
     with pytest.raises(DataError, match="no document has three words"):
         TopicModel(2).fit(rows)
+
+
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
+def test_a_long_document_in_the_other_half__is_not_called_short():
+    errors = []
+    for word in range(10):
+        try:
+            TopicModel("auto", max_iter=0).fit(30 * np.eye(10, dtype=int)[[word]] + 1)
+        except DataError as error:
+            errors.append(str(error))
+    assert errors
+    assert all("half of the documents" in error for error in errors)
+    assert all("longer documents, or n_components" in error for error in errors)
+
+
+def test_documents_without_topics__are_told_by_the_automatic_number():
+    rng = default_rng(0)
+    rows = rng.multinomial(50, rng.dirichlet(np.ones(100)), 500)
+    with pytest.warns(ConditioningWarning, match="no two topics apart"):
+        model = TopicModel("auto").fit(rows)
+    assert model.diagnostics_["spectrum"]["count"] == 1
+    assert not model.diagnostics_["verdict"]["good"]
 
 
 def test_words_that_never_occur__change_nothing(counts):
