@@ -23,6 +23,7 @@ from bigtensor.data.exporters.anndata import write_answers_to_anndata
 from bigtensor.data.exporters.csv import write_answers_to_csv
 from bigtensor.data.exporters.fcs import write_answers_to_fcs
 from bigtensor.data.exporters.new_anndata import write_new_anndata
+from bigtensor.data.importers.counts.import_counts import import_counts
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.stores.layout import SampleStoreWriter
 from bigtensor.store import read_group
@@ -31,7 +32,7 @@ from tests.distributed.fit_driver import model
 
 FEATURES = ["a", "b", "c"]
 FILES = 3
-"""FCS and CSV files, and sites of rounds."""
+"""FCS, CSV and Parquet files, and sites of rounds."""
 
 
 def make_inputs(folder: Path) -> None:
@@ -46,7 +47,10 @@ def make_inputs(folder: Path) -> None:
         with SampleStoreWriter(folder / f"site{number}.zarr", FEATURES) as writer:
             writer.append(part)
         write_fcs(folder / f"{number}.fcs", list(part.astype("<f4").T), names=FEATURES)
-        pd.DataFrame(part, columns=FEATURES).to_csv(folder / f"{number}.csv", index=False)
+        table = pd.DataFrame(part, columns=FEATURES)
+        table.to_csv(folder / f"{number}.csv", index=False)
+        table.to_parquet(folder / f"{number}.parquet", index=False)
+    _write_docword(folder / "docword.txt")
     import_files(_fcs(folder), folder / "imported.zarr", transform="none")
     with warnings.catch_warnings():
         # anndata announces its next release
@@ -58,6 +62,15 @@ def make_inputs(folder: Path) -> None:
     prepared.save(folder / "prepared.zarr")
     outputs = ("label", "probability")
     fitted.write(str(folder / "imported.zarr"), folder / "labels.zarr", outputs=outputs)
+
+
+def _write_docword(path: Path) -> None:
+    """Write counts of 50 words in 20,000 documents as UCI docword."""
+    counts = np.random.default_rng(0).poisson(0.5, (20_000, 50))
+    documents, words = counts.nonzero()
+    entries = np.column_stack([documents + 1, words + 1, counts[documents, words]])
+    header = "\n".join(map(str, (*counts.shape, len(entries))))
+    np.savetxt(path, entries, fmt="%d", header=header, comments="")
 
 
 def _fcs(folder: Path) -> list[Path]:
@@ -101,6 +114,15 @@ def simulate_rows(inputs: Path, out: Path) -> None:
 def import_csv(inputs: Path, out: Path) -> None:
     files = [inputs / f"{number}.csv" for number in range(FILES)]
     import_files(files, out / "cells.zarr", keep_raw=True, overwrite=True)
+
+
+def import_parquet(inputs: Path, out: Path) -> None:
+    files = [inputs / f"{number}.parquet" for number in range(FILES)]
+    import_files(files, out / "cells.zarr", keep_raw=True, overwrite=True)
+
+
+def import_word_counts(inputs: Path, out: Path) -> None:
+    import_counts(inputs / "docword.txt", out / "words.zarr", overwrite=True)
 
 
 def import_fcs(inputs: Path, out: Path) -> None:
@@ -159,6 +181,8 @@ PROGRAMS: dict[str, Callable[[Path, Path], None]] = {
         write_in_processes,
         simulate_rows,
         import_csv,
+        import_parquet,
+        import_word_counts,
         import_fcs,
         export_csv,
         export_fcs,

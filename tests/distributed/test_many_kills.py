@@ -34,6 +34,8 @@ DRIVER_KILLS = {
     "write_in_processes": 4,
     "simulate_rows": 13,
     "import_csv": 20,
+    "import_parquet": 10,
+    "import_word_counts": 10,
     "import_fcs": 20,
     "export_csv": 10,
     "export_fcs": 10,
