@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain
@@ -43,10 +44,9 @@ def train_of_clusters(
     background: Sequence[FloatArray],
     binned: Sequence[FloatArray],
     shares: FloatArray,
+    independent: NDArray[np.bool_] | None = None,
 ) -> NonnegativeTrain:
     """Return a train whose states are clusters of rows, which mostly stay from node to node.
-
-    A variable without rows depends on no other one: the link to it has one state.
 
     Parameters
     ----------
@@ -60,13 +60,18 @@ def train_of_clusters(
         Of every variable: weight of the rows of every cluster at every point.
     shares : (r,) float64 array
         Of the clusters.
+    independent : (d,) bool array, optional
+        True for variables that depend on no other one: the link to such a variable, which has no
+        child but such ones, has one state. By default there are none.
     """
     r = len(shares)
     stay = _STAY * np.eye(r) + (1 - _STAY) / r
-    independent = [j >= 0 and not binned[j].any() for j in nodes[:, 0]]
+    none = np.zeros(len(background), np.bool_)
+    of_variable = none if independent is None else independent
+    is_independent = [bool(j >= 0 and of_variable[j]) for j in nodes[:, 0]]
     cores = []
     for number, (j, child, _) in enumerate(nodes):
-        if independent[number]:
+        if is_independent[number]:
             cores.append(background[j][None, :, None])
             continue
         if j < 0:
@@ -77,7 +82,7 @@ def train_of_clusters(
             own = background[j] * ((mixed / density) @ bumps[j].T)
             own /= np.maximum(own.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
             emissions = _STAY * own + (1 - _STAY) * background[j]
-            if child < 0 or independent[child]:
+            if child < 0 or is_independent[child]:
                 core = emissions[:, :, None]
             elif number == 0:
                 # the first variable draws the state that it is of

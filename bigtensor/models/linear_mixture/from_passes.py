@@ -36,7 +36,8 @@ _Result = TypeVar("_Result")
 def from_passes(preparation: LinearPreparation) -> Script:
     """Ask for every contraction of the search, and of Gauss-Newton steps until they settle.
 
-    The search is the same as in a sample; its initialisations are from the sample.
+    The search is the first one in a sample, by power updates alone; its initialisations are from
+    the sample.
     """
     tensor, settings = preparation.tensor, preparation.settings
     search = DiscoverySettings(settings.n_components, UPDATES)

@@ -26,6 +26,7 @@ from bigtensor.models.moment_tensors.sample_tensor import SampleTensor
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.gaussian.label_means import LabelMeans, LabelMeansResult
 from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.moments.covariances import CovariancesResult
 
 
 def searched_terms(
@@ -43,7 +44,7 @@ def searched_terms(
     terms: FoundTerms = yield from search(
         contract, starts, whitened, tensor, moments, rows.rows, settings
     )
-    tails = _tails(terms.terms, tensor, rows, settings)
+    tails = _tails(terms.terms, tensor, rows, moments, settings)
     return replace(terms, diagnostics={**terms.diagnostics, "tails": tails})
 
 
@@ -72,7 +73,8 @@ def labelled_terms(tensor: SampleTensor, rows: Block, settings: LinearSettings) 
     }
     starts = sample_initialisations(tensor, rows, settings.random_state)
     left = left_weight(contract, starts, terms, DiscoverySettings(settings.n_components, UPDATES))
-    tails = _tails(terms, tensor, rows, settings)
+    moments = sum_in_memory(tensor.covariances(), rows)
+    tails = _tails(terms, tensor, rows, moments, settings)
     return FoundTerms(terms, diagnostics | {"left_weight": left, "tails": tails})
 
 
@@ -81,8 +83,13 @@ def label_pass(settings: LinearSettings, point: np.ndarray) -> Pass[LabelMeansRe
     return Pass("labels", LabelMeans(settings.n_components, point))
 
 
-def _tails(terms: Terms, tensor: SampleTensor, rows: Block, settings: LinearSettings) -> float:
+def _tails(
+    terms: Terms,
+    tensor: SampleTensor,
+    rows: Block,
+    moments: CovariancesResult,
+    settings: LinearSettings,
+) -> float:
     """Return the excess kurtosis of the lengths of residuals about the components of the sample."""
-    moments = sum_in_memory(tensor.covariances(), rows)
     components = components_of(terms, tensor, moments, settings.shape.views, settings.shape.dtype)
     return component_shapes(components, rows).tails

@@ -13,15 +13,10 @@ from bigtensor.models.gaussian.mixture_faults import (
     noise_in_words,
     noise_ratio,
 )
-from bigtensor.models.linear_mixture.search import OF_NOISE, noise_level
+from bigtensor.models.linear_mixture.search import MOST_LEFT, OF_NOISE, noise_level
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.faults import as_warnings, confirmation_before_notes
-
-MOST_LEFT = 0.25
-"""Weight of what is left of the tensor, over the median component and beside that of noise, above
-which one is missing.
-"""
 
 MOST_PER_FEATURE = 6
 """Components for every feature of a view, up to which searches from rows succeed.

@@ -156,11 +156,8 @@ class SampleProblem:
 
     @cached_property
     def _has_entries(self) -> NDArray[np.bool_]:
-        """True for variables with entries in the rows of the initialisation, (d,).
-
-        It is True for all variables if none of them has an entry.
-        """
-        binned = self._binned(self.clusters(1, 0), 1)
+        """True for variables with entries, (d,), and for all of them if none has any."""
+        binned = self._binned(np.zeros(len(self.weight), np.intp), 1)
         has_entries = np.array([of_points.any() for of_points in binned])
         return has_entries if has_entries.any() else ~has_entries
 
@@ -213,7 +210,8 @@ class SampleProblem:
         binned = self._binned(labels, rank)
         shares = np.bincount(labels[used], self.weight[used], minlength=rank) + _OUTSIDE
         return train_of_clusters(
-            self.nodes, self.bumps, self.background, binned, shares / shares.sum()
+            *(self.nodes, self.bumps, self.background, binned, shares / shares.sum()),
+            independent=~self._has_entries,
         )
 
     def steps(self, train: NonnegativeTrain) -> Iterator[tuple[NonnegativeTrain, TabulatedTrain]]:

@@ -131,8 +131,8 @@ class Validation:
             Score without which no candidate is of interest.
         """
         tried = []
-        # large ranks are mostly ahead
-        for candidate in sorted(candidates, key=lambda candidate: -candidate.rank):
+        # candidates that differ in their rank share problems, and large ranks are mostly ahead
+        for candidate in sorted(candidates, key=_system_and_rank):
             tried.append(self._validated_up_to(candidate, least))
             least = max(least, tried[-1].score)
         return max(tried, key=lambda one: (one.score, -one.candidate.rank))
@@ -189,6 +189,11 @@ class Validation:
         return problem, problem.locate(held), held.weight
 
 
+def _system_and_rank(candidate: Candidate) -> tuple[str, float, tuple[float, ...], int]:
+    """Return coordinates and widths of a candidate, and its rank in descending order."""
+    return candidate.system, candidate.shrinkage, candidate.widths, -candidate.rank
+
+
 def problem_of(rows: PilotRows, candidate: Candidate, structure: str) -> SampleProblem:
     """Return the rows in the coordinates of a candidate, with its bumps."""
     coordinates = coordinates_of(rows, candidate.system, candidate.shrinkage)
@@ -232,7 +237,8 @@ def _best_step(
             best = Validated(candidate, step, score, log_trains=log_trains)
         elif step >= best.steps + _PATIENCE:
             break
-        if best.score + (_MOST_STEPS - step) * max(score - before, 0) < least:
+        steps_left = _MOST_STEPS - step
+        if steps_left and best.score + steps_left * max(score - before, 0) < least:
             return replace(best, given_up=True)
         before = score
     return best

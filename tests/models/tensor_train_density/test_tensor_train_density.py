@@ -548,6 +548,18 @@ def test_variable_without_a_value__changes_no_other_answer(structure):
     assert model.score_samples(wider) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow
+def test_variable_whose_values_begin_late__depends_on_the_others():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(8000, 3))
+    X[:, 2] = np.sin(2 * X[:, 0]) + 0.2 * X[:, 1]
+    X[:6000, 2] = np.nan
+    model = TensorTrainDensity(
+        5, coordinates="z", widths=(0.3, 0.9), missing="marginalise", random_state=0
+    ).fit(X)
+    assert model.mutual_information(["x0"], ["x2"]) > 0.2
+
+
 def test_mutual_information__of_a_variable_with_itself_is_refused(iris):
     _, model = iris
     with pytest.raises(ParameterError, match="x1"):
