@@ -15,6 +15,7 @@ import pandas as pd
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.anndata.files import element_name, is_h5ad
 from bigtensor.data.rows.code_maps import code_check
@@ -292,6 +293,7 @@ def _source(data: DataSetLike, sample_dim: str, name: str) -> Source:
         return _data_array_source(data, sample_dim, None, None, None)
     if is_convertible_table(data):
         # NumPy would not keep the names, dates and missing values of polars and pyarrow
+        optional_module("pyarrow", "tables")
         data = data.to_pandas()
     if isinstance(data, pd.DataFrame) and (coded := coded_table(data)) is not None:
         return ArraySource(coded[0], feature_names(data.columns), categories=coded[1])

@@ -89,7 +89,7 @@ def cluster_labels(
     n_init = settings.n_init if settings.max_iter else min(settings.n_init, 1)
     iterations = {"clusters": MAX_ITERATIONS}
     if settings.covariance_type == "diag" and n_init > 1:
-        iterations["seeds"] = 0
+        iterations["k-means++ seeds"] = 0
     labels: dict[str, NDArray[np.integer]] = {}
     partitions: set[bytes] = set()
     for (kind, max_iter), number in product(iterations.items(), range(n_init)):

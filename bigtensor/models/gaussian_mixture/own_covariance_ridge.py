@@ -50,8 +50,8 @@ def validated_ridge(
     ----------
     distinct : (n,) integer array
         Number of every row of the pilot sample among the distinct rows. Copies of a row are held
-        out together, and count once: many equal rows far from the others would take the largest
-        value, because without them no component is near.
+        out together, and count once, with the weight of the first: many equal rows far from the
+        others would take the largest value, because without them no component is near.
     random_state : int
         Seed of the folds.
     hold_out : callable (held) -> callable (reg_covar) -> (m,) float64 array

@@ -88,8 +88,7 @@ def choice_block(model: DescribedDensity) -> Group:
     header = ("coordinates", "shrinkage", "widths of bumps", "rank", "steps", "log-density")
     words = (
         f"The best of {len(tried)} candidates, by the mean log-density of held-out rows in nats. "
-        "Candidates that could not catch up were given up after some steps: those of few steps and "
-        "a small log-density."
+        "Candidates that could not catch up any more were given up before their last step."
     )
     if model.diagnostics_.get("gaussian_share"):
         words += " The rank was chosen with the Gaussian components beside the trains."

@@ -61,7 +61,7 @@ def import_counts(
     *,
     vocabulary: str | os.PathLike[str] | None = None,
     documents: str = "rows",
-    feature_types: Sequence[str] = (),
+    feature_types: str | Sequence[str] = (),
     overwrite: bool = False,
     progress: RowProgress | None = None,
 ) -> CountSummary:
@@ -87,7 +87,7 @@ def import_counts(
     documents : {"rows", "columns"}, default "rows"
         Whether rows of a Matrix Market file are documents, or columns, as cells often are. Of 10x
         Genomics, cells are the documents.
-    feature_types : sequence of str, default ()
+    feature_types : str or sequence of str, default ()
         Types of features to import from a file of 10x Genomics, such as ``"Antibody Capture"`` or
         ``"Peaks"``. By default all features are imported, or those of the type
         ``"Gene Expression"`` if there are several types.
@@ -110,7 +110,7 @@ def import_counts(
         When a count is negative, not finite, or larger than 2,147,483,647.
     ParameterError
         When `vocabulary`, `documents` or `feature_types` is for files of another kind, or the file
-        has no features of these types.
+        has no features of these types, or several types without gene expression and none is chosen.
     OutputError
         When the store exists, or cannot be written.
 
@@ -120,6 +120,8 @@ def import_counts(
         When a file of 10x Genomics has features of other types than gene expression, which are left
         out, or a barcode for several cells.
     """
+    if isinstance(feature_types, str):
+        feature_types = (feature_types,)
     if documents not in DOCUMENTS:
         raise ParameterError(Setting("documents") + f" is {documents!r}; expected rows or columns")
     source, stored = Path(path), 0

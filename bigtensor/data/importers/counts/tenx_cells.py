@@ -82,9 +82,9 @@ def warn_of_repeated_barcodes(path: Path, barcodes: Callable[[], Iterable[str]])
             warn_of_notes(
                 path,
                 [
-                    f"{len(repeated):,} barcodes are those of several cells, such as "
+                    f"barcodes that several cells have: {len(repeated):,}, such as "
                     f"{repeated[0]!r}; these cells stay rows of their own, but their names do not "
-                    "tell them apart: give the cells of every sample another ending, such as -2"
+                    "tell them apart: give the barcodes of every sample another ending, such as -2"
                 ],
             )
     return number
