@@ -223,7 +223,7 @@ def test_repeated_barcode__is_a_warning(cells, tmp_path, monkeypatch, kind):
     barcodes = [*BARCODES[:-2], BARCODES[3], BARCODES[3]]
     monkeypatch.setattr("tests.data.importers.counts.test_tenx.BARCODES", barcodes)
     path = cells_of_types(cells, tmp_path, kind, "Gene Expression")
-    with pytest.warns(FileFormatWarning, match="1 barcodes .* such as 'AAAC3-1'"):
+    with pytest.warns(FileFormatWarning, match="barcodes .* have: 1, such as 'AAAC3-1'"):
         import_counts(path, tmp_path / "out.zarr")
     with pytest.warns(UserWarning, match="not unique"):
         stored = anndata.io.read_zarr(tmp_path / "out.zarr")
