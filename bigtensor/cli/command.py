@@ -5,15 +5,10 @@ from __future__ import annotations
 import atexit
 import json
 import logging
-import os
-import signal
-import sys
-import threading
 import traceback
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,6 +22,7 @@ from bigtensor.errors import (
     message_of,
     shortened,
 )
+from bigtensor.termination import Terminated, signals_raise
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -40,15 +36,8 @@ _OTHER_NAMES = {"n_components": "components", "random_state": "seed", "where": "
 OF_EVERY_COMMAND = ("json", "quiet", "debug")
 """Names of the values of the options that every command has."""
 
-_RAISE_WAIT = 0.05
-"""Seconds between a signal whose error Python would drop and the next attempt to raise it."""
-
 _KEPT = "bigtensor.kept"
 _NOISY_LOGGERS = ("distributed", "tornado", "asyncio", "concurrent")
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM arrived: what a batch system or a service manager sends before it kills."""
 
 
 class Command(click.Command):
@@ -223,57 +212,6 @@ def _one_line_warnings(command: click.Command, *, show_all: bool) -> Iterator[No
         warnings.simplefilter("always", BigtensorWarning)
         warnings.showwarning = show
         yield
-
-
-@contextmanager
-def signals_raise() -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM end the command, so that outputs that are not whole are removed.
-
-    A signal while Python takes or removes the lock of a module is raised later. Python drops an
-    error that is raised there, and keeps the lock of all imports: every later import, also of
-    worker threads, would wait for ever. Python also drops an error that is raised in a callback of
-    the garbage collector, as Dask has them, or in a destructor. The signal is then sent again.
-    """
-    errors = {signal.SIGINT: KeyboardInterrupt, signal.SIGTERM: Terminated}
-    raised_later: list[threading.Timer] = []
-
-    def raise_later(number: int) -> None:
-        timer = threading.Timer(_RAISE_WAIT, os.kill, [os.getpid(), number])
-        raised_later.append(timer)
-        timer.start()
-
-    def end(number: int, frame: FrameType | None) -> None:
-        if frame is not None and frame.f_code.co_filename == "<frozen importlib._bootstrap>":
-            raise_later(number)
-        else:
-            raise errors[signal.Signals(number)]
-
-    def raise_dropped(dropped: sys.UnraisableHookArgs) -> None:
-        number = next((one for one, error in errors.items() if error is dropped.exc_type), None)
-        if number in before:
-            raise_later(number)
-        else:
-            hook_before(dropped)
-
-    before, hook_before = {}, sys.unraisablehook
-    # signals belong to the main thread
-    if threading.current_thread() is threading.main_thread():
-        # a shell lets a command in the background ignore Ctrl-C
-        before = {
-            number: signal.signal(number, end)
-            for number in errors
-            if signal.getsignal(number) is not signal.SIG_IGN
-        }
-        sys.unraisablehook = raise_dropped
-    try:
-        yield
-    finally:
-        sys.unraisablehook = hook_before
-        # a command that has ended is not to be interrupted any more
-        for timer in raised_later:
-            timer.cancel()
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _silence_unfinished_calls(names: Sequence[str]) -> None:

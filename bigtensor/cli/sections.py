@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
-from bigtensor.cli.command import end_by_signal, signals_raise
+from bigtensor.cli.command import end_by_signal
 from bigtensor.cli.output import refuse_output
+from bigtensor.termination import signals_raise
 
 _MOST_LETTERS = 200
 """Letters of the summary of a command. Summaries of more than a line are wrapped."""

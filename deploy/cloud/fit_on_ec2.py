@@ -7,8 +7,8 @@ from dask_cloudprovider.aws import EC2Cluster
 from distributed import Client
 
 from bigtensor import {{names}}
-from bigtensor.cli.command import Terminated, signals_raise
 from bigtensor.errors import BigtensorError
+from bigtensor.termination import Terminated, signals_raise
 
 OUT = {{out}}
 OVERWRITE = {{overwrite}}  # True replaces a model that exists

@@ -19,8 +19,8 @@ from distributed.core import Status
 from distributed.security import Security
 
 from bigtensor import {{names}}
-from bigtensor.cli.command import Terminated, signals_raise
 from bigtensor.errors import BigtensorError
+from bigtensor.termination import Terminated, signals_raise
 
 OUT = {{out}}
 OVERWRITE = {{overwrite}}  # True replaces a model that exists

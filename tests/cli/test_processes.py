@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import bigtensor
-from bigtensor.cli.command import _RAISE_WAIT, Terminated, signals_raise
+from bigtensor.termination import _RAISE_WAIT, Terminated, signals_raise
 from tests.parameters import first_quick
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -37,6 +37,7 @@ MAY_IMPORT = {
     "purpose_seeds": set(),
     "descending_order": set(),
     "html_tables": set(),
+    "termination": set(),
     "data": set(),
     "features": set(),
     # tables of samples alone, how spreadsheet programs save them, and names of their columns
@@ -59,7 +60,7 @@ MAY_IMPORT = {
     # the laws, for this package's tests and for models outside it
     "testing": {"data", "statistics", "engine", "store", "models"},
     "cli": {"data", "features", "statistics", "engine", "decomposition", "store", "models"}
-    | {"annotation", "report", "abundance"},
+    | {"annotation", "report", "abundance", "termination"},
 }
 """The import table: a room, or one module of it, and what it may import besides itself."""
 
