@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+__all__ = ["Terminated", "signals_raise"]
+
 _RAISE_WAIT = 0.05
 """Seconds between a signal whose error Python would drop and the next attempt to raise it."""
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import bigtensor
-from bigtensor import errors, simulate, testing
+from bigtensor import errors, simulate, termination, testing
 from bigtensor.models.contract.registry import MODELS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,7 +54,7 @@ def public_names():
         and issubclass(value, Exception)
         and value.__module__ == errors.__name__
     ]
-    return [*named, *simulate.__all__, *laws, *own]
+    return [*named, *simulate.__all__, *termination.__all__, *laws, *own]
 
 
 def other_projects():
