@@ -134,10 +134,9 @@ class SampleProblem:
     @cached_property
     def background(self) -> tuple[FloatArray, ...]:
         """Distribution of the bumps of every variable."""
-        binned = self._binned(np.zeros(len(self.weight), np.intp), 1)
         return tuple(
             background_weights(bumps, of_points[:, 0], _OUTSIDE / len(bumps))
-            for bumps, of_points in zip(self.bumps, binned, strict=True)
+            for bumps, of_points in zip(self.bumps, self._binned_rows, strict=True)
         )
 
     @cached_property
@@ -157,9 +156,13 @@ class SampleProblem:
     @cached_property
     def _has_entries(self) -> NDArray[np.bool_]:
         """True for variables with entries, (d,), and for all of them if none has any."""
-        binned = self._binned(np.zeros(len(self.weight), np.intp), 1)
-        has_entries = np.array([of_points.any() for of_points in binned])
+        has_entries = np.array([of_points.any() for of_points in self._binned_rows])
         return has_entries if has_entries.any() else ~has_entries
+
+    @cached_property
+    def _binned_rows(self) -> list[FloatArray]:
+        """Weight of all rows at every point of every variable, (points, 1)."""
+        return self._binned(np.zeros(len(self.weight), np.intp), 1)
 
     def _features(self) -> Iterator[FloatArray]:
         """Yield the bumps of every variable at some rows, (n, p)."""

@@ -134,7 +134,7 @@ def _without_apostrophes(names: list[str]) -> list[str]:
 
 
 def _bad_row(text: CsvText) -> FileFormatError | None:
-    """Return the error for the first row with too few cells, or with a count that is no number."""
+    """Return the error for the first count that is no number, or else for the first uneven row."""
     with text.rows() as (header, lines):
         place = header.index(LONG_COLUMNS[2])
         for number, row in enumerate(csv.reader(lines, delimiter=text.separator)):
