@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import State, Statistic, Workspace
+from bigtensor.statistics.row_copies import independent_rows, original_rows
 from bigtensor.statistics.row_keys import block_keys, keys_at
 
 _PURPOSE = "sample"
@@ -42,6 +44,16 @@ class Sample:
     index: IntArray
     weight: FloatArray | None
     rows_seen: int
+
+    @cached_property
+    def originals(self) -> IndexArray:
+        """Number of every row among the original rows, of which others are copies: ``(m,)``."""
+        return original_rows(self.values)
+
+    @property
+    def independent_share(self) -> float:
+        """Number of independent rows in parts of all rows, some of which may be copies."""
+        return independent_rows(self.originals) / max(1, len(self.values))
 
     def row_weights(self) -> FloatArray:
         """Return the weight of every row: ``(m,)`` float64, ones without any."""
@@ -235,49 +247,6 @@ class RowSample(Statistic[Sample]):
         comers = np.flatnonzero(stays[self.size :])
         for name, array in later.items():
             state[name][places] = array[comers]
-
-
-def distinct_rows(
-    values: NDArray[np.generic], compared: NDArray[np.bool_] | None = None
-) -> IndexArray:
-    """Return the number of every row among the distinct rows, in order of first appearance.
-
-    Copies of a row have to be held out together, and weights that are counts make copies, too.
-    Otherwise a model that fits copies of held-out rows would always be better.
-
-    Parameters
-    ----------
-    values : (n, d) array
-        Rows. NaN equals NaN.
-    compared : (n,) bool array, optional
-        False for rows that are distinct whatever their values.
-
-    Returns
-    -------
-    (n,) integer array
-        ``arange(n)`` without copies.
-    """
-    contiguous = np.ascontiguousarray(values)
-    row = np.dtype((np.void, contiguous.shape[1] * contiguous.itemsize))
-    _, first, copy = np.unique(contiguous.view(row)[:, 0], return_index=True, return_inverse=True)
-    original = first[copy]
-    if compared is not None:
-        original = np.where(compared, original, np.arange(len(values)))
-    return np.asarray(np.unique(original, return_inverse=True)[1])
-
-
-def shuffled_distinct_rows(distinct: IndexArray, random_state: int) -> IndexArray:
-    """Return the place of every row in a random order of the distinct rows: ``(n,)``.
-
-    Parameters
-    ----------
-    distinct : (n,) integer array
-        From `distinct_rows`.
-    random_state : int
-        Seed of the order.
-    """
-    order = np.random.default_rng(random_state).permutation(int(distinct.max(initial=-1)) + 1)
-    return np.asarray(order[distinct])
 
 
 def occurrences(weight: FloatArray, most: int) -> IndexArray:

@@ -8,7 +8,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.row_keys import row_keys
-from bigtensor.statistics.row_sample import RowSample, distinct_rows, shuffled_distinct_rows
+from bigtensor.statistics.row_sample import RowSample
 
 N = 5000
 SLICES = {"a": slice(0, 2)}
@@ -106,13 +106,3 @@ def test_sample__is_a_block_of_its_rows(x):
         np.testing.assert_array_equal(part.values, x[part.row_index()])
         np.testing.assert_array_equal(part.weight, part.row_index())
         assert (part.row_index() % 2 == 0).all()
-
-
-def test_distinct_rows__are_numbered_by_first_appearance_and_stay_together():
-    rows = np.array([[2.0, np.nan], [1.0, 0.0], [2.0, np.nan], [3.0, 0.0], [1.0, 0.0]])
-    distinct = distinct_rows(rows)
-    assert distinct.tolist() == [0, 1, 0, 2, 1]
-    compared = np.array([True, False, True, True, False])
-    assert distinct_rows(rows, compared).tolist() == [0, 1, 0, 2, 3]
-    places = shuffled_distinct_rows(distinct, 0)
-    assert places.tolist() == default_rng(0).permutation(3)[distinct].tolist()

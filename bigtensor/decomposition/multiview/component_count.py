@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.errors import DataError, ParameterError
 
 RATIO = 1.5
@@ -66,6 +66,7 @@ def permuted_null_count(
     permutations: int = PERMUTATIONS,
     most: int = 20,
     random_state: int = 0,
+    originals: IndexArray | None = None,
 ) -> ComponentCount:
     """Count the singular values that exceed the singular values of permuted rows.
 
@@ -89,6 +90,9 @@ def permuted_null_count(
         Largest count that is looked for.
     random_state : int
         Seed of the permutations.
+    originals : (n,) integer array, optional
+        Number of every row among the original rows, of which others are copies. Copies stay
+        together in permutations, because they tell no more than one of them does.
 
     Raises
     ------
@@ -102,8 +106,10 @@ def permuted_null_count(
     first, second = (part - part.mean(axis=0) for part in (features_1, features_2))
     left, values, right = np.linalg.svd(first.T @ second / rows, full_matrices=False)
     random = np.random.default_rng(random_state)
+    originals = np.arange(rows) if originals is None else originals
+    place = np.unique(originals, return_index=True)[1]
     noise = np.stack(
-        [first.T @ second[random.permutation(rows)] / rows for _ in range(permutations)]
+        [first.T @ second[random.permutation(place)[originals]] / rows for _ in range(permutations)]
     )
     floor = _ROUNDING * float(np.linalg.norm(first) * np.linalg.norm(second)) / rows
     null = np.empty(min(max(most - 1, 1), len(values)))
@@ -122,6 +128,7 @@ def count_components(
     permutations: int = PERMUTATIONS,
     most: int = 20,
     random_state: int = 0,
+    originals: IndexArray | None = None,
 ) -> GroupedComponentCount:
     """Count the components that groups of views show, each group against all the others.
 
@@ -132,7 +139,7 @@ def count_components(
     ----------
     groups : sequence of at least two ndarrays of shape (n, r_g)
         Features of the same rows; see :func:`permuted_null_count`.
-    permutations, most, random_state
+    permutations, most, random_state, originals
         As for :func:`permuted_null_count`.
 
     Raises
@@ -162,6 +169,7 @@ def count_components(
                 permutations=permutations,
                 most=most,
                 random_state=int(seed),
+                originals=originals,
             )
         )
     return GroupedComponentCount(max(one.count for one in counts), tuple(counts))

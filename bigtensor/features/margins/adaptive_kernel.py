@@ -109,7 +109,7 @@ class AdaptiveKernel:
         return _mean_excess(self.centres, self.shares, self.n_rows)
 
 
-def chosen_width(column: FloatArray, least: float, distinct: IndexArray) -> float:
+def chosen_width(column: FloatArray, least: float, originals: IndexArray) -> float:
     """Return the best width of twelve by the likelihood of rows, each left out with its copies.
 
     Rows with one value explain each other: kernels of a sample with many ties are as narrow as they
@@ -121,22 +121,22 @@ def chosen_width(column: FloatArray, least: float, distinct: IndexArray) -> floa
         Sample with a standard deviation of about one; NaN is missing.
     least : float
         Smallest standard deviation of a kernel.
-    distinct : (n,) integer array
-        Number of every row among the distinct rows.
+    originals : (n,) integer array
+        Number of every row among the original rows.
     """
     rows = np.flatnonzero(~np.isnan(column))
-    originals = np.unique(distinct[rows])
-    n = len(originals)
+    kept = np.unique(originals[rows])
+    n = len(kept)
     if n > _ROWS_OF_CHOICE:
-        originals = np.random.default_rng(0).permutation(originals)[:_ROWS_OF_CHOICE]
-        rows = rows[np.isin(distinct[rows], originals)]
+        kept = np.random.default_rng(0).permutation(kept)[:_ROWS_OF_CHOICE]
+        rows = rows[np.isin(originals[rows], kept)]
     present = column[rows]
     values, value, counts = np.unique(present, return_inverse=True, return_counts=True)
-    _, first, copies = np.unique(distinct[rows], return_index=True, return_counts=True)
+    _, first, copies = np.unique(originals[rows], return_index=True, return_counts=True)
     own = value[first]
-    local = _local_factors(values, counts / counts.sum(), len(originals))
+    local = _local_factors(values, counts / counts.sum(), len(kept))
     centred = (values - present.mean()) / (_SURROUNDINGS * max(float(present.std()), least))
-    surroundings = np.exp(-0.5 * np.square(centred)) / len(originals)
+    surroundings = np.exp(-0.5 * np.square(centred)) / len(kept)
     squares = np.square(values[:, None] - values)
     others = np.maximum(len(present) - copies, 1)
     scores = []
@@ -145,7 +145,7 @@ def chosen_width(column: FloatArray, least: float, distinct: IndexArray) -> floa
         kernels = np.exp(squares * (-0.5 / np.square(widths)))
         of_others = np.maximum((kernels @ (counts / widths))[own] - copies / widths[own], 0)
         scores.append(copies @ np.log(of_others / others + surroundings[own]))
-    rate = (n / len(originals)) ** -0.2
+    rate = (n / len(kept)) ** -0.2
     return float(FACTORS[int(np.argmax(scores))] * rate)
 
 

@@ -24,6 +24,7 @@ from bigtensor.models.gaussian_mixture.settings import (
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
 from bigtensor.statistics.gaussian.own_covariance_densities import OwnCovarianceDensities
+from bigtensor.statistics.row_copies import random_order
 
 HELD_OUT = 5
 """The inverse of the part of the rows that is held out at once."""
@@ -193,8 +194,8 @@ def _folds(
     sample: SampleRows, settings: GaussianSettings, fit: SampleFit
 ) -> Generator[Step, None, list[_Fold]]:
     """Return divisions of the sample, until enough rows have been held out once."""
-    rows = sample.n_distinct
-    order = np.random.default_rng(settings.random_state).permutation(rows)
+    order = random_order(sample.distinct, settings.random_state)
+    rows = len(order)
     edges = np.linspace(0, rows, min(HELD_OUT, rows) + 1).astype(int)
     folds: list[_Fold] = []
     for start, stop in pairwise(edges):

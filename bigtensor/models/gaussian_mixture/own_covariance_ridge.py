@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray, IndexArray
-from bigtensor.statistics.row_sample import shuffled_distinct_rows
+from bigtensor.statistics.row_copies import random_order
 
 CANDIDATES = (1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3)
 """Values of ``reg_covar`` that are compared."""
@@ -67,7 +67,7 @@ def validated_ridge(
         Mean log-likelihood of held-out rows by value. That of a value that was not compared in all
         parts is the best one less the mean difference in the parts in which it was.
     """
-    fold = shuffled_distinct_rows(distinct, random_state) % FOLDS
+    fold = random_order(distinct, random_state)[distinct] % FOLDS
     masses = np.ones(len(distinct)) if weight is None else weight[: len(distinct)]
     remaining = list(range(len(CANDIDATES)))
     scores: list[list[FloatArray]] = [[] for _ in CANDIDATES]

@@ -29,7 +29,7 @@ from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSums, CoPosteriorSumsResult
 from bigtensor.statistics.in_memory import sum_in_memory
-from bigtensor.statistics.row_sample import shuffled_distinct_rows
+from bigtensor.statistics.row_copies import random_order
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
 SPLITS = 4
@@ -87,7 +87,7 @@ def grow_replicates(
     for split in range(SPLITS):
         yield Step("merging components of halves of the sample", split + 1, SPLITS)
         seed = purpose_seed(settings.random_state, f"replicates/{split}")
-        second = shuffled_distinct_rows(sample.distinct, seed) % 2 == 1
+        second = random_order(sample.distinct, seed)[sample.distinct] % 2 == 1
         for half in (~second, second):
             replicate = yield from _replicate(sample, half, settings, fit)
             halves.append(replicate)

@@ -21,7 +21,7 @@ from bigtensor.statistics.gaussian.incomplete_rows import completed_rows
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.covariances import Covariances
-from bigtensor.statistics.row_sample import distinct_rows
+from bigtensor.statistics.row_copies import distinct_rows
 from bigtensor.statistics.within_reach import Reach
 
 _ITERATIONS, _TOLERANCE = 100, 1e-4
@@ -59,7 +59,8 @@ class SampleRows:
     def distinct(self) -> IndexArray:
         """Number of every row among the distinct rows, which are in the order of the sample.
 
-        Copies of a row are held out together where numbers of components are compared.
+        Equal rows are held out together, whether they are copies or equal by chance: the narrower
+        a component on such rows, the larger their density.
         """
         return distinct_rows(self.block.dense_values[: self.block.rows])
 

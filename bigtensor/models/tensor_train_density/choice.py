@@ -57,11 +57,11 @@ def choose(
         Gaussian components and their share.
     """
     validation = Validation(rows, settings)
-    if settings.ranks == RANKS and rows.n_distinct < MANY_ROWS:
+    if settings.ranks == RANKS and rows.n_originals < MANY_ROWS:
         settings = replace(settings, ranks=RANKS[:-1])
     ranks = settings.ranks if len(settings.ranks) == 1 else _FIRST_RANKS
     widths = settings.widths[0] if len(settings.widths) == 1 else _FIRST_WIDTHS
-    narrow = settings.widths if rows.n_distinct >= MANY_ROWS else settings.widths[-FEW_WIDTHS:]
+    narrow = settings.widths if rows.n_originals >= MANY_ROWS else settings.widths[-FEW_WIDTHS:]
     yield Step("choosing coordinates")
     # the best widths differ from system to system, so that each is followed
     best = [

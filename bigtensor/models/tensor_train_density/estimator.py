@@ -74,7 +74,7 @@ class TensorTrainDensity(DensityAnswers):
     ----------
     rank : int or "auto", default "auto"
         Number of values of the latent states, by default the best of 1, 2, 3, 5, 8, 12, 18
-        and, from 2,000 distinct rows of the pilot sample, 27 in validation.
+        and, from 2,000 rows of the pilot sample (not counting copies), 27 in validation.
     coordinates : str, default "queries"
         Coordinates of the rows: ``"z"`` standardises, ``"ns"`` takes normal scores, ``"pca"``
         rotates to principal axes, ``"zca"`` whitens, ``"queries"`` chooses between ``"z"`` and

@@ -18,7 +18,7 @@ from bigtensor.models.tensor_train_density.sample.stack import FittedComponents,
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
 from bigtensor.models.tensor_train_density.settings import MANY_ROWS, TrainSettings
 from bigtensor.statistics.base import Workspace
-from bigtensor.statistics.row_sample import shuffled_distinct_rows
+from bigtensor.statistics.row_copies import random_order
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 
 _MOST_STEPS = 40
@@ -210,10 +210,10 @@ def folds_of(rows: PilotRows, random_state: int) -> list[tuple[PilotRows, PilotR
     random_state : int
         Seed of the division.
     """
-    n = rows.n_distinct
+    n = rows.n_originals
     many = n >= MANY_ROWS
     count = 4 if many else min(_FOLDS, n)
-    fold = shuffled_distinct_rows(rows.distinct, random_state) % count
+    fold = random_order(rows.originals, random_state)[rows.originals] % count
     return [
         (rows.take(np.flatnonzero(fold != number)), rows.take(np.flatnonzero(fold == number)))
         for number in range(1 if many else 2 if n >= _SOME_ROWS else count)

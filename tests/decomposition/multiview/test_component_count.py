@@ -92,6 +92,19 @@ def test_permuted_null_count__is_a_function_of_the_seed():
     assert not np.array_equal(one, other)
 
 
+def test_permuted_null_count__copies_of_rows_are_not_counted_twice():
+    first, second, _ = one_hot_views(2, 200, 3)
+    found = permuted_null_count(first, second, random_state=1)
+    originals = np.random.default_rng(0).permutation(np.tile(np.arange(200), 4))
+    of_copies = permuted_null_count(
+        first[originals], second[originals], random_state=1, originals=originals
+    )
+    np.testing.assert_allclose(of_copies.singular_values, found.singular_values, atol=1e-12)
+    assert of_copies.null[0] == pytest.approx(found.null[0], rel=0.2)
+    apart = permuted_null_count(first[originals], second[originals], random_state=1)
+    assert apart.null[0] < 0.7 * found.null[0]
+
+
 def test_count_components__takes_the_group_that_shows_most():
     random = np.random.default_rng(5)
     label = random.integers(4, size=5000)

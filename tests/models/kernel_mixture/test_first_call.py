@@ -5,7 +5,7 @@ import pytest
 import xarray as xr
 from click.testing import CliRunner
 from numpy.testing import assert_array_equal
-from sklearn.datasets import make_blobs, make_circles, make_moons
+from sklearn.datasets import load_wine, make_blobs, make_circles, make_moons
 from sklearn.metrics import adjusted_rand_score
 
 import bigtensor
@@ -226,3 +226,13 @@ def test_number_of_components__comes_from_the_smaller_sample(two_sizes):
     assert model.diagnostics_["sample_rows"] <= 800
     smaller = KernelMixture(pilot_rows=800, **two_sizes).fit(data)
     assert_array_equal(model.predict_proba(data), smaller.predict_proba(data))
+
+
+@pytest.mark.parametrize("copied", [0.3, 1.0, 3.0])
+def test_copies_of_rows__are_no_reason_for_more_components(copied):
+    X, label = load_wine(return_X_y=True)
+    times = np.full(len(X), int(copied))
+    times[np.random.default_rng(0).permutation(len(X))[: round(copied % 1 * len(X))]] += 1
+    model = KernelMixture(random_state=0).fit(np.vstack([X, np.repeat(X, times, axis=0)]))
+    assert len(model.weights_) == 3
+    assert adjusted_rand_score(label, model.predict(X)) > 0.8

@@ -42,3 +42,12 @@ def test_mean_correlation__takes_no_notice_of_features_that_are_equal_within_a_c
     posterior, pairs = np.eye(2)[label], np.tri(3, k=-1, dtype=bool)
     alone = mean_correlation(values[:, :2], posterior, np.tri(2, k=-1, dtype=bool))
     assert mean_correlation(values, posterior, pairs) == pytest.approx(alone, rel=1e-9)
+
+
+def test_mean_correlation__copies_of_independent_rows_have_the_noise_of_the_rows():
+    values = np.random.default_rng(2).normal(size=(400, 5))
+    posterior, pairs = np.ones((400, 1)), np.tri(5, k=-1, dtype=bool)
+    once = mean_correlation(values, posterior, pairs)
+    tiled = np.tile(values, (9, 1)), np.ones((3600, 1)), pairs
+    assert mean_correlation(*tiled, 1 / 9) == pytest.approx(once, abs=1e-6)
+    assert mean_correlation(*tiled) > once + 0.02

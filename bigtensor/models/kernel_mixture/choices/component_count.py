@@ -67,7 +67,11 @@ def with_counted_components(sample: Sample, settings: Settings) -> tuple[Setting
     features = SampleFeatures.of_sample(rows, scale, wide)
     seed = purpose_seed(settings.random_state, "component count")
     component_count = count_components(
-        features.groups, permutations=PERMUTATIONS, most=most, random_state=seed
+        features.groups,
+        permutations=PERMUTATIONS,
+        most=most,
+        random_state=seed,
+        originals=sample.originals,
     )
     return replace(settings, n_components=component_count.count, counted=False), {
         "count": component_count.count,

@@ -16,7 +16,7 @@ from bigtensor.models.kernel_mixture.choices.held_out_densities import (
 from bigtensor.models.kernel_mixture.choices.replicates import ITERATIONS
 from bigtensor.models.kernel_mixture.pilot_scores import mean_difference
 from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_from
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.settings import ROWS_OF_A_COMPONENT, Settings
 from bigtensor.models.kernel_mixture.solution import responsibilities_of
 from bigtensor.models.kernel_mixture.solve import fitted_in_memory
 from bigtensor.statistics.row_sample import Sample
@@ -81,6 +81,8 @@ def with_populations_if_dependent(
     merged = settings.if_dependent
     if merged is None:
         return settings, None
+    enough = int(_independent_rows(sample, settings)) // ROWS_OF_A_COMPONENT
+    merged = replace(merged, n_components=max(1, min(merged.n_components, enough)))
     if merged.n_components < FEWEST_TO_MERGE:
         return _with_components_until_independent(sample, settings)
     dependence = dependence_within_components(sample, settings)
@@ -140,17 +142,24 @@ def _with_components_until_independent(
     """
     counted = settings.n_components
     distinct = len(np.unique(np.asarray(sample.values), axis=0))
-    enough = int(settings.shape.effective_rows) // FEWEST_ROWS_CORRELATED
+    independent = _independent_rows(sample, settings)
+    enough = int(independent) // FEWEST_ROWS_CORRELATED
     of_counted: float | None = None
     for count in range(counted, min(FEWEST_TO_MERGE, enough, distinct) + 1):
         dependence = dependence_within_components(sample, replace(settings, n_components=count))
         of_counted = dependence if of_counted is None else of_counted
-        if dependence**2 < DEPENDENT_FROM**2 + 2 * _noise_of_square(settings, count):
+        noise = _noise_of_square(settings, count, independent)
+        if dependence**2 < DEPENDENT_FROM**2 + 2 * noise:
             return _with_added_components(settings, count), dependence
     return settings, of_counted
 
 
-def _noise_of_square(settings: Settings, count: int) -> float:
+def _independent_rows(sample: Sample, settings: Settings) -> float:
+    """Return the number of rows of the data, of which copies in the sample count less."""
+    return settings.shape.effective_rows * sample.independent_share
+
+
+def _noise_of_square(settings: Settings, count: int, rows: float) -> float:
     """Return the standard error of the mean squared correlation of independent normal features.
 
     A squared correlation within n rows has a standard deviation of ``sqrt(2) / n``. Squares are
@@ -158,7 +167,7 @@ def _noise_of_square(settings: Settings, count: int) -> float:
     """
     widths = np.array([len(members) for _, members in settings.shape.views])
     pairs = max(1, (widths.sum() ** 2 - (widths**2).sum()) // 2)
-    return float(np.sqrt(2 * count / pairs) / settings.shape.effective_rows)
+    return float(np.sqrt(2 * count / pairs) / rows)
 
 
 def _with_added_components(settings: Settings, count: int) -> Settings:
@@ -198,7 +207,8 @@ def dependence_within_components(sample: Sample, settings: Settings) -> float:
     pairs = _pairs_of_views(preparation, settings)
     if not pairs.any():
         return 0.0
-    return mean_correlation(np.asarray(sample.values, np.float64), posterior, pairs)
+    values = np.asarray(sample.values, np.float64)
+    return mean_correlation(values, posterior, pairs, sample.independent_share)
 
 
 def _pairs_of_views(preparation: Preparation, settings: Settings) -> NDArray[np.bool_]:
@@ -212,7 +222,12 @@ def _pairs_of_views(preparation: Preparation, settings: Settings) -> NDArray[np.
     return np.asarray(pairs)
 
 
-def mean_correlation(values: FloatArray, posterior: FloatArray, pairs: NDArray[np.bool_]) -> float:
+def mean_correlation(
+    values: FloatArray,
+    posterior: FloatArray,
+    pairs: NDArray[np.bool_],
+    independent_share: float = 1.0,
+) -> float:
     """Return the root of the mean squared correlation of pairs within components.
 
     Parameters
@@ -223,6 +238,8 @@ def mean_correlation(values: FloatArray, posterior: FloatArray, pairs: NDArray[n
         Their posterior probabilities, times their weights.
     pairs : (d, d) bool array
         The pairs of features to correlate.
+    independent_share : float, default 1.0
+        Number of independent rows in parts of all rows, some of which are copies.
     """
     scaled = (values - values.mean(axis=0)) / values.std(axis=0)
     masses, d = posterior.sum(axis=0), scaled.shape[1]
@@ -235,7 +252,8 @@ def mean_correlation(values: FloatArray, posterior: FloatArray, pairs: NDArray[n
         second += posterior[start : start + step].T @ products
     total = weight = 0.0
     for mass, of_first, of_second in zip(masses.tolist(), first, second, strict=True):
-        if mass < FEWEST_ROWS_CORRELATED:
+        independent = mass * independent_share
+        if independent < FEWEST_ROWS_CORRELATED:
             continue
         square, mean = of_second.reshape(d, d) / mass, of_first / mass
         covariance = square - np.multiply.outer(mean, mean)
@@ -245,6 +263,6 @@ def mean_correlation(values: FloatArray, posterior: FloatArray, pairs: NDArray[n
         usable = pairs & varies[:, None] & varies
         if usable.any():
             squares = covariance[usable] ** 2 / np.multiply.outer(variance, variance)[usable]
-            total += mass * (float(squares.mean()) - 1 / mass)
+            total += mass * (float(squares.mean()) - 1 / independent)
             weight += mass
     return float(np.sqrt(max(total / weight, 0.0))) if weight else 0.0

@@ -23,6 +23,7 @@ from bigtensor.models.kernel_mixture.solve import fitted_in_memory
 from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.densities.row_functions import Responsibilities
 from bigtensor.statistics.in_memory import outputs_in_memory
+from bigtensor.statistics.row_copies import random_order
 
 SPLITS = 4
 """Random splits of the pilot sample into two halves.
@@ -63,12 +64,13 @@ def grow_replicates(positions: FloatArray, preparation: Preparation) -> list[Rep
     list of Replicate
         Both halves of every split.
     """
-    settings = preparation.settings
+    settings, sample = preparation.settings, preparation.pilot
+    assert sample is not None
     halves: list[tuple[NDArray[np.intp], int]] = []
     for split in range(SPLITS):
         seed = purpose_seed(settings.random_state, f"replicates/{split}")
-        shuffled = np.random.default_rng(seed).permutation(len(positions))
-        halves += [(np.sort(shuffled[half::2]), seed + half) for half in (0, 1)]
+        place = np.argsort(random_order(sample.originals, seed))[sample.originals]
+        halves += [(np.flatnonzero(place % 2 == half), seed + half) for half in (0, 1)]
     return map_on_threads(
         lambda half: _replicate(*half, positions, preparation),
         halves,

@@ -15,7 +15,7 @@ from bigtensor.models.tensor_train_density.sample.gaussian_fit import (
     outcomes_of,
 )
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
-from bigtensor.statistics.row_sample import distinct_rows
+from bigtensor.statistics.row_copies import distinct_rows
 from bigtensor.statistics.tensor_train.gaussian_part import GaussianPart
 
 MOST_KERNELS = 1000

@@ -16,7 +16,8 @@ from bigtensor.features.margins.normal_scores import NormalScores
 from bigtensor.features.modes import FEW_SYMBOLS, Symbols
 from bigtensor.models.tensor_train_density.sample.atoms import atoms_of
 from bigtensor.models.tensor_train_density.settings import TrainSettings, check_rows
-from bigtensor.statistics.row_sample import Sample, distinct_rows
+from bigtensor.statistics.row_copies import original_rows
+from bigtensor.statistics.row_sample import Sample
 
 _TIED = 0.5
 """Share of distinct values below which a sample is one of a grid."""
@@ -92,26 +93,18 @@ class PilotRows:
         )
 
     @cached_property
-    def distinct(self) -> IndexArray:
-        """Number of every row among the distinct rows, (n,).
+    def originals(self) -> IndexArray:
+        """Number of every row among the original rows, (n,). Copies are held out together.
 
-        Rows are distinct unless they share a value that occurs once by chance: combinations of
-        categories, atoms and rounded values occur again. Holding them out together lowered the
-        log-density of other rows by up to 0.9 nats in three tables of rounded values.
+        Holding all equal rows out together lowered the log-density of other rows by up to 0.9 nats
+        in three tables of rounded values, whose rows are equal by chance.
         """
-        numbers = distinct_rows(self.values)
-        columns = self.continuous[np.unique(numbers, return_index=True)[1]][:, self.measured].T
-        fine = [
-            len(np.unique(column[~np.isnan(column)])) >= _TIED * np.count_nonzero(~np.isnan(column))
-            for column in columns
-        ]
-        values = self.continuous[:, self.measured[fine]]
-        return distinct_rows(self.values, np.asarray(~np.isnan(values).all(axis=1)))
+        return original_rows(self.values)
 
     @property
-    def n_distinct(self) -> int:
-        """Number of distinct rows."""
-        return int(self.distinct.max()) + 1
+    def n_originals(self) -> int:
+        """Number of original rows."""
+        return int(self.originals.max()) + 1
 
     @cached_property
     def continuous(self) -> FloatArray:
@@ -151,7 +144,7 @@ class PilotRows:
             return self.whole.margin_widths
         least = self._least_margin_width
         return np.array(
-            [chosen_width(column, least, self.distinct) for column in self.standardised.T]
+            [chosen_width(column, least, self.originals) for column in self.standardised.T]
         )
 
     @property
