@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg.lapack import dtrtri
 
 from bigtensor.array_types import FloatArray
 from bigtensor.descending_order import descending_order
@@ -16,6 +15,7 @@ from bigtensor.models.contract.data_shape import NamedViews, view_slices
 from bigtensor.statistics.gaussian.own_covariance_densities import (
     Frame,
     OwnCovarianceDensities,
+    inverse_roots,
     is_wide,
 )
 
@@ -84,19 +84,7 @@ class OwnCovarianceComponents(FittedMixture):
 
     def mixture(self) -> OwnCovarianceDensities:
         """Return the densities that labels come from."""
-        covariances = self.frame.covariances_of(self.covariances)
-        # the eigenvalues would take as long as a pass over a few thousand wide rows
-        wide = covariances.ndim == 3 and is_wide(self.n_components, self.means.shape[1], self.dtype)
-        exact = (
-            wide or self.dtype == "float64" or _least_variance(covariances) * _FLOAT32_PRECISION < 1
-        )
-        return OwnCovarianceDensities(
-            self.weights,
-            self.frame.of_rows(self.means),
-            covariances,
-            self.frame,
-            "float64" if exact else "float32",
-        )
+        return self.penalised_mixture(np.zeros(self.means.shape[1]))
 
     def penalised_mixture(self, regularisation: FloatArray) -> OwnCovarianceDensities:
         """Return the densities whose likelihood EM iterations with a regularisation raise.
@@ -111,11 +99,34 @@ class OwnCovarianceComponents(FittedMixture):
         regularisation : (d,) float64 array
             Added to the variances of the features, in the units of the data.
         """
-        penalties = np.minimum(_penalties(self.covariances, regularisation), _MOST_PENALTY)
-        weights = self.weights * np.exp(-penalties)
-        # the weight of a component that lost its rows may underflow
-        positive = np.maximum(weights, np.finfo(np.float64).smallest_subnormal)
-        return replace(self, weights=positive).mixture()
+        covariances, frame = self.frame.covariances_of(self.covariances), self.frame
+        roots = inverse_roots(covariances) if covariances.ndim == 3 else None
+        penalties = _penalties(self.covariances, regularisation, roots, frame)
+        weights = self.weights * np.exp(-np.minimum(penalties, _MOST_PENALTY))
+        return OwnCovarianceDensities(
+            # the weight of a component that lost its rows may underflow
+            np.maximum(weights, np.finfo(np.float64).smallest_subnormal),
+            frame.of_rows(self.means),
+            covariances,
+            frame,
+            "float64" if self._is_exact(covariances, roots) else "float32",
+            roots,
+        )
+
+    def _is_exact(self, covariances: FloatArray, roots: FloatArray | None) -> bool:
+        """Return True if densities with these covariances need products of float64."""
+        if self.dtype == "float64":
+            return True
+        if roots is None:
+            return bool(covariances.min() * _FLOAT32_PRECISION < 1)
+        # eigenvalues would take as long as a pass over a few thousand wide rows
+        if is_wide(self.n_components, self.means.shape[1], self.dtype):
+            return True
+        # the norm of a precision is at least its largest eigenvalue, which takes longer
+        precisions = roots.transpose(0, 2, 1) @ roots
+        if np.linalg.norm(precisions, axis=(1, 2)).max() <= _FLOAT32_PRECISION:
+            return False
+        return bool(np.linalg.eigvalsh(covariances).min() * _FLOAT32_PRECISION < 1)
 
     def by_weight(self) -> OwnCovarianceComponents:
         """Return the components in the order of descending weight; named ones stay in theirs."""
@@ -171,35 +182,23 @@ class OwnCovarianceComponents(FittedMixture):
         return np.asarray(self.means[label] + noise)
 
 
-def _penalties(covariances: FloatArray, regularisation: FloatArray) -> FloatArray:
-    """Return half the traces of the regularisation over each covariance, in nats: ``(k,)``."""
+def _penalties(
+    covariances: FloatArray, regularisation: FloatArray, roots: FloatArray | None, frame: Frame
+) -> FloatArray:
+    """Return half the traces of the regularisation over each covariance, in nats: ``(k,)``.
+
+    The roots are the inverse ones of full covariances in the frame.
+    """
     if not regularisation.any():
         return np.zeros(len(covariances))
+    if roots is not None:
+        units = np.sqrt(regularisation)
+        scaled = (
+            roots * (frame.scaling * units)
+            if frame.scaling.ndim == 1
+            else roots @ (frame.scaling.T * units)
+        )
+        return np.asarray(0.5 * np.square(scaled).sum(axis=(1, 2)))
     if covariances.ndim == 1:
         return np.asarray(0.5 * regularisation.sum() / covariances)
-    if covariances.ndim == 2:
-        return np.asarray(0.5 * (regularisation / covariances).sum(axis=1))
-    units = np.sqrt(regularisation)
-    return 0.5 * _traces_of_inverses(covariances / np.outer(units, units))
-
-
-def _traces_of_inverses(matrices: FloatArray) -> FloatArray:
-    """Return the traces of the inverses of positive definite matrices: ``(k,)``.
-
-    They are zero for a matrix that is not positive definite, which is refused later.
-    """
-    try:
-        roots = np.linalg.cholesky(matrices)
-    except np.linalg.LinAlgError:
-        if len(matrices) == 1:
-            return np.zeros(1)
-        return np.concatenate([_traces_of_inverses(matrix[None]) for matrix in matrices])
-    # the transposed root is upper triangular, and in the order of LAPACK
-    return np.array([np.square(dtrtri(root.T)[0]).sum() for root in roots])
-
-
-def _least_variance(covariances: FloatArray) -> float:
-    """Return the smallest variance in any direction."""
-    if covariances.ndim < 3:
-        return float(covariances.min())
-    return float(np.linalg.eigvalsh(covariances)[:, 0].min())
+    return np.asarray(0.5 * (regularisation / covariances).sum(axis=1))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -106,7 +106,7 @@ class Frame:
         """Return rows or means in the units of the data."""
         if self.scaling.ndim == 1:
             return np.asarray(rows / self.scaling + self.centre)
-        return np.asarray(np.linalg.solve(self.scaling.T, rows.T).T + self.centre)
+        return np.asarray(rows @ self._inverse_scaling + self.centre)
 
     def covariances_of(self, covariances: FloatArray) -> FloatArray:
         """Return covariances ``(k, d, d)``, ``(k, d)`` or ``(k,)`` in these coordinates."""
@@ -182,12 +182,16 @@ class OwnCovarianceDensities(JointDensities):
         Coordinates of the means and covariances. One variance needs one unit for all features.
     precision : {"float32", "float64"}, default "float64"
         Dtype of products of matrices and of posterior probabilities.
+    roots : (k, d, d) float64 array, optional
+        `inverse_roots` of full covariances. They are computed if None.
 
     Attributes
     ----------
     factor : (D, k) or (k, d, d) array
         Coefficients of the features of order two; for wide rows the inverses of the lower
         triangular roots of the covariances.
+    log_maxima : (k,) float64 array
+        Log joint densities at the means, relative to `log_volume`.
 
     Raises
     ------
@@ -201,19 +205,26 @@ class OwnCovarianceDensities(JointDensities):
     covariances: FloatArray
     frame: Frame
     precision: str = "float64"
+    roots: InitVar[FloatArray | None] = None
     factor: NDArray[Any] = field(init=False, repr=False)
+    log_maxima: FloatArray = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
+    def __post_init__(self, roots: FloatArray | None) -> None:
         for name in ("weights", "means", "covariances"):
             object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), np.float64))
         self._check()
-        if self.is_wide:
-            factor = _inverse_roots(self.covariances)
+        if self.covariances.ndim == 3:
+            roots = inverse_roots(self.covariances) if roots is None else roots
+            log_roots = np.log(np.diagonal(roots, axis1=1, axis2=2))
+            factor = roots if self.is_wide else roots.transpose(0, 2, 1) @ roots
         else:
-            factor = self.features.coefficients(
-                np.log(self.weights), self.means, _inverse(self.covariances)
-            )
+            factor = _reciprocals(self.covariances)
+            log_roots = 0.5 * np.log(factor).reshape(self.n_components, -1)
+        log_maxima = np.log(self.weights) + self.n_features * log_roots.mean(axis=1)
+        if not self.is_wide:
+            factor = self.features.coefficients(log_maxima, self.means, factor)
         object.__setattr__(self, "factor", np.ascontiguousarray(factor, self.dtype))
+        object.__setattr__(self, "log_maxima", log_maxima)
 
     @property
     def features(self) -> QuadraticFeatures:
@@ -437,9 +448,6 @@ class WideTile(OwnCovarianceTile):
     def __init__(self, mixture: OwnCovarianceDensities, rows: int, work: Workspace) -> None:
         super().__init__(mixture, rows, work)
         self._means = mixture.means.astype(mixture.dtype)
-        self._constants = np.log(mixture.weights) + np.log(
-            np.diagonal(mixture.factor, axis1=1, axis2=2).astype(np.float64)
-        ).sum(axis=1)
         (self._multiply,) = get_blas_funcs(("trmm",), (mixture.factor,))
 
     def _write_complete(self, out: NDArray[Any]) -> None:
@@ -453,7 +461,7 @@ class WideTile(OwnCovarianceTile):
             # to BLAS, C-contiguous arrays are transposed ones, which it multiplies in place
             whitened = self._multiply(1.0, inverse.T, self._centred.T, trans_a=1, overwrite_b=1)
             squares = np.einsum("ir,ir->r", whitened, whitened)
-            out[:, component] = self._constants[component] - 0.5 * squares
+            out[:, component] = self.mixture.log_maxima[component] - 0.5 * squares
 
     def add_sums(self, posterior: NDArray[Any], sums: FloatArray, work: Workspace) -> None:
         """Add the sums as `OwnCovarianceTile.add_sums` does, component by component."""
@@ -481,20 +489,28 @@ class WideTile(OwnCovarianceTile):
         self.features[places] = 0
 
 
-def _inverse(covariances: FloatArray) -> FloatArray:
-    """Return the precisions of covariances of any type, or raise a ParameterError."""
-    if covariances.ndim < 3:
-        if not np.all(covariances > 0):
-            raise ParameterError(
-                "variances of a Gaussian mixture must be positive; use a larger reg_covar"
-            )
-        return np.asarray(1 / covariances)
-    inverse = _inverse_roots(covariances)
-    return np.asarray(inverse.transpose(0, 2, 1) @ inverse)
+def _reciprocals(variances: FloatArray) -> FloatArray:
+    """Return the precisions of variances, or raise a ParameterError."""
+    if not np.all(variances > 0):
+        raise ParameterError(
+            "variances of a Gaussian mixture must be positive; use a larger reg_covar"
+        )
+    return np.asarray(1 / variances)
 
 
-def _inverse_roots(covariances: FloatArray) -> FloatArray:
-    """Return inverses of the lower triangular roots of matrices, or raise a ParameterError."""
+def inverse_roots(covariances: FloatArray) -> FloatArray:
+    """Return inverses of the lower triangular roots of covariances.
+
+    Parameters
+    ----------
+    covariances : (k, d, d) float64 array
+        Positive definite matrices.
+
+    Raises
+    ------
+    ParameterError
+        When a matrix is not positive definite.
+    """
     try:
         roots = np.linalg.cholesky(covariances)
     except np.linalg.LinAlgError:

@@ -79,14 +79,15 @@ class QuadraticFeatures:
         return features[self.n_quadratic : -1]
 
     def coefficients(
-        self, log_weights: FloatArray, means: FloatArray, precisions: FloatArray
+        self, log_maxima: FloatArray, means: FloatArray, precisions: FloatArray
     ) -> FloatArray:
         """Return the coefficients of ``log w + log N(x)``, without ``-d log(2 pi) / 2``.
 
         Parameters
         ----------
-        log_weights : (k,) float64 array
-            Logarithms of the mixing weights.
+        log_maxima : (k,) float64 array
+            Values at the means: logarithms of the mixing weights, plus half the logarithms of the
+            determinants of the precisions.
         means : (k, d) float64 array
             Means.
         precisions : (k, d, d), (k, d) or (k,) float64 array
@@ -101,14 +102,11 @@ class QuadraticFeatures:
             upper, lower = _upper_triangle(self.n_features)
             quadratic = -precisions[:, upper, lower] * np.where(upper == lower, 0.5, 1.0)
             linear = np.einsum("hij,hj->hi", precisions, means)
-            log_determinant = np.linalg.slogdet(precisions)[1]
         elif self.covariance_type == "diag":
             quadratic, linear = -0.5 * precisions, precisions * means
-            log_determinant = np.log(precisions).sum(axis=1)
         else:
             quadratic, linear = -0.5 * precisions[:, None], precisions[:, None] * means
-            log_determinant = self.n_features * np.log(precisions)
-        constant = log_weights + 0.5 * (log_determinant - np.einsum("hi,hi->h", linear, means))
+        constant = log_maxima - 0.5 * np.einsum("hi,hi->h", linear, means)
         return np.ascontiguousarray(
             np.concatenate([quadratic, linear, constant[:, None]], axis=1).T
         )

@@ -15,7 +15,9 @@ from sklearn.model_selection import train_test_split
 import bigtensor
 from bigtensor import GaussianMixture, merge
 from bigtensor.errors import ConditioningWarning, RefinementWarning
+from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.statistics import windows
+from bigtensor.statistics.gaussian.own_covariance_densities import Frame
 
 KINDS = ("full", "diag", "spherical")
 FAST = {"n_init": 2, "random_state": 0}
@@ -350,3 +352,44 @@ def test_penalised_likelihood__is_the_mean_over_noise_in_the_rows():
     blurred = model.score_samples((rows + noise).reshape(-1, 2)).mean()
     assert model.lower_bound_ == pytest.approx(blurred, abs=0.01)
     assert model.lower_bound_ < model.score(rows) - 0.1
+
+
+@pytest.mark.parametrize("whitened", [False, True])
+def test_penalties__are_half_the_traces_of_the_regularisation_over_covariances(kind, whitened):
+    rng = default_rng(1)
+    means, regularisation = rng.normal(size=(2, 4)), rng.uniform(0.1, 2, 4)
+    roots = np.eye(4) + 0.3 * rng.normal(size=(2, 4, 4))
+    whole = roots @ roots.transpose(0, 2, 1)
+    variances = np.diagonal(whole, axis1=1, axis2=2)
+    covariances = {"full": whole, "diag": variances, "spherical": variances[:, 0]}[kind]
+    matrix = whitened and kind == "full"
+    units = np.full(4, 0.5) if kind == "spherical" else rng.uniform(0.5, 2, 4)
+    frame = Frame(means[0], np.linalg.inv(roots[0]).T if matrix else units)
+    components = OwnCovarianceComponents(
+        np.array([0.7, 0.3]), means, covariances, frame, (("all", tuple("abcd")),), "float64"
+    )
+    penalised = components.penalised_mixture(regularisation).log_maxima
+    precisions = {
+        "full": np.diagonal(np.linalg.inv(whole), axis1=1, axis2=2),
+        "diag": 1 / variances,
+        "spherical": np.repeat(1 / variances[:, :1], 4, axis=1),
+    }[kind]
+    expected = components.mixture().log_maxima - 0.5 * precisions @ regularisation
+    np.testing.assert_allclose(penalised, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("deviation", "precision"), [(0.05, "float32"), (0.02, "float64")])
+@pytest.mark.parametrize("n_narrow", [1, 8])
+def test_narrow_covariances__have_products_of_float64(n_narrow, deviation, precision):
+    """Eigenvalues of precisions are below 1,000 where their norm may be larger."""
+    variances = np.ones(8)
+    variances[:n_narrow] = deviation**2
+    components = OwnCovarianceComponents(
+        np.ones(1),
+        np.zeros((1, 8)),
+        np.diag(variances)[None],
+        Frame(np.zeros(8), np.ones(8)),
+        (("all", tuple("abcdefgh")),),
+        "float32",
+    )
+    assert components.mixture().precision == precision
