@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bigtensor.data.addresses.file_formats import optional_module, reading
-from bigtensor.data.importers.csv_rows import bad_cell, first_rows, row_blocks
+from bigtensor.data.importers.csv_rows import (
+    NUMBERS,
+    TRUTH_VALUES,
+    bad_cell,
+    first_rows,
+    holds_truth_values,
+    row_blocks,
+)
 from bigtensor.data.importers.csv_text import TAB, CsvText
 from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
 from bigtensor.data.values.spreadsheet_cells import text_is_number
@@ -55,7 +62,8 @@ def open_csv(
     Returns
     -------
     ImportSource
-        Empty cells are NaN. A first column without a name is a row index, and is left out.
+        Empty cells are NaN. In a column of true and false, these are 1 and 0. A first column
+        without a name is a row index, and is left out.
 
     Raises
     ------
@@ -94,8 +102,11 @@ def open_csv(
         )
     others = [name for name in names if name not in left_out and name not in kept.values()]
     cell = bad_cell(text, guess, [name for name in others if name not in numeric])
-    features = _feature_columns(path, others, numeric, cell)
-    types = {} if codes else dict.fromkeys(features, "float64")
+    features = _feature_columns(path, others, numeric, cell and cell.words)
+    types = {
+        name: TRUTH_VALUES if holds_truth_values(guess[name]) else NUMBERS
+        for name in (() if codes else features)
+    }
 
     warn_of_notes(path, notes)
 
@@ -106,7 +117,10 @@ def open_csv(
             for frame in row_blocks(text, names, types, rows, verbatim=verbatim):
                 for name in {*kept.values(), *(features if codes else ())} - {weight}:
                     frame[name] = frame[name].map(without_apostrophe, na_action="ignore")
-                values = frame[list(features)].to_numpy(object if codes else np.float64)
+                cells = frame[list(features)]
+                values = (
+                    cells.to_numpy(object) if codes else cells.to_numpy(np.float64, na_value=np.nan)
+                )
                 variables = {key: frame[c].to_numpy(object) for key, c in kept.items()}
                 if weight is not None:
                     with_points = frame[weight].str.replace(text.decimal, ".", regex=False)

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -28,6 +29,7 @@ from bigtensor.data.importers.transforms import Transform
 from bigtensor.data.stores.outputs import check_target
 from bigtensor.data.values.checked_casts import checked_cast
 from bigtensor.data.values.row_progress import RowProgress
+from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, Message, ParameterError, Setting
 
 __all__ = ["Format", "ImportSummary", "import_files"]
@@ -238,7 +240,7 @@ def _opened(
             f"feature {nameless[0]} (from 0) of {file} has no name; give every feature a name, or "
             "remove it"
         )
-    return source
+    return replace(source, features=tuple(unique_names(source.features)))
 
 
 def _refuse_columns_of_tables(kept: Mapping[str, str | None]) -> None:
