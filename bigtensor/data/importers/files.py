@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from bigtensor.data.addresses.store_address import as_address
+from bigtensor.data.addresses.store_address import as_address, local_path
 from bigtensor.data.importers.anndata import open_anndata, open_obs
 from bigtensor.data.importers.counts.tenx_folder import is_tenx_folder
 from bigtensor.data.importers.csv_and_parquet import open_csv, open_parquet
@@ -216,7 +216,8 @@ def _files(
 ) -> list[Path]:
     """Return the files that paths, folders and patterns stand for."""
     path_list = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    for path in map(Path, path_list):
+    local_paths = [local_path(path) for path in path_list]
+    for path in local_paths:
         try:
             is_tenx = is_tenx_folder(path)
         except OSError as error:
@@ -224,7 +225,7 @@ def _files(
         if is_tenx:
             raise FileFormatError(f"{path} is a folder of 10x Genomics" + _OF_COUNTS)
     endings = [ending for ending, kind in _FORMATS.items() if chosen in (None, kind)]
-    return expand_paths(map(Path, path_list), endings)
+    return expand_paths(local_paths, endings)
 
 
 def _opened(

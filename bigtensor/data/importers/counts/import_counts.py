@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from bigtensor.data.addresses.file_formats import reading
-from bigtensor.data.addresses.store_address import Address, as_address
+from bigtensor.data.addresses.store_address import Address, as_address, local_path
 from bigtensor.data.importers.counts.count_checks import are_counts, bad_count
 from bigtensor.data.importers.counts.count_files import CountFile, MatrixFile
 from bigtensor.data.importers.counts.document_blocks import CountBlock
@@ -125,9 +125,9 @@ def import_counts(
         feature_types = (feature_types,)
     if documents not in DOCUMENTS:
         raise ParameterError(Setting("documents") + f" is {documents!r}; expected rows or columns")
-    source, stored = Path(path), 0
+    source, stored = local_path(path), 0
     with reading(source, "counts"):
-        names_file = None if vocabulary is None else Path(vocabulary)
+        names_file = None if vocabulary is None else local_path(vocabulary)
         file = _open(source, names_file, documents, feature_types)
     with CountStoreWriter(out, dtype=file.dtype, overwrite=overwrite) as store:
         for block in _checked_blocks(source, file):
