@@ -180,7 +180,7 @@ def test_tables__true_and_false_are_1_and_0(tmp_path: Path, ending: str) -> None
 def test_csv__a_number_below_true_and_false_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_text("a,b\n" + "1,True\n" * 1200 + "2,2.5\n")
-    with pytest.raises(FileFormatError, match=r"'b' holds '2.5' in row 1200 .*neither true nor"):
+    with pytest.raises(FileFormatError, match=r"'b'.*'2.5'.*row 1200.*neither"):
         whole(open_csv(path), 500)
 
 

@@ -308,13 +308,13 @@ def test_tables__with_an_empty_cell_are_refused(tmp_path, empty):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ("d,a,1_000\nd,b,2", "count of row 0 .*'1_000', which is no number"),
+        ("d,a,1_000\nd,b,2", "row 0 .*'1_000'.*no number"),
         ("d,a,1\nd,b,1.5", r"row 1 \(from 0\) has the count 1.5"),
         ("d,a,1\nd,b,-2\nd,c,x", r"row 1 \(from 0\) has the count -2"),
         ("d,a,1\nd,b,nan", r"row 1 \(from 0\) has no count"),
         ("d,a,1\nd,b\nd,c,x", r"row 1 \(from 0\) has 2 cells"),
         ("d,a,1\nd,b,3,4\nd,c,x", r"row 1 \(from 0\) has 4 cells"),
-        ("d,a,1\nd,b,x\nd,c", "count of row 1 .*'x', which is no number"),
+        ("d,a,1\nd,b,x\nd,c", "row 1 .*'x'.*no number"),
     ],
 )
 def test_long_table__names_the_row_of_its_first_fault(tmp_path, rows, message):
@@ -341,7 +341,7 @@ def test_matrix_market__names_its_first_bad_entry(tmp_path, entries, message):
 
 def test_bag_of_words__names_the_document_and_the_word_of_a_bad_count(tmp_path):
     save_npz(tmp_path / "c.npz", csr_array(np.array([[1, 0, 2], [0, 3, -1]])))
-    with pytest.raises(DataError, match=r"document 1 \(from 0\) with word 2 \(from 0\) .*-1"):
+    with pytest.raises(DataError, match=r"document 1 .*word 2 .*-1"):
         import_counts(tmp_path / "c.npz", tmp_path / "out.zarr")
 
 
