@@ -91,11 +91,9 @@ def _with_home(value: str | os.PathLike[str]) -> str:
             "'-' is not standard input or output here; give the name of a file, or './-' for a "
             "file of this name"
         )
-    try:
-        return str(Path(text).expanduser()) if text.startswith("~") else text
-    except RuntimeError:
-        # a name that begins with ~, and is no user
-        return text
+    from bigtensor.data.addresses.store_address import with_home
+
+    return with_home(text)
 
 
 class WordChoice(click.Choice[str]):

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.addresses.read_errors import read_variable
+from bigtensor.data.addresses.store_address import with_home
 from bigtensor.data.anndata.files import element_name, is_h5ad
 from bigtensor.data.rows.code_maps import code_check
 from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
@@ -326,6 +327,7 @@ def _default_names(array: NDArray[Any] | LazyArray | ScipyMatrix) -> tuple[str, 
 
 def _open_store(path: str, sample_dim: str, name: str) -> Source:
     """Describe the values of a store or an AnnData file, which tasks will read for themselves."""
+    path = with_home(path)
     if is_h5ad(path):
         return anndata_file_source(path, name)
     group = open_whole_group(path)

@@ -79,6 +79,14 @@ def test_report__has_the_words(files, folder, run):
     assert "word-" in text
 
 
+def test_import__of_counts_says_to_programs_what_was_imported(files, folder, run):
+    text, out = folder / "docword.news.txt", folder / "facts.zarr"
+    facts = json.loads(run("import", text, "--counts", "--out", out, "--json").stdout)
+    assert (facts["rows"], facts["words"]) == (400, 60)
+    assert (facts["row_name"], facts["column_name"]) == ("document", "word")
+    assert facts["files"] == ["docword.news"]
+
+
 def test_import__of_several_files_of_counts_is_refused(files, folder, run):
     text = folder / "docword.news.txt"
     done = run("import", text, text, "--counts", "--out", folder / "two.zarr")

@@ -41,7 +41,7 @@ KEPT = "bigtensor-demo"
     type=PATH,
     metavar="DIR",
     help="A new folder to keep the data, the model, the labels and the report in; without it "
-    "only the report is kept, in bigtensor-demo.",
+    "only the report is kept, in bigtensor-demo, in place of an earlier one.",
 )
 def demo(rows: int, out: Path | None) -> None:
     """Simulate blood cells, fit, label, report, and compare with the truth."""
@@ -151,12 +151,13 @@ def _kept_report(folder: Path, kept: Path) -> str:
     everything = "'bigtensor demo --out DIR' keeps the data, the model and the labels too."
     if not (folder / REPORT).exists():
         return f"Nothing was kept; {everything}"
+    replaced = " in place of an earlier report" * (kept / REPORT).exists()
     try:
         kept.mkdir(exist_ok=True)
         shutil.copyfile(folder / REPORT, kept / REPORT)
     except OSError as error:
         return f"Nothing was kept ({error.strerror}: {kept / REPORT}); {everything}"
-    return f"kept       {kept / REPORT}; {everything}"
+    return f"kept       {kept / REPORT}{replaced}; {everything}"
 
 
 def _comparison(folder: Path, model: MixtureAnswers) -> dict[str, Any]:

@@ -254,6 +254,7 @@ def _import_counts(
     if len(files) != 1:
         raise click.UsageError(f"--counts imports one file, and {len(files)} are given")
     from bigtensor.data.importers.counts.import_counts import import_counts
+    from bigtensor.data.importers.job import sample_names
 
     with reporter() as progress, progress.rows("import") as advance:
         summary = import_counts(
@@ -271,6 +272,9 @@ def _import_counts(
             "rows": summary.rows,
             "words": summary.words,
             "counts": summary.stored,
+            "row_name": summary.row_name,
+            "column_name": summary.column_name,
+            "files": sample_names(files),
             "seconds": seconds_taken(),
         },
     )

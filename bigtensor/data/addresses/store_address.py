@@ -18,7 +18,7 @@ from bigtensor.data.addresses.object_stores import (
     store_errors,
 )
 from bigtensor.data.stores.leftovers import STORE_ROOTS
-from bigtensor.errors import StoreReadError
+from bigtensor.errors import ParameterError, StoreReadError
 
 Address = Path | str
 """A path on a local or mounted disk, or a URL of another place."""
@@ -30,7 +30,7 @@ def as_address(address: str | os.PathLike[str]) -> Address:
     Parameters
     ----------
     address : path or URL
-        ``file://`` and ``local://`` stand for paths.
+        ``file://`` and ``local://`` stand for paths, and ``~`` for the user's folder.
 
     Examples
     --------
@@ -41,9 +41,36 @@ def as_address(address: str | os.PathLike[str]) -> Address:
     """
     text = os.fspath(address)
     scheme, separator, rest = text.partition("://")
-    if not separator:
-        return Path(text)
-    return Path(rest) if scheme in ("file", "local") else text.rstrip("/")
+    if separator and scheme not in ("file", "local"):
+        return text.rstrip("/")
+    return Path(with_home(rest if separator else text))
+
+
+def with_home(path: str) -> str:
+    """Return a path or URL whose leading ``~`` is the folder of the user, if there is this user."""
+    # of pathlib, the name of no user is an error
+    return os.path.expanduser(path)  # noqa: PTH111
+
+
+def local_path(address: str | os.PathLike[str]) -> Path:
+    """Return the path of a file on a local or mounted disk.
+
+    Parameters
+    ----------
+    address : path or URL
+        See `as_address`.
+
+    Raises
+    ------
+    ParameterError
+        If the address is a URL of another place.
+    """
+    place = as_address(address)
+    if isinstance(place, str):
+        raise ParameterError(
+            f"{place} is a URL; copy the file to a local or mounted disk, and give its path"
+        )
+    return place
 
 
 def resolved(address: str | os.PathLike[str]) -> Address:

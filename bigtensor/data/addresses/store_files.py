@@ -14,6 +14,7 @@ from fsspec.implementations.local import LocalFileSystem
 from zarr.storage import MemoryStore, StorePath
 
 from bigtensor.data.addresses.object_stores import explain_remote, file_system, lists_files
+from bigtensor.data.addresses.store_address import with_home
 from bigtensor.data.stores.chunk_files import ChunkFiles
 from bigtensor.errors import StoreReadError, hide_passwords
 
@@ -46,7 +47,7 @@ class StoreFiles:
     """
 
     def __init__(self, url: str | os.PathLike[str]) -> None:
-        self.url = os.fspath(url)
+        self.url = with_home(os.fspath(url))
         self._filesystem, root = file_system(self.url, small_reads=True)
         self._root = root
         self._listing: dict[str, dict[str, Any]] | None = None

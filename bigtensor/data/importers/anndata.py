@@ -73,7 +73,7 @@ def open_anndata(
                 f"{path}: X has {rows} rows and {width} columns for {column_length(names_of_rows)} "
                 f"obs_names and {column_length(names_of_features)} var_names; the file is damaged"
             )
-        var_names = [str(name) for name in read_column(names_of_features)]
+        var_names = [str(name).strip(" ") for name in read_column(names_of_features)]
         kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
         variables = {
             key: _objects(obs_column(path, group["obs"], column, rows))

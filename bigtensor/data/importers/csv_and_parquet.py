@@ -9,12 +9,20 @@ from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.data.addresses.file_formats import optional_module, reading
-from bigtensor.data.importers.csv_rows import bad_cell, first_rows, row_blocks
+from bigtensor.data.importers.csv_rows import (
+    NUMBERS,
+    TRUTH_VALUES,
+    bad_cell,
+    first_rows,
+    holds_truth_values,
+    row_blocks,
+)
 from bigtensor.data.importers.csv_text import TAB, CsvText
 from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
 from bigtensor.data.values.spreadsheet_cells import text_is_number
@@ -55,7 +63,8 @@ def open_csv(
     Returns
     -------
     ImportSource
-        Empty cells are NaN. A first column without a name is a row index, and is left out.
+        Empty cells are NaN. In a column of true and false, these are 1 and 0. A first column
+        without a name is a row index, and is left out.
 
     Raises
     ------
@@ -94,8 +103,8 @@ def open_csv(
         )
     others = [name for name in names if name not in left_out and name not in kept.values()]
     cell = bad_cell(text, guess, [name for name in others if name not in numeric])
-    features = _feature_columns(path, others, numeric, cell)
-    types = {} if codes else dict.fromkeys(features, "float64")
+    features = _feature_columns(path, others, numeric, cell and cell.words)
+    types = {} if codes else _types_of(guess, features)
 
     warn_of_notes(path, notes)
 
@@ -106,7 +115,7 @@ def open_csv(
             for frame in row_blocks(text, names, types, rows, verbatim=verbatim):
                 for name in {*kept.values(), *(features if codes else ())} - {weight}:
                     frame[name] = frame[name].map(without_apostrophe, na_action="ignore")
-                values = frame[list(features)].to_numpy(object if codes else np.float64)
+                values = _values_of(frame[list(features)], codes=codes)
                 variables = {key: frame[c].to_numpy(object) for key, c in kept.items()}
                 if weight is not None:
                     with_points = frame[weight].str.replace(text.decimal, ".", regex=False)
@@ -296,6 +305,16 @@ def _feature_columns(
     if not names:
         raise DataError(f"{path} has no numeric columns to use as features")
     return tuple(names)
+
+
+def _types_of(rows: pd.DataFrame, features: Sequence[str]) -> dict[str, str | None]:
+    """Return the types with which pandas reads the features, from the first rows."""
+    return {name: TRUTH_VALUES if holds_truth_values(rows[name]) else NUMBERS for name in features}
+
+
+def _values_of(rows: pd.DataFrame, *, codes: bool) -> NDArray[Any]:
+    """Return the values of features, or the names of their categories."""
+    return rows.to_numpy(object) if codes else rows.to_numpy(np.float64, na_value=np.nan)
 
 
 def _checked_names(text: CsvText, header: Sequence[str]) -> list[str]:

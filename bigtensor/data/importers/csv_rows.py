@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from packaging.version import Version
 
@@ -19,6 +19,15 @@ _ROWS_TO_GUESS_TYPES = 1000
 
 _SURPLUS = "<surplus>"
 
+NUMBERS = "float64"
+"""Type of columns of numbers."""
+
+TRUTH_VALUES = "boolean"
+"""Type of columns of true and false, of which some may be missing."""
+
+_TRUE_AND_FALSE = ("true", "false", "1", "0", "1.0", "0.0")
+"""Cells that pandas reads as true and false, in small letters."""
+
 
 def _options(text: CsvText, names: Sequence[str]) -> dict[str, Any]:
     """Return the options with which pandas reads the rows after the header."""
@@ -33,16 +42,6 @@ def _options(text: CsvText, names: Sequence[str]) -> dict[str, Any]:
         # an empty line is a missing value, unless it is at the end of the file
         options |= {"skip_blank_lines": False, "nrows": text.number_of_lines}
     return options
-
-
-def _raise_better(row_error: FileFormatError | None, error: Exception) -> NoReturn:
-    """Raise the error that names the row, or else the error of the reader.
-
-    An error that is raised from itself is its own cause, along which others go round for ever.
-    """
-    if row_error is None:
-        raise error
-    raise row_error from error
 
 
 def first_rows(text: CsvText, names: Sequence[str]) -> pd.DataFrame:
@@ -66,8 +65,9 @@ def first_rows(text: CsvText, names: Sequence[str]) -> pd.DataFrame:
     with text.rows() as (_, body):
         try:
             first: pd.DataFrame = pandas.read_csv(body, **options)
-        except pandas.errors.ParserError as error:
-            _raise_better(text.uneven_row(), error)
+        except pandas.errors.ParserError:
+            text.check_rows()
+            raise
     if first.empty:
         raise FileFormatError(
             f"{text.path} has column names and no rows; was it exported completely?"
@@ -125,12 +125,14 @@ def row_blocks(
             for frame in pandas.read_csv(body, dtype=types_set, converters=converters, **options):
                 checked = checked or _check_rows(text, frame)
                 yield frame
-    except pandas.errors.ParserError as error:
-        _raise_better(text.uneven_row(), error)
+    except pandas.errors.ParserError:
+        text.check_rows()
+        raise
     except DataError:
         raise
-    except ValueError as error:
-        _raise_better(_bad_number(text, list(types), options), error)
+    except ValueError:
+        _check_cells(text, types, options)
+        raise
 
 
 def _check_rows(text: CsvText, frame: pd.DataFrame) -> bool:
@@ -141,51 +143,102 @@ def _check_rows(text: CsvText, frame: pd.DataFrame) -> bool:
     """
     last = frame.iloc[:, -2]
     even = frame[_SURPLUS].isna().all() and last.notna().all() and (last != "").all()
-    error = None if even else text.uneven_row()
-    if error is not None:
-        raise error
+    if not even:
+        text.check_rows()
     return not even
 
 
+class BadCell(NamedTuple):
+    """Cell that is not of the type of its column."""
+
+    row: int
+    words: str
+
+
+def holds_truth_values(column: pd.Series) -> bool:
+    """Return True for a column of true and false, of which some may be missing."""
+    if column.dtype.kind == "b":
+        return True
+    cells = column.dropna()
+    return not cells.empty and all(isinstance(cell, bool) for cell in cells)
+
+
 def bad_cell(
-    text: CsvText, frame: pd.DataFrame, names: Sequence[str], first: int = 0
-) -> str | None:
-    """Return in words the first cell that is not a number; rows are counted from ``first``."""
+    text: CsvText, frame: pd.DataFrame, names: Iterable[str], first: int = 0
+) -> BadCell | None:
+    """Return the first cell that is neither a number nor in a column of true and false.
+
+    Parameters
+    ----------
+    text : CsvText
+        The table.
+    frame : DataFrame
+        Some of its rows.
+    names : iterable of str
+        Columns to search.
+    first : int, default 0
+        Number of the first row of `frame`.
+    """
     pandas = optional_module("pandas", "tables")
     # where the decimal mark is a comma, a number with a point is none
     exchange = str.maketrans({text.decimal: ".", ".": text.decimal})
+    cells = list[BadCell]()
     for name in names:
         column = frame[name]
-        if column.dtype.kind in "iuf":
+        if column.dtype.kind in "iuf" or holds_truth_values(column):
             continue
-        # the reader makes truth values of columns that hold nothing else
+        # the reader makes truth values of parts that hold nothing else
         texts = [str(cell) if isinstance(cell, bool) else cell for cell in column]
-        cells = [cell.translate(exchange) if isinstance(cell, str) else cell for cell in texts]
-        numbers = pandas.to_numeric(pandas.Series(cells, column.index, object), errors="coerce")
-        bad = column.notna() & numbers.isna()
+        as_points = [cell.translate(exchange) if isinstance(cell, str) else cell for cell in texts]
+        numbers = pandas.to_numeric(pandas.Series(as_points, column.index, object), errors="coerce")
+        bad = (column.notna() & numbers.isna()).to_numpy()
         if bad.any():
-            at = int(bad.to_numpy().argmax())
-            is_truth_value = str(texts[at]).lower() in ("true", "false")
-            return (
-                f"column {name!r} holds {texts[at]!r} in row {first + at} (from 0)"
-                + " (write 1 for true and 0 for false)" * is_truth_value
-            )
-    return None
+            at = int(bad.argmax())
+            is_truth_value = str(texts[at]).lower() in _TRUE_AND_FALSE[:2]
+            hint = " (write 1 for true and 0 for false)" * is_truth_value
+            cells.append(_cell(name, texts[at], first + at, hint))
+    return min(cells, default=None)
 
 
-def _bad_number(
-    text: CsvText, features: Sequence[str], options: dict[str, Any]
-) -> FileFormatError | None:
-    """Return the error for the first cell that is not a number, after a fast read failed."""
+def _neither_true_nor_false(
+    frame: pd.DataFrame, names: Iterable[str], first: int
+) -> BadCell | None:
+    """Return the first cell that is neither true nor false in columns that begin with these."""
+    cells = list[BadCell]()
+    for name in names:
+        bad = (frame[name].notna() & ~frame[name].str.lower().isin(_TRUE_AND_FALSE)).to_numpy()
+        if bad.any():
+            at = int(bad.argmax())
+            hint = " below cells of true and false"
+            cells.append(_cell(name, frame[name].iloc[at], first + at, hint))
+    return min(cells, default=None)
+
+
+def _cell(name: str, cell: object, row: int, hint: str) -> BadCell:
+    """Return a cell in words."""
+    return BadCell(row, f"column {name!r} holds {cell!r} in row {row} (from 0){hint}")
+
+
+def _check_cells(
+    text: CsvText, types: Mapping[str, str | None], options: Mapping[str, Any]
+) -> None:
+    """Refuse the first cell that is not of its type, or an uneven row before it."""
     pandas = optional_module("pandas", "tables")
+    truth_values = [name for name, kind in types.items() if kind == TRUTH_VALUES]
+    numbers = [name for name, kind in types.items() if kind == NUMBERS]
     first = 0
     with text.rows() as (_, body):
         for frame in pandas.read_csv(body, dtype=object, **options):
-            cell = bad_cell(text, frame, features, first)
+            cells = (
+                bad_cell(text, frame, numbers, first),
+                _neither_true_nor_false(frame, truth_values, first),
+            )
+            cell = min((cell for cell in cells if cell is not None), default=None)
             if cell is not None:
-                return FileFormatError(
-                    f"{text.path}: {cell}, which is no number; mend the file, or leave the cell "
-                    "empty"
+                text.check_rows(cell.row + 1)
+                expected = "no number" if cell == cells[0] else "neither true nor false"
+                raise FileFormatError(
+                    f"{text.path}: {cell.words}, which is {expected}; mend the file, or leave "
+                    "the cell empty"
                 )
             first += len(frame)
-    return None

@@ -6,11 +6,13 @@ import bz2
 import csv
 import gzip
 import lzma
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from io import TextIOWrapper
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, TextIO
 
@@ -98,7 +100,7 @@ class CsvText:
         Yields
         ------
         header : list of str
-            Names of the columns, without blanks around them and the apostrophe before a formula.
+            Names of the columns, without spaces around them and the apostrophe before a formula.
         text : file
             Everything that follows the header.
 
@@ -111,7 +113,7 @@ class CsvText:
             for header in csv.reader(text, delimiter=self.separator):
                 if not _is_blank(header):
                     _check_for_nul("".join(header), self.path)
-                    yield [without_apostrophe(name.strip()) for name in header], text
+                    yield [without_apostrophe(name.strip(" ")) for name in header], text
                     return
         raise FileFormatError(f"{self.path} is empty; was it copied completely?")
 
@@ -131,8 +133,14 @@ class CsvText:
             # unlike an empty line, an empty text in quotes is a missing value, also at the end
             return max((number for number, row in lines if row and not row[0].isspace()), default=0)
 
-    def uneven_row(self) -> FileFormatError | None:
-        """Return an error for the first row with more or fewer cells than the header, if any."""
+    def even_rows(self) -> Iterator[list[str]]:
+        """Yield the cells of rows up to the first one with more or fewer cells than the header.
+
+        Raises
+        ------
+        FileFormatError
+            At the first such row.
+        """
         with self.rows() as (header, text):
             cells = csv.reader(text, delimiter=self.separator)
             # in a table of one column, an empty line is a row
@@ -142,12 +150,27 @@ class CsvText:
                 if surplus or 0 < len(row) < len(header):
                     with_commas = surplus and self.separator == ","
                     points = ", with decimal points in place of commas" if with_commas else ""
-                    return FileFormatError(
+                    raise FileFormatError(
                         f"{self.path} is damaged: row {number} (from 0) has {len(row)} cells for "
                         f"{len(header)} column names; export it again{points}, or mend or remove "
                         "the row"
                     )
-        return None
+                yield row
+
+    def check_rows(self, stop: int | None = None) -> None:
+        """Refuse a table with a row that has more or fewer cells than the header.
+
+        Parameters
+        ----------
+        stop : int, optional
+            Number of rows to check from the first one. None: all rows.
+
+        Raises
+        ------
+        FileFormatError
+            Names the first such row.
+        """
+        deque(islice(self.even_rows(), stop), maxlen=0)
 
 
 class _CheckedText(TextIOWrapper):

@@ -3,6 +3,7 @@
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -10,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from bigtensor.data.addresses.store_address import as_address
+from bigtensor.data.addresses.store_address import as_address, local_path
 from bigtensor.data.importers.anndata import open_anndata, open_obs
 from bigtensor.data.importers.counts.tenx_folder import is_tenx_folder
 from bigtensor.data.importers.csv_and_parquet import open_csv, open_parquet
@@ -28,6 +29,7 @@ from bigtensor.data.importers.transforms import Transform
 from bigtensor.data.stores.outputs import check_target
 from bigtensor.data.values.checked_casts import checked_cast
 from bigtensor.data.values.row_progress import RowProgress
+from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, Message, ParameterError, Setting
 
 __all__ = ["Format", "ImportSummary", "import_files"]
@@ -214,7 +216,8 @@ def _files(
 ) -> list[Path]:
     """Return the files that paths, folders and patterns stand for."""
     path_list = [paths] if isinstance(paths, (str, os.PathLike)) else list(paths)
-    for path in map(Path, path_list):
+    local_paths = [local_path(path) for path in path_list]
+    for path in local_paths:
         try:
             is_tenx = is_tenx_folder(path)
         except OSError as error:
@@ -222,7 +225,7 @@ def _files(
         if is_tenx:
             raise FileFormatError(f"{path} is a folder of 10x Genomics" + _OF_COUNTS)
     endings = [ending for ending, kind in _FORMATS.items() if chosen in (None, kind)]
-    return expand_paths(map(Path, path_list), endings)
+    return expand_paths(local_paths, endings)
 
 
 def _opened(
@@ -238,7 +241,7 @@ def _opened(
             f"feature {nameless[0]} (from 0) of {file} has no name; give every feature a name, or "
             "remove it"
         )
-    return source
+    return replace(source, features=tuple(unique_names(source.features)))
 
 
 def _refuse_columns_of_tables(kept: Mapping[str, str | None]) -> None:

@@ -191,13 +191,14 @@ class ImportJob:
                     progress(done, total)
             self._set_names(store, coded.names(), feature_categories)
             self._require_rows(done, chosen)
+        empty = [name for name, rows in rows_by_name.items() if not rows]
         return ImportSummary(
             path=out,
             rows=done if chosen is None else chosen.shares.kept,
             features=self.features,
             files=tuple(self.names),
             transform=self._transform_record(),
-            warnings=self._notes(rounded),
+            warnings=self._notes(rounded, empty),
             bytes=sum(int(info["size"]) for _, info in StoreFiles(out).infos("")),
             roles=self.treatment.roles,
             shares=None if chosen is None else chosen.shares,
@@ -212,10 +213,11 @@ class ImportJob:
         pairs = zip(self.features, roles, strict=True)
         return frozenset(name for name, role in pairs if role.role == "use")
 
-    def _notes(self, rounded: RoundedIntegers) -> tuple[str, ...]:
+    def _notes(self, rounded: RoundedIntegers, empty: Sequence[str]) -> tuple[str, ...]:
         """Return the notes of the files, and notes on values, which are warnings too."""
         notes = [f"{s.path.name}: {note}" for s in self.sources for note in s.notes]
-        for note in (_repeated_markers(self.sources, self._used), rounded.note()):
+        without_rows = f"files without rows: {', '.join(empty)}" if empty else ""
+        for note in (_repeated_markers(self.sources, self._used), rounded.note(), without_rows):
             if note:
                 warn(note, FileFormatWarning)
                 notes.append(note)

@@ -11,6 +11,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Self, cast
 
+from bigtensor.data.addresses.store_address import local_path
 from bigtensor.data.importers.source import ImportSource
 from bigtensor.data.stores.outputs import check_target_file, whole_file, write_errors
 from bigtensor.data.values.feature_roles import ROLES, Role
@@ -105,7 +106,7 @@ class Panel:
             If the file cannot be read, a column is missing, or the panel is not valid. The message
             names the file.
         """
-        path = Path(path)
+        path = local_path(path)
         rows = list(_rows(path))
         try:
             return cls(

@@ -39,7 +39,8 @@ def check_weight_dtype(dtype: np.dtype[Any], owner: str) -> None:
     DataError
     """
     if np.dtype(dtype).kind not in "fiub":
-        raise DataError(f"{owner} holds {dtype}; expected one real number a row")
+        remedy = "; convert texts of numbers with .astype(float)" * (dtype.kind in "UST")
+        raise DataError(f"{owner} holds {dtype}; expected one real number a row{remedy}")
 
 
 def with_sample_weight(samples: Samples, weight: RowVariableLike) -> Samples:
@@ -64,6 +65,7 @@ def with_sample_weight(samples: Samples, weight: RowVariableLike) -> Samples:
     if weights.shape != (samples.rows,):
         raise DataError(
             f"sample_weight has shape {weights.shape}; expected ({samples.rows},), one a row"
+            + "; give the column alone, such as table['weight']" * (weights.ndim == 2)
         )
     source: Source = samples.sources[0]
     in_memory = isinstance(source, ArraySource | CsrSource | LazySource | XarraySource)
@@ -137,9 +139,13 @@ def with_weight_meaning(samples: Samples, meaning: str) -> Samples:
 
 
 def _as_numbers(weight: RowVariableLike) -> NDArray[Any]:
-    """Return weights as an array; objects become numbers where they are numbers."""
+    """Return weights as an array; objects become numbers, unless they are texts."""
     try:
         array = np.asarray(without_mask(weight))
-        return array.astype(np.float64) if array.dtype == object else array
+        if array.dtype != object:
+            return array
+        if any(isinstance(cell, str) for cell in array.ravel()):
+            return array.astype(str)
+        return array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(f"sample_weight holds no numbers ({error}); expected one a row") from error

@@ -149,7 +149,7 @@ class Views:
 def _column(member: str | int, view: str, places: Mapping[str, list[int]], width: int) -> int:
     """Return the column of one member of a view, given the columns of every feature name."""
     if isinstance(member, str):
-        matches = places.get(member, [])
+        matches = places.get(member.strip(" "), [])
         if len(matches) > 1:
             raise ViewError(
                 f"feature {member!r} of view {view!r} occurs {len(matches)} times in the data; "

@@ -79,7 +79,7 @@ def is_lazy_table(data: object) -> TypeGuard[LazyTable]:
 
 
 def feature_names(names: Iterable[Any]) -> tuple[str, ...]:
-    """Return names of features as strings.
+    """Return names of features as strings without spaces around them.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def feature_names(names: Iterable[Any]) -> tuple[str, ...]:
                 f"the name of feature {column} (from 0) holds numbers that are no characters; "
                 "restore the data from a copy or write them again"
             )
-    return tuple(str(name) for name in listed)
+    return tuple(str(name).strip(" ") for name in listed)
 
 
 def _numbers(array: NDArray[Any], data: npt.ArrayLike) -> NDArray[Any]:

@@ -24,9 +24,9 @@ def as_cell(name: str) -> str:
 
 
 def text_is_number(text: str) -> bool:
-    """Return True if a text is a number."""
+    """Return True if a text is a number. Unlike in Python, ``1_000`` is none."""
     try:
         float(text)
     except ValueError:
         return False
-    return True
+    return "_" not in text

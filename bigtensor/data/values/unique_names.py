@@ -7,7 +7,11 @@ ANNDATA_INDEX = "_index"
 
 
 def unique_names(names: "list[str] | tuple[str, ...]") -> list[str]:
-    """Make names unique by numbering repetitions: ``a``, ``a_2``, ``a_3``."""
+    """Make names unique by numbering repetitions: ``a``, ``a_2``, ``a_3``.
+
+    Spaces around a name are not part of it: headers of tables often have them behind the commas.
+    """
+    names = [name.strip(" ") for name in names]
     taken = set(names)
     used: set[str] = set()
     result = []

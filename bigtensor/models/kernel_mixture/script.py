@@ -133,7 +133,7 @@ def prepare_from_sample(settings: Settings) -> Script:
     ]
     if left_out:
         constant = described(left_out, len(sample.values))
-        diagnostics["notes"].append(f"{constant}, and left out of the fit")
+        diagnostics["notes"].append(f"{constant}, and the fit uses the others")
     if raw_counts is not None:
         diagnostics["notes"].append(raw_counts)
     return replace(preparation, outliers=outliers)

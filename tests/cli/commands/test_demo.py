@@ -47,9 +47,9 @@ def test_report__is_kept_where_nothing_else_is(tmp_path):
     folder, kept = tmp_path / "temporary", tmp_path / "bigtensor-demo"
     folder.mkdir()
     assert _kept_report(folder, kept).startswith("Nothing was kept; ")
-    for page in ("first", "second"):
+    for page, replaced in (("first", ""), ("second", " in place of an earlier report")):
         (folder / REPORT).write_text(page)
-        assert _kept_report(folder, kept).startswith(f"kept       {kept / REPORT}; ")
+        assert _kept_report(folder, kept).startswith(f"kept       {kept / REPORT}{replaced}; ")
         assert (kept / REPORT).read_text() == page
     (tmp_path / "file").touch()
     assert "Nothing was kept (" in _kept_report(folder, tmp_path / "file")

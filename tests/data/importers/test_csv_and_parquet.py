@@ -154,14 +154,50 @@ def test_csv__integers_of_any_length_are_numbers(tmp_path: Path) -> None:
     assert whole(open_csv(path), 5).tolist() == [[1, float("12345678901234567890123")], [2, 3]]
 
 
-@pytest.mark.parametrize("cells", ["true\nfalse", "True\n1", "FALSE\n", "1\n" * 1200 + "True"])
-def test_csv__truth_values_are_named_with_a_remedy(tmp_path: Path, cells: str) -> None:
+@pytest.mark.parametrize("cells", ["True\n1", "True\nmaybe", "1\n" * 1200 + "True"])
+def test_csv__truth_values_beside_others_are_named_with_a_remedy(
+    tmp_path: Path, cells: str
+) -> None:
     path = tmp_path / "a.csv"
     path.write_text("b,a\n" + "".join(f"{cell},1\n" for cell in cells.split("\n")))
     row = cells.count("1\n") if cells.startswith("1") else 0
     match = rf"(?i)'b' holds '(true|false)' in row {row} \(from 0\) \(write 1 for true"
     with pytest.raises(DataError, match=match):
         whole(open_csv(path), 500)
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_tables__true_and_false_are_1_and_0(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"a{ending}"
+    flags: list[bool | None] = [True, None, False] * 500
+    frame = pd.DataFrame({"a": range(1500), "flag": pd.array(flags, dtype="boolean")})
+    frame.to_csv(path, index=False) if ending == ".csv" else frame.to_parquet(path)
+    source = open_csv(path) if ending == ".csv" else open_parquet(path)
+    expected = np.tile([1, np.nan, 0], 500)
+    np.testing.assert_array_equal(whole(source, 400)[:, 1], expected)
+
+
+def test_csv__a_number_below_true_and_false_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n" + "1,True\n" * 1200 + "2,2.5\n")
+    with pytest.raises(FileFormatError, match=r"'b'.*'2.5'.*row 1200.*neither"):
+        whole(open_csv(path), 500)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("2\n3,x", "row 1200 .*has 1 cells"),
+        ("2,x\n3", "column 'b' holds 'x' in row 1200 "),
+        ("2,1\ny,3\n3,x\n4", "column 'a' holds 'y' in row 1201 "),
+        ("2,x\ny,3\n4", "column 'b' holds 'x' in row 1200 "),
+    ],
+)
+def test_csv__the_first_fault_is_named(tmp_path: Path, rows: str, message: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("a,b\n" + "1,1\n" * 1200 + rows + "\n")
+    with pytest.raises(FileFormatError, match=message):
+        whole(open_csv(path), 2000)
 
 
 def test_csv__repeated_names_are_numbered(tmp_path: Path) -> None:

@@ -527,3 +527,16 @@ def test_optional_packages__are_named_when_missing(tmp_path: Path, write_fcs: Fc
         )
         assert advice in run.stdout
         assert bool(advice) == bool(run.stdout)
+
+
+def test_fcs__without_events_among_others_is_named(write_fcs: FcsWriter, tmp_path: Path) -> None:
+    files = [write_fcs("a.fcs", columns(1)), write_fcs("b.fcs", [c[:0] for c in columns(1)])]
+    with pytest.warns(FileFormatWarning, match="files without rows: b"):
+        summary = import_files(files, tmp_path / "out.zarr")
+    assert summary.rows == len(columns(1)[0])
+
+
+def test_fcs__with_events_that_tot_denies_is_refused(write_fcs: FcsWriter, tmp_path: Path) -> None:
+    path, rows = write_fcs("a.fcs", columns(1), {"$TOT": 0}), len(columns(1)[0])
+    with pytest.raises(FileFormatError, match=rf"hold {rows} events .* \$TOT says 0"):
+        import_files(path, tmp_path / "out.zarr")

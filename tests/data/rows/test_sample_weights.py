@@ -40,6 +40,17 @@ def test_totals__are_the_direct_formulas_for_every_source(tmp_path):
         assert_allclose(totals.effective_rows, WEIGHT.sum() ** 2 / (WEIGHT**2).sum(), rtol=1e-14)
 
 
+@pytest.mark.parametrize("dtype", [str, object])
+def test_weights__of_texts_are_refused_with_a_remedy(dtype):
+    with pytest.raises(DataError, match=r"one real.*astype\(float\)"):
+        open_samples(ROWS, weight=np.array(["1"] * 40, dtype))
+
+
+def test_weights__of_a_table_are_refused_with_a_remedy():
+    with pytest.raises(DataError, match=r"shape \(40, 1\); expected \(40,\).*\['weight'\]"):
+        open_samples(ROWS, weight=WEIGHT[:, None])
+
+
 @pytest.mark.parametrize("unit", [1e-300, 2.0**-60, 1.0, 2.0**60, 1e250])
 def test_effective_rows__do_not_depend_on_the_unit(unit):
     totals = weight_totals(open_samples(ROWS, weight=unit * WEIGHT).sources)

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from bigtensor.data.addresses.file_formats import reading
-from bigtensor.data.addresses.store_address import Address, as_address
+from bigtensor.data.addresses.store_address import Address, as_address, local_path
+from bigtensor.data.importers.counts.count_checks import are_counts, bad_count
 from bigtensor.data.importers.counts.count_files import CountFile, MatrixFile
 from bigtensor.data.importers.counts.document_blocks import CountBlock
 from bigtensor.data.importers.counts.long_table import PARQUET, TEXTS, LongTable
@@ -23,7 +24,7 @@ from bigtensor.data.stores.count_stores import CountStoreWriter
 from bigtensor.data.values.checked_casts import checked_cast
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.unique_names import unique_names
-from bigtensor.errors import DataError, FileFormatError, ParameterError, Setting
+from bigtensor.errors import FileFormatError, ParameterError, Setting
 
 DOCUMENTS = ("rows", "columns")
 
@@ -124,9 +125,9 @@ def import_counts(
         feature_types = (feature_types,)
     if documents not in DOCUMENTS:
         raise ParameterError(Setting("documents") + f" is {documents!r}; expected rows or columns")
-    source, stored = Path(path), 0
+    source, stored = local_path(path), 0
     with reading(source, "counts"):
-        names_file = None if vocabulary is None else Path(vocabulary)
+        names_file = None if vocabulary is None else local_path(vocabulary)
         file = _open(source, names_file, documents, feature_types)
     with CountStoreWriter(out, dtype=file.dtype, overwrite=overwrite) as store:
         for block in _checked_blocks(source, file):
@@ -201,21 +202,20 @@ def _open(
 
 def _checked_blocks(path: Path, file: CountFile) -> Iterator[CountBlock]:
     """Read documents, and refuse numbers that are no counts."""
+    first = 0
     with reading(path, "counts"):
         for block in file.blocks():
             counts = block.counts
-            if not np.isfinite(counts.data).all():
-                raise DataError(
-                    f"{path} has counts that are NaN or infinite; correct them, or leave their "
-                    "entries out of the file"
+            good = are_counts(counts.data, whole=file.whole)
+            if not good.all():
+                at = int(good.argmin())
+                row = first + int(np.searchsorted(counts.indptr, at, side="right")) - 1
+                place = (
+                    f"{path}: {file.row_name} {row:,} (from 0) with {file.column_name} "
+                    f"{counts.indices[at]:,} (from 0)"
                 )
-            if counts.nnz and counts.data.min() < 0:
-                raise DataError(f"{path} has negative counts: give counts of {file.column_name}s")
-            if file.whole and np.any(counts.data % 1):
-                raise DataError(
-                    f"{path} has counts that are not whole numbers: give counts of "
-                    f"{file.column_name}s before any weighting or normalisation"
-                )
+                raise bad_count(place, counts.data[at], file.column_name)
+            first += counts.shape[0]
             remedy = "divide all counts by one number, or correct the count"
             counts.data = checked_cast(counts.data, file.dtype, str(path), remedy)
             counts.eliminate_zeros()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,12 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.addresses.file_formats import optional_module
+from bigtensor.data.importers.counts.count_checks import are_counts, bad_count
 from bigtensor.data.importers.counts.count_files import CountFile
 from bigtensor.data.importers.counts.document_blocks import CountBlock, DocumentBlocks
 from bigtensor.data.importers.csv_text import CsvText, open_bytes
 from bigtensor.data.values.spreadsheet_cells import text_is_number
 from bigtensor.data.values.spreadsheet_text import without_apostrophe
-from bigtensor.errors import FileFormatError
+from bigtensor.errors import BigtensorError, FileFormatError
 
 LONG_COLUMNS = ("document", "word", "count")
 """Columns of a long table."""
@@ -57,19 +57,20 @@ class LongTable(CountFile):
 
     def _batches(self) -> Iterator[tuple[list[str], list[str], NDArray[np.float64]]]:
         """Read the names of documents and words, and the counts, of batches of rows."""
-        is_text = self._path.suffix.lower() not in PARQUET
+        is_text, first = self._path.suffix.lower() not in PARQUET, 0
         for batch in self._rows_of_text() if is_text else self._rows_of_parquet():
-            names = [batch.column(name).cast("string").to_pylist() for name in LONG_COLUMNS[:2]]
+            columns = [batch.column(name).cast("string").to_pylist() for name in LONG_COLUMNS[:2]]
             counts = batch.column(LONG_COLUMNS[2]).to_numpy(zero_copy_only=False)
-            for name, empty in (
-                (LONG_COLUMNS[0], None in names[0] or "" in names[0]),
-                (LONG_COLUMNS[1], None in names[1] or "" in names[1]),
-                (LONG_COLUMNS[2], batch.column(LONG_COLUMNS[2]).null_count),
-            ):
-                if empty:
-                    raise FileFormatError(f"{self._path} has rows without a {name}; leave them out")
-            documents, words = map(_without_apostrophes, names) if is_text else names
-            yield documents, words, np.asarray(counts, np.float64)
+            counts = np.asarray(counts, np.float64)
+            named = np.array([all(pair) for pair in zip(*columns, strict=True)], np.bool_)
+            good = are_counts(counts) & named
+            if not good.all():
+                at = int(good.argmin())
+                names = columns[0][at], columns[1][at]
+                raise _row_error(self._path, first + at, names, counts[at])
+            first += len(counts)
+            documents, words = map(_without_apostrophes, columns) if is_text else columns
+            yield documents, words, counts
 
     def _rows_of_parquet(self) -> Iterator[Any]:
         """Read batches of the rows of a Parquet file, or of the files in a folder."""
@@ -86,11 +87,9 @@ class LongTable(CountFile):
         arrow = optional_module("pyarrow", "tables")
         try:
             yield from self._batches_of_text(text)
-        except arrow.ArrowInvalid as error:
-            row_error = _bad_row(text)
-            if row_error is None:
-                raise
-            raise row_error from error
+        except arrow.ArrowInvalid:
+            _check_rows(text)
+            raise
 
     def _batches_of_text(self, text: CsvText) -> Iterator[Any]:
         """Read batches of the rows of a table of text by Arrow."""
@@ -133,17 +132,32 @@ def _without_apostrophes(names: list[str]) -> list[str]:
     return [without_apostrophe(name) if name[:1] == "'" else name for name in names]
 
 
-def _bad_row(text: CsvText) -> FileFormatError | None:
-    """Return the error for the first count that is no number, or else for the first uneven row."""
-    with text.rows() as (header, lines):
-        place = header.index(LONG_COLUMNS[2])
-        for number, row in enumerate(csv.reader(lines, delimiter=text.separator)):
-            if len(row) > place and row[place] and not text_is_number(row[place]):
-                return FileFormatError(
-                    f"{text.path}: the count of row {number:,} (from 0) is {row[place][:60]!r}, "
-                    "which is no number; correct the cell, or leave out the row"
-                )
-    return text.uneven_row()
+def _check_rows(text: CsvText) -> None:
+    """Refuse the first uneven row, or row without names or a count."""
+    with text.rows() as (header, _):
+        places = [header.index(name) for name in LONG_COLUMNS]
+    for number, row in enumerate(text.even_rows()):
+        *names, count = (row[place] for place in places)
+        if not count.strip():
+            raise _row_error(text.path, number, names, np.nan)
+        if not text_is_number(count):
+            raise FileFormatError(
+                f"{text.path}: the count of row {number:,} (from 0) is {count[:60]!r}, "
+                "which is no number; correct the cell, or leave out the row"
+            )
+        if not all(names) or not are_counts(np.array([float(count)])).all():
+            raise _row_error(text.path, number, names, float(count))
+
+
+def _row_error(path: Path, number: int, names: Sequence[str], count: float) -> BigtensorError:
+    """Return the error for a row without names, or with a number that is no count."""
+    missing = [
+        name for name, cell in zip(LONG_COLUMNS, [*names, count == count], strict=True) if not cell
+    ]
+    place = f"{path}: row {number:,} (from 0)"
+    if missing:
+        return FileFormatError(f"{place} has no {missing[0]}; complete the row, or leave it out")
+    return bad_count(place, count, LongTable.column_name)
 
 
 def _named(block: CountBlock, documents: dict[str, int], done: int) -> CountBlock:

@@ -23,7 +23,7 @@ class TenxFolder(TenxCells):
 
     def __init__(self, folder: Path, feature_types: Sequence[str]) -> None:
         matrix = _only(folder, _MATRIX)
-        prefix = matrix.name.removesuffix(".gz").removesuffix(_MATRIX)
+        prefix = _unpacked_name(matrix).removesuffix(_MATRIX)
         self._matrix = matrix
         self._barcodes = _only(folder, prefix + _BARCODES, whole=True)
         listed = _only(folder, prefix + "features.tsv", prefix + "genes.tsv", whole=True)
@@ -61,14 +61,19 @@ def _ending_in(folder: Path, name: str) -> list[Path]:
     """Return the files of a folder whose names end in a name, also compressed."""
     # macOS puts files with the prefix "._" beside those that it copies to other disks
     files = (file for file in folder.iterdir() if file.is_file() and not file.name.startswith("._"))
-    return sorted(file for file in files if file.name.removesuffix(".gz").endswith(name))
+    return sorted(file for file in files if _unpacked_name(file).endswith(name))
+
+
+def _unpacked_name(file: Path) -> str:
+    """Return the name of a file without the ending of a compression."""
+    return file.stem if file.suffix.lower() == ".gz" else file.name
 
 
 def _only(folder: Path, *names: str, whole: bool = False) -> Path:
     """Return the file of a folder whose name ends in one of some names, or is `whole` the name."""
     files = [file for name in names for file in _ending_in(folder, name)]
     if whole:
-        files = [file for file in files if file.name.removesuffix(".gz") in names]
+        files = [file for file in files if _unpacked_name(file) in names]
     if not files:
         raise FileFormatError(
             f"the folder {folder} has no {' or '.join(names)}, also compressed (.gz): a folder of "

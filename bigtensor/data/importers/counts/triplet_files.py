@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from io import BufferedIOBase
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.addresses.file_formats import optional_module
+from bigtensor.data.importers.counts.count_checks import are_counts, bad_count
 from bigtensor.data.importers.counts.count_files import CountFile
 from bigtensor.data.importers.counts.declared_sizes import check_declared
 from bigtensor.data.importers.counts.document_blocks import CountBlock, DocumentBlocks, Triplets
@@ -21,6 +23,8 @@ from bigtensor.errors import FileFormatError, Setting
 
 _IRREGULAR = (b"%", b"\t", b"  ", b" \n", b" \r", b"\n ")
 """Texts that do not occur in lines of numbers with one space between them."""
+
+_INTEGER = re.compile(r"-?[0-9]+")
 
 
 class TripletFile(CountFile):
@@ -79,6 +83,11 @@ class TripletFile(CountFile):
         for rows, words, counts in self._batches():
             self._check(rows, self.rows or 0, self.row_name, entries)
             self._check(words, self.width, self.column_name, entries)
+            good = are_counts(counts)
+            if not good.all():
+                at = int(good.argmin())
+                place = f"{self._path}: entry {entries + at + 1:,}"
+                raise bad_count(place, counts[at], self.column_name)
             entries += len(rows)
             yield from blocks.add(rows - 1, words - 1, counts, self.width)
         if entries != self._entries:
@@ -102,7 +111,7 @@ class TripletFile(CountFile):
 
     def _batches(self) -> Iterator[Triplets]:
         """Read triplets of document, word and count."""
-        entries = 0
+        arrow, entries = optional_module("pyarrow", "tables"), 0
         with open_text(self._path) as file:
             for _ in range(self._skip):
                 read_line(file, self._path)
@@ -110,52 +119,57 @@ class TripletFile(CountFile):
                 lines = _regular(text)
                 if not lines.strip():
                     continue
-                triplets = self._parsed(lines, entries)
+                try:
+                    triplets = self._parsed(lines)
+                except arrow.ArrowInvalid as error:
+                    before, bad_line = self._bad_line(lines, entries, error)
+                    if before:
+                        # an earlier entry may be out of range
+                        yield self._parsed(before)
+                    raise bad_line from error
                 entries += len(triplets[0])
                 yield triplets
 
-    def _parsed(self, lines: bytes, entries: int) -> Triplets:
-        """Return the triplets in lines. `entries` earlier entries are counted in the message."""
+    def _parsed(self, lines: bytes) -> Triplets:
+        """Return the triplets in lines."""
         arrow = optional_module("pyarrow", "tables")
         csv = optional_module("pyarrow.csv", "tables")
         types = {"row": arrow.int64(), "column": arrow.int64()}
         if not self._pattern:
             types["count"] = arrow.float64()
-        try:
-            table = csv.read_csv(
-                arrow.BufferReader(lines),
-                csv.ReadOptions(column_names=[*types], use_threads=False),
-                csv.ParseOptions(delimiter=" "),
-                csv.ConvertOptions(column_types=types, null_values=[]),
-            )
-        except arrow.ArrowInvalid as error:
-            raise self._bad_line(lines, entries, len(types), error) from error
+        table = csv.read_csv(
+            arrow.BufferReader(lines),
+            csv.ReadOptions(column_names=[*types], use_threads=False),
+            csv.ParseOptions(delimiter=" "),
+            csv.ConvertOptions(column_types=types, null_values=[]),
+        )
         rows, words, *counts = (column.to_numpy() for column in table.columns)
         if self._documents == "columns":
             rows, words = words, rows
         return rows, words, counts[0] if counts else np.ones(len(rows))
 
     def _bad_line(
-        self, lines: bytes, entries: int, length: int, error: Exception
-    ) -> FileFormatError:
-        """Return the error for the first line that is not as many numbers as all should be."""
+        self, lines: bytes, entries: int, error: Exception
+    ) -> tuple[bytes, FileFormatError]:
+        """Return the lines before the first bad one, and the error for that line.
+
+        `entries` earlier entries are counted in the message.
+        """
         names = [self.row_name, self.column_name]
         if self._documents == "columns":
             names.reverse()
-        rows = (
-            line.decode("utf-8", "replace").split() for line in lines.splitlines() if line.strip()
-        )
-        place = next(
-            (
-                f"entry {number:,} is {' '.join(cells)[:60]!r}"
-                for number, cells in enumerate(rows, entries + 1)
-                if len(cells) != length or not all(map(text_is_number, cells))
-            ),
-            f"an entry after entry {entries:,} is wrong ({error})",
-        )
-        return FileFormatError(
-            f"{self._path}: {place}; expected the numbers {', '.join([*names, 'count'][:length])}: "
-            "correct the line or export the file again"
+        if not self._pattern:
+            names.append("count")
+        entry_lines = [line for line in lines.split(b"\n") if line.strip()]
+        number, place = 0, f"an entry after entry {entries:,} is wrong ({error})"
+        for at, line in enumerate(entry_lines):
+            cells = line.decode("utf-8", "replace").split()
+            if len(cells) != len(names) or not _are_numbers(cells):
+                number, place = at, f"entry {entries + at + 1:,} is {' '.join(cells)[:60]!r}"
+                break
+        return b"\n".join(entry_lines[:number]), FileFormatError(
+            f"{self._path}: {place}; expected the numbers {', '.join(names)}: correct the line or "
+            "export the file again"
         )
 
     def _check(self, numbers: NDArray[Any], most: int, name: str, entries: int) -> None:
@@ -168,6 +182,11 @@ class TripletFile(CountFile):
                 f"but the file declares the numbers 1 to {most:,}; restore it from a copy"
                 + (self._remedy if name == self.row_name else "")
             )
+
+
+def _are_numbers(cells: Sequence[str]) -> bool:
+    """Return True for a row and a column, which are integers, and a number if there is a third."""
+    return all(map(_INTEGER.fullmatch, cells[:2])) and all(map(text_is_number, cells[2:]))
 
 
 def _line(file: BufferedIOBase, path: Path) -> str:

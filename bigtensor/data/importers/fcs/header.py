@@ -274,7 +274,7 @@ def _data_start(fcs_dataset: Dataset, rows: int, row_bytes: int, offsets: Offset
         )
     else:
         chosen = in_text
-    if rows == 0:
+    if rows == 0 and (chosen[0] <= 0 or held(chosen) <= 0):
         return start
     if chosen[0] <= 0:
         raise FileFormatError(f"{path} does not say where its events lie")
@@ -295,6 +295,6 @@ def _data_start(fcs_dataset: Dataset, rows: int, row_bytes: int, offsets: Offset
     if start + chosen[0] + rows * row_bytes > size:
         raise FileFormatError(
             f"{path} is truncated: its events lie in {where} of the data set at byte {start}, "
-            f"but the file has {size} bytes"
+            f"but the file has {size} bytes; copy it again"
         )
     return start + chosen[0]

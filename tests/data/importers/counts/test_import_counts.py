@@ -136,8 +136,8 @@ def test_damaged_files__are_refused(counts, tmp_path):
         (lines[::-1], "not consecutive"),
         (np.vstack([lines[:-1], [[60, 99, 1]]]), r"entry \d+ has the word number 99, .*1 to 15"),
         (np.vstack([lines[:-1], [[61, 1, 1]]]), "document number 61, .*1 to 60"),
-        (np.vstack([lines[:-1], [[60, 1, -2]]]), "negative"),
-        (np.vstack([lines[:-1], [[60, 1, 0.5]]]), "not whole numbers"),
+        (np.vstack([lines[:-1], [[60, 1, -2]]]), r"entry \d+ has the count -2, .*negative"),
+        (np.vstack([lines[:-1], [[60, 1, 0.5]]]), r"entry \d+ has the count 0.5, .*not a whole"),
     ]
     for bad, message in cases:
         as_whole = [[int(a), int(b), c if c % 1 else int(c)] for a, b, c in bad]
@@ -301,8 +301,48 @@ def test_header_of_tables__may_follow_empty_lines_and_have_several(tmp_path, hea
 def test_tables__with_an_empty_cell_are_refused(tmp_path, empty):
     row = {"document": "a", "word": "x", "count": "1", empty: ""}
     (tmp_path / "long.csv").write_text("document,word,count\nb,y,2\n" + ",".join(row.values()))
-    with pytest.raises(FileFormatError, match=f"rows without a {empty}"):
+    with pytest.raises(FileFormatError, match=rf"row 1 \(from 0\) has no {empty}"):
         import_counts(tmp_path / "long.csv", tmp_path / "out.zarr")
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("d,a,1_000\nd,b,2", "row 0 .*'1_000'.*no number"),
+        ("d,a,1\nd,b,1.5", r"row 1 \(from 0\) has the count 1.5"),
+        ("d,a,1\nd,b,-2\nd,c,x", r"row 1 \(from 0\) has the count -2"),
+        ("d,a,1\nd,b,nan", r"row 1 \(from 0\) has no count"),
+        ("d,a,1\nd,b\nd,c,x", r"row 1 \(from 0\) has 2 cells"),
+        ("d,a,1\nd,b,3,4\nd,c,x", r"row 1 \(from 0\) has 4 cells"),
+        ("d,a,1\nd,b,x\nd,c", "row 1 .*'x'.*no number"),
+    ],
+)
+def test_long_table__names_the_row_of_its_first_fault(tmp_path, rows, message):
+    (tmp_path / "long.csv").write_text(f"document,word,count\n{rows}\n")
+    with pytest.raises(DataError, match=message):
+        import_counts(tmp_path / "long.csv", tmp_path / "out.zarr")
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ("1 1 2\n1 2 1_000", "entry 2 is '1 2 1_000'"),
+        ("1 1 2\n1 2.0 1", "entry 2 is '1 2.0 1'"),
+        ("1 1 2\n1 2 1.5", "entry 2 has the count 1.5"),
+        ("1 1 2\n1 9 1\n2 x 1", "entry 2 has the word number 9"),
+    ],
+)
+def test_matrix_market__names_its_first_bad_entry(tmp_path, entries, message):
+    head, path = "%%MatrixMarket matrix coordinate integer general\n3 3", tmp_path / "counts.mtx"
+    path.write_text(f"{head} {len(entries.splitlines())}\n{entries}\n")
+    with pytest.raises(FileFormatError if " is " in message else DataError, match=message):
+        import_counts(path, tmp_path / "out.zarr")
+
+
+def test_bag_of_words__names_the_document_and_the_word_of_a_bad_count(tmp_path):
+    save_npz(tmp_path / "c.npz", csr_array(np.array([[1, 0, 2], [0, 3, -1]])))
+    with pytest.raises(DataError, match=r"document 1 .*word 2 .*-1"):
+        import_counts(tmp_path / "c.npz", tmp_path / "out.zarr")
 
 
 def test_compressed_table__that_is_truncated_is_refused(counts, tmp_path):

@@ -269,6 +269,15 @@ def test_folder__of_tables_beside_a_compensation_is_imported(tmp_path):
     assert import_files(folder, tmp_path / "out.zarr").rows == 20
 
 
+def test_folder__of_files_with_endings_in_capitals_is_read(cells, tmp_path):
+    folder = folder_of(cells, tmp_path / "cells")
+    for file in [*folder.iterdir()]:
+        file.rename(file.with_suffix(".GZ"))
+    assert import_counts(folder, tmp_path / "out.zarr").rows == 50
+    with pytest.raises(FileFormatError, match="import --counts"):
+        import_files(folder, tmp_path / "other.zarr")
+
+
 def test_folder__that_macos_copied_is_read(cells, tmp_path):
     folder = folder_of(cells, tmp_path / "cells")
     (folder / "._matrix.mtx.gz").write_bytes(b"Mac OS X")
