@@ -96,8 +96,8 @@ class Settings:
     if_dependent : Settings, optional
         Settings of populations, which replace these if the pilot sample shows that features depend
         on each other within components. None unless that is left to the data.
-    if_two_views : Settings, optional
-        Settings with the k-means initialisation; see `of_two_views`. None unless the
+    if_no_moments : Settings, optional
+        Settings with the k-means initialisation; see `without_moments`. None unless the
         initialisation is spectral and was not asked for.
     posterior_width_of_two_views : float, optional
         ``posterior_width`` of `of_two_views`.
@@ -130,7 +130,7 @@ class Settings:
     random_state: int
     notes: tuple[str, ...] = ()
     if_dependent: Settings | None = None
-    if_two_views: Settings | None = None
+    if_no_moments: Settings | None = None
     posterior_width_of_two_views: float | None = None
 
     @property
@@ -144,15 +144,14 @@ class Settings:
         groups: tuple[tuple[str, ...], ...] | None,
     ) -> Settings:
         """Return the settings for fewer views or features."""
-        other = self.if_dependent
+        other, of_clusters = self.if_dependent, self.if_no_moments
         return replace(
             self,
             shape=replace(self.shape, views=views),
             kernels={name: self.kernels[name] for name, _ in views},
             groups=groups,
             if_dependent=None if other is None else other.with_views(views, other.groups),
-            # constant features are left out once
-            if_two_views=None,
+            if_no_moments=None if of_clusters is None else of_clusters.with_views(views, None),
         )
 
     @property
@@ -161,11 +160,21 @@ class Settings:
         return self if self.if_dependent is None else self.if_dependent
 
     @property
+    def without_moments(self) -> Settings:
+        """Settings with the k-means initialisation, unless the other one was asked for."""
+        if self.if_no_moments is None:
+            return self
+        return replace(
+            self.if_no_moments,
+            n_components=self.n_components,
+            counted=self.counted,
+            if_dependent=self.if_dependent,
+        )
+
+    @property
     def of_two_views(self) -> Settings:
         """Settings if constant features leave two views of more, too few for moments."""
-        settings = self
-        if self.if_two_views is not None:
-            settings = replace(self.if_two_views, if_dependent=self.if_dependent)
+        settings = self.without_moments
         return replace(settings, posterior_width=settings.posterior_width_of_two_views)
 
     @property
@@ -350,7 +359,7 @@ def settings_of(
         random_state=parameters.random_state,
         notes=_notes(parameters, shape),
         if_dependent=_settings_if_dependent(parameters, shape),
-        if_two_views=_settings_if_two_views(parameters, shape, start),
+        if_no_moments=_settings_if_no_moments(parameters, shape, start),
         posterior_width_of_two_views=_posterior_width(parameters, "kmeans", SPECTRAL_VIEWS - 1),
     )
 
@@ -374,7 +383,7 @@ def _settings_if_dependent(parameters: ParameterValues, shape: DataShape) -> Set
     return settings_of(parameters.changed(n_populations="auto", view_groups=None), shape)
 
 
-def _settings_if_two_views(
+def _settings_if_no_moments(
     parameters: ParameterValues, shape: DataShape, start: str
 ) -> Settings | None:
     """Return the settings of the initialisation of two views, unless another one was asked for."""

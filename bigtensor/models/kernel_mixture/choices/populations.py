@@ -118,5 +118,7 @@ def product_temperature(posterior: FloatArray, preparation: Preparation) -> floa
     pairs = np.tri(len(columns), k=-1, dtype=bool)
     if not pairs.any():
         return 1.0
-    values = preparation.rows[:, columns]
-    return 1.0 + (len(columns) - 1) * mean_correlation(values, posterior, pairs) ** 2
+    assert preparation.pilot is not None
+    share = preparation.pilot.independent_share
+    correlation = mean_correlation(preparation.rows[:, columns], posterior, pairs, share)
+    return 1.0 + (len(columns) - 1) * correlation**2
