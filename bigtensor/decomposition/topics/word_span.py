@@ -33,6 +33,10 @@ def topic_span(
 ) -> FloatArray:
     """Return orthonormal columns that nearly span the scaled topics: a step of subspace iteration.
 
+    Words that do not occur are zero in all columns, of which there are at most as many as words
+    that occur. Directions of other words would be rounding errors, and depend on the order of the
+    documents.
+
     Parameters
     ----------
     contracted : (V, r) float64 array
@@ -47,7 +51,11 @@ def topic_span(
         Factor of every word in scaled words; see `word_scales`.
     """
     corrected = contracted - np.outer(mean, mean @ columns) / (1 + 1 / concentration)
-    return np.asarray(np.linalg.qr(scales[:, None] * corrected)[0])
+    occurs = mean > 0
+    columns_of_words = np.linalg.qr((scales[:, None] * corrected)[occurs])[0]
+    span = np.zeros((len(mean), columns_of_words.shape[1]))
+    span[occurs] = columns_of_words
+    return span
 
 
 def topics_of_words(

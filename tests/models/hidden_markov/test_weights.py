@@ -10,6 +10,8 @@ import xarray as xr
 from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 
 from bigtensor import HiddenMarkovModel, simulate
@@ -202,3 +204,21 @@ def test_steps_of_a_rare_state__are_those_that_weights_stand_for() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", ConditioningWarning)
         model.fit(codes, sample_weight=np.full(3_000, 2.0))
+
+
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
+@pytest.mark.parametrize("emissions", ["gaussian", "poisson"])
+def test_weights__count_as_copies_of_sequences_whose_states_overlap(emissions: str) -> None:
+    """Images are sequences of rows of pixels, in which no number of states is right."""
+    steps = load_digits().data[:60].reshape(480, 8)[:, 1:7]
+    sequence = np.repeat(np.arange(60), 8)
+    count = np.random.default_rng(0).integers(1, 4, 60)
+    copies = np.concatenate(
+        [np.flatnonzero(sequence == each) for each in np.repeat(np.arange(60), count)]
+    )
+    model = HiddenMarkovModel(5, emissions=emissions, random_state=0)
+    weighted = clone(model).fit(steps, sequence=sequence, sample_weight=count[sequence])
+    repeated = clone(model).fit(steps[copies], sequence=np.arange(len(copies)) // 8)
+    expected = repeated.predict_proba(steps, sequence=sequence)
+    found = weighted.predict_proba(steps, sequence=sequence)
+    np.testing.assert_allclose(found, expected, atol=1e-8)

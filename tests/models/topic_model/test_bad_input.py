@@ -141,6 +141,15 @@ def test_words_that_never_occur__change_nothing(counts):
     assert model.topics_[:, 40:].max() < 1e-4
 
 
+def test_the_order_of_documents__does_not_matter_beside_words_that_never_occur():
+    """Eight pixels are blank, so that the sketch has more columns than there are words."""
+    images = load_digits().data[:500].astype(int)
+    model = quiet(TopicModel("auto", max_iter=0, random_state=0), csr_array(images))
+    order = default_rng(0).permutation(len(images))
+    other = quiet(TopicModel("auto", max_iter=0, random_state=0), csr_array(images[order]))
+    assert other.topics_ == pytest.approx(model.topics_, rel=1e-6, abs=1e-9)
+
+
 def test_more_topics_than_words__are_refused(counts):
     with pytest.raises(
         ParameterError, match=r"n_components=50 exceeds the words \(n_features = 40\)"
