@@ -33,6 +33,7 @@ from bigtensor.models.pilot.outliers import MOST_NAMED
 from bigtensor.models.words.wording import percent
 from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.outlier_rule import far_values
+from bigtensor.statistics.row_copies import distinct_rows
 from bigtensor.statistics.row_sample import Sample
 
 
@@ -158,6 +159,8 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     if settings.units == "common":
         sample, far = _without_far_values(sample, settings)
         notes += far
+    settings, fewer = _with_distinct_rows(sample, settings)
+    notes += fewer
     rows = np.asarray(sample.values, np.float64)
     clustering_weight = sample.weight
     if settings.n_populations is not None and settings.n_components >= MANY:
@@ -198,6 +201,20 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
         diagnostics=diagnostics,
         pilot=sample,
     )
+
+
+def _with_distinct_rows(sample: Sample, settings: Settings) -> tuple[Settings, list[str]]:
+    """Return settings with at most as many components to merge as distinct rows, and a note."""
+    if settings.n_populations is None:
+        return settings, []
+    distinct = int(distinct_rows(sample.values).max(initial=-1)) + 1
+    least = 1 if settings.n_populations == "auto" else int(settings.n_populations)
+    enough = max(distinct, least)
+    if settings.n_components <= enough:
+        return settings, []
+    note = f"The pilot sample has only {distinct} distinct rows, so that {enough} components are "
+    note += f"merged in place of {settings.n_components}"
+    return replace(settings, n_components=enough), [note]
 
 
 def _without_far_values(sample: Sample, settings: Settings) -> tuple[Sample, list[str]]:

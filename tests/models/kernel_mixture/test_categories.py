@@ -23,3 +23,26 @@ def test_categories__are_as_good_as_the_truth_in_every_precision(seed, feature_d
         3, kernel="delta", spectral=SpectralOptions(feature_dtype=feature_dtype), random_state=0
     )
     assert adjusted_rand_score(label, model.fit_predict(rows)) > best - 0.03
+
+
+def passengers(rows: int = 600) -> np.ndarray:
+    """Rows of three views with two values each: eight distinct rows, and three groups."""
+    rng = np.random.default_rng(0)
+    high = np.array([[0, 0, 1], [0, 1, 0], [1, 0, 0]])[rng.integers(0, 3, rows)]
+    return np.where(rng.uniform(size=(rows, 3)) < 0.02, 1 - high, high).astype(float)
+
+
+def test_two_values_a_view__are_no_error_of_a_call_without_options():
+    model = KernelMixture(random_state=0).fit(passengers())
+    assert 1 < len(model.weights_) <= 8
+
+
+@pytest.mark.parametrize("n_populations", ["auto", 3])
+def test_few_distinct_rows__are_as_many_components_that_are_merged(n_populations):
+    rows = passengers()
+    model = KernelMixture(n_populations=n_populations, random_state=0).fit(rows)
+    distinct = len(np.unique(rows, axis=0))
+    assert len(model.weights_) == distinct
+    assert any(f"{distinct} distinct" in note for note in model.diagnostics_["notes"])
+    if n_populations == 3:
+        assert np.unique(model.predict(rows)).size == 3
