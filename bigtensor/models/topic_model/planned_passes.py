@@ -48,7 +48,7 @@ def planned_refinement(settings: TopicSettings) -> list[PlannedPass]:
     sums = TopicCounts(topics, prior)
     counts = counts_pass(sums)
     if settings.max_iter is None:
-        blank = Topics(topics, prior, prior, 0.0, settings.shape.views)
+        blank = Topics(topics, prior, np.ones(k), 0.0, settings.shape.views)
         judged = judged_pass(settings, sums, blank)
         return [triples, PlannedPass(judged, MOST_POLISHES, driver, counts)]
     if settings.max_iter:

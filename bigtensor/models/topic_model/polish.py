@@ -42,6 +42,14 @@ PATIENCE = 2
 STILL = 3e-4
 """Least gain of the log-probability of a held-out word, in nats, over the best pass before."""
 
+_NOISE_OF_GAIN = 0.25
+"""Gain of documents without topics over a single one, in nats a held-out word, times its root.
+
+That is about two and a half standard deviations of the gain on 48 such sets of 100 to 5,000
+documents, none of which had more. On scikit-learn's digits and on articles the gain was 0.03 to
+0.5, which is 15 times as much and more.
+"""
+
 LONG = 30.0
 """Largest number of words that a document counts for, in typical lengths.
 
@@ -114,7 +122,7 @@ def polished(
 
     def update(before: _Polished, sums: dict[str, Any]) -> tuple[_Polished, float]:
         completion: DocumentCompletionResult | None = sums.get("completion")
-        state, counts = before.judged(completion), sums["counts"]
+        state, counts = before.judged(completion, sums.get("of_one_topic")), sums["counts"]
         updated = updated_topics(counts.counts, settings.pseudo_count)
         prior = _prior_after(counts, state.solution.prior, settings)
         words = counts.counts.sum(axis=0)
@@ -129,6 +137,8 @@ def polished(
         state = iterations.state
         diagnostics = {
             "completion": list(state.scores),
+            "gain_over_one_topic": state.gain and state.gain[0],
+            "noise_of_gain": state.gain and state.gain[1],
             "n_iter": state.passes,
             "n_components": first.n_components,
         }
@@ -161,6 +171,8 @@ class _Polished:
         Topics that the next pass starts from, beyond the estimate where steps are long.
     scores : tuple of float
         Log-probability of a held-out word before every judged pass, in nats.
+    gain : tuple of float, optional
+        Last of these scores less that of a single topic, and its noise. None if no pass was judged.
     closing : int
         Number of the first pass that leaves out no documents.
     most : int
@@ -175,17 +187,25 @@ class _Polished:
     closing: int
     most: int
     passes: int = 0
+    gain: tuple[float, float] | None = None
 
-    def judged(self, completion: DocumentCompletionResult | None) -> _Polished:
+    def judged(
+        self,
+        completion: DocumentCompletionResult | None,
+        of_one_topic: DocumentCompletionResult | None,
+    ) -> _Polished:
         """Return the plan of the passes after documents have been held out of one, if any."""
-        if completion is None:
+        if completion is None or of_one_topic is None:
             return self
         if completion.words < LEAST_HELD_OUT_WORDS:
             return replace(self, scores=(), closing=FEW - CLOSING, most=FEW)
         scores = (*self.scores, completion.mean)
+        noise = _NOISE_OF_GAIN / np.sqrt(completion.words)
+        gain = completion.mean - of_one_topic.mean, float(noise)
+        judged = replace(self, scores=scores, gain=gain)
         if not _is_settled(scores):
-            return replace(self, scores=scores)
-        return replace(self, scores=scores, closing=self.passes + 1, most=self.passes + 1 + CLOSING)
+            return judged
+        return replace(judged, closing=self.passes + 1, most=self.passes + 1 + CLOSING)
 
 
 def counts_pass(counts: TopicCounts) -> Pass[TopicCountsResult]:
@@ -202,6 +222,7 @@ def judged_pass(
     together = Together.named(
         counts=OfDocuments(counts, share, False, seed),
         completion=OfDocuments(judged.completion(seed), share, True, seed),
+        of_one_topic=OfDocuments(judged.pooled().completion(seed), share, True, seed),
     )
     return Pass(_name(counts.step), together)
 

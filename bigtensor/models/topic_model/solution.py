@@ -58,6 +58,12 @@ class Topics:
         """Return the sum that gives the log-probability of held-out words."""
         return DocumentCompletion(self.topics, self.prior, random_state)
 
+    def pooled(self) -> Topics:
+        """Return a single topic, with the words of all topics."""
+        words = self.words.sum()
+        pooled = (self.topics @ (self.words / words))[:, None]
+        return replace(self, topics=pooled, prior=np.ones(1), words=np.array([words]))
+
     def draw(self, n_documents: int, rng: np.random.Generator) -> sp.csr_array:
         """Draw documents whose lengths are Poisson numbers of the mean length of the fit."""
         lengths = rng.poisson(self.mean_length, n_documents)

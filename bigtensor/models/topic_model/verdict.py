@@ -32,14 +32,13 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
     settings : TopicSettings
         Resolved parameters of the fit.
     diagnostics : dict
-        With ``short_documents``, ``words_that_occur`` and ``whole_counts``.
+        With ``short_documents``, ``words_that_occur`` and ``whole_counts``, and with
+        ``gain_over_one_topic`` and ``noise_of_gain`` after judged passes.
     """
     k = topics.n_components
     faults = [
-        *_no_topics(diagnostics),
+        *(_no_topics(k, diagnostics) or [*_alike(topics), *_small(topics)]),
         *_unknown_concentration(diagnostics),
-        *_alike(topics),
-        *_small(topics),
         *_lengths(topics, diagnostics),
         *_words(settings, diagnostics),
         *_most(settings, k),
@@ -51,13 +50,23 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
     )
 
 
-def _no_topics(diagnostics: dict[str, Any]) -> list[Fault]:
-    """Return a sentence on a number of topics that no pair of words speaks for."""
-    if diagnostics.get("spectrum", {}).get("count") != 1:
+def _no_topics(k: int, diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a sentence on topics that neither pairs of words nor held-out words speak for."""
+    if diagnostics.get("spectrum", {}).get("count") == 1:
+        return as_warnings(
+            "Pairs of words tell no two topics apart, and 2 is the smallest number. Give more or "
+            "longer documents."
+        )
+    gain = diagnostics.get("gain_over_one_topic")
+    if gain is None or gain > diagnostics["noise_of_gain"]:
         return []
     return as_warnings(
-        "Pairs of words tell no two topics apart, and 2 is the smallest number. Give more or "
-        "longer documents."
+        Message(
+            f"Held-out words are no more probable with {k} topics than with one ({gain:+.4f} nats "
+            "a word), so that these documents may have no topics. Use fewer topics ("
+        )
+        + Setting("n_components")
+        + "), or give more or longer documents."
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 import xarray as xr
 from numpy.random import default_rng
 from scipy.sparse import csr_array
+from scipy.stats import entropy
 from sklearn.datasets import load_digits
 
 from bigtensor import TopicModel
@@ -165,8 +166,20 @@ def test_more_topics_than_there_are__are_told():
     rng = default_rng(1)
     words = rng.dirichlet(np.ones(30))
     rows = csr_array(rng.multinomial(50, words, 2000))
-    with pytest.warns(ConditioningWarning, match="same words|fewer than 100 words"):
+    with pytest.warns(ConditioningWarning, match="no more probable"):
         TopicModel(4).fit(rows)
+
+
+@pytest.mark.parametrize(("n_components", "fault"), [(2, None), (12, "nearly the same words")])
+def test_many_more_topics_than_two__are_told(n_components, fault):
+    rng = default_rng(1)
+    topics = rng.dirichlet(np.full(30, 0.3), 2)
+    rows = rng.multinomial(60, rng.dirichlet([0.3, 0.3], 200) @ topics)
+    if fault is None:
+        quiet(TopicModel(n_components), rows)
+    else:
+        with pytest.warns(ConditioningWarning, match=fault):
+            TopicModel(n_components).fit(rows)
 
 
 @pytest.mark.parametrize("n_documents", [1, 2, 4])
@@ -201,3 +214,20 @@ def test_nothing_to_predict__is_refused(counts):
 def test_parameters_out_of_range__are_refused(counts, settings):
     with pytest.raises(ParameterError, match=next(iter(settings))):
         TopicModel(**{"n_components": 3, **settings}).fit(counts)
+
+
+@pytest.mark.parametrize("n_components", [2, 5])
+@pytest.mark.parametrize(("documents", "length"), [(300, 100), (3000, 20)])
+def test_documents_without_topics__are_worth_a_warning(n_components, documents, length):
+    rng = default_rng(documents)
+    data = rng.multinomial(length, rng.dirichlet(np.full(150, 0.3)), documents)
+    with pytest.warns(BigtensorWarning, match="no more probable"):
+        model = TopicModel(n_components, random_state=0).fit(data)
+    assert not model.diagnostics_["verdict"]["good"]
+
+
+def test_gain_over_one_topic__is_that_of_held_out_words(counts):
+    model = quiet(TopicModel(3, random_state=0), counts)
+    shares = counts.sum(axis=0) / counts.sum()
+    gain = entropy(shares) - np.log(model.perplexity(counts))
+    assert model.diagnostics_["gain_over_one_topic"] == pytest.approx(gain, abs=0.05)
