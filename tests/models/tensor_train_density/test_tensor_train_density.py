@@ -113,13 +113,13 @@ def test_rank__is_no_larger_than_is_of_use_beside_other_components():
     assert diagnostics["validation_log_density"] > -2.14
 
 
-def test_equal_rows__are_copies_only_where_a_value_is_not_rounded():
+def test_equal_rows__are_copies_unless_they_are_equal_by_chance():
     rng = np.random.default_rng(0)
     rounded = rng.integers(0, 20, size=(300, 2)).astype(float)
     both = np.column_stack([rounded, rng.normal(size=300)])[rng.integers(0, 200, 300)]
-    for values, n_distinct in ((rounded, 300), (both, len(np.unique(both, axis=0)))):
+    for values, n_originals in ((rounded, 300), (both, len(np.unique(both, axis=0)))):
         atoms, symbols = (np.empty(0),) * values.shape[1], (None,) * values.shape[1]
-        assert PilotRows(values, np.ones(300), symbols, None, atoms).n_distinct == n_distinct
+        assert PilotRows(values, np.ones(300), symbols, None, atoms).n_originals == n_originals
 
 
 def test_density__is_near_the_truth(chain, model):
