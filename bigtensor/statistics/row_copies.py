@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.array_types import IndexArray
+from bigtensor.array_types import FloatArray, IndexArray
 
 
 def distinct_rows(values: NDArray[np.generic]) -> IndexArray:
@@ -79,21 +79,24 @@ def random_order(originals: IndexArray, random_state: int) -> IndexArray:
     return np.asarray(np.random.default_rng(random_state).permutation(count))
 
 
-def independent_rows(originals: IndexArray) -> float:
-    """Return the number of independent rows that have means of the same variance.
+def independent_rows(originals: IndexArray, weight: FloatArray) -> float:
+    """Return the number of independent rows of equal weight that have means of the same variance.
 
     Parameters
     ----------
     originals : (n,) integer array
         From `original_rows`.
+    weight : (n,) float64 array
+        Weights of the rows.
 
     Returns
     -------
     float
-        The effective sample size of Kish (1965, "Survey Sampling"), n without copies.
+        The effective sample size of Kish (1965, "Survey Sampling"); n without copies and weights.
     """
-    copies = np.bincount(originals).astype(np.float64)
-    return float(copies.sum() ** 2 / (copies**2).sum())
+    # squares of tiny weights would underflow
+    mass = np.bincount(originals, weights=weight / weight.max())
+    return float(mass.sum() ** 2 / (mass**2).sum())
 
 
 def _have_neighbours(values: NDArray[np.generic]) -> NDArray[np.bool_]:

@@ -52,8 +52,14 @@ class Sample:
 
     @property
     def independent_share(self) -> float:
-        """Number of independent rows in parts of all rows, some of which may be copies."""
-        return independent_rows(self.originals) / max(1, len(self.values))
+        """Number of independent rows in parts of the weight of all rows.
+
+        It is 1 if no row is a copy of another one, and none has a weight.
+        """
+        weight = self.row_weights()
+        if not weight.any():
+            return 1.0
+        return independent_rows(self.originals, weight) / float(weight.sum())
 
     def row_weights(self) -> FloatArray:
         """Return the weight of every row: ``(m,)`` float64, ones without any."""

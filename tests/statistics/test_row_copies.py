@@ -51,8 +51,13 @@ def test_random_order__holds_every_original_row_once():
 
 
 def test_independent_rows__are_those_of_a_mean_of_the_same_variance():
-    originals = np.repeat(np.arange(40), default_rng(0).integers(1, 5, size=40))
-    assert independent_rows(np.arange(7)) == pytest.approx(7)
-    assert independent_rows(np.repeat(np.arange(7), 3)) == pytest.approx(7)
-    means = default_rng(1).normal(size=(20_000, 40))[:, originals].mean(axis=1)
-    assert independent_rows(originals) == pytest.approx(1 / means.var(), rel=0.05)
+    ones = np.ones(21)
+    assert independent_rows(np.arange(21), ones) == pytest.approx(21)
+    assert independent_rows(np.arange(21), 1e-200 * ones) == pytest.approx(21)
+    assert independent_rows(np.repeat(np.arange(7), 3), ones) == pytest.approx(7)
+    rng = np.random.default_rng(0)
+    originals = np.repeat(np.arange(40), rng.integers(1, 5, size=40))
+    weight = rng.uniform(0, 2, len(originals))
+    drawn = rng.normal(size=(20_000, 40))[:, originals]
+    means = np.average(drawn, axis=1, weights=weight)
+    assert independent_rows(originals, weight) == pytest.approx(1 / means.var(), rel=0.05)

@@ -46,6 +46,8 @@ class SampleSources:
     all_terms : bool, default False
         Keep terms that do not stand out from Gaussian noise, because they were chosen for how
         independent their sources are.
+    independent_share : float, default 1.0
+        Number of independent rows in parts of the weight of all rows, some of which may be copies.
     """
 
     mean: FloatArray
@@ -54,6 +56,7 @@ class SampleSources:
     counted: Reach
     rank: int
     all_terms: bool = False
+    independent_share: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,7 +114,8 @@ def cumulant_sources(
     noise = gaussian_part(np.eye(tensor.sizes[0]))
 
     def standing(refinement: Refined) -> CumulantSources:
-        standing_terms = standing_out(refinement.terms, moments.weight)
+        independent = sample.independent_share * moments.weight
+        standing_terms = standing_out(refinement.terms, independent)
         terms = refinement.terms if sample.all_terms else standing_terms
         if not terms.n_terms:
             raise IdentifiabilityError(

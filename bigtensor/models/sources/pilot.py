@@ -43,12 +43,15 @@ class Pilot:
         Resolved parameters of the fit.
     diagnostics : dict
         ``pilot_rows``, and of them ``outlying_rows`` and ``first_outlying_rows``.
+    independent_share : float
+        Number of independent rows in parts of the weight of all rows, some of which may be copies.
     """
 
     rows: Block
     counted: Reach
     settings: SourceSettings
     diagnostics: dict[str, Any]
+    independent_share: float
 
     @cached_property
     def moments(self) -> CovariancesResult:
@@ -98,7 +101,8 @@ def drawn_pilot(settings: SourceSettings) -> Script:
     ordinary = ordinary_rows(sample, settings.columns, heavy_tails=True)
     diagnostics = {"pilot_rows": len(sample.values), **ordinary.diagnostics}
     rows = ordinary.sample.block(settings.shape.slices)
-    return Pilot(rows, ordinary.reach, settings, diagnostics)
+    share = ordinary.sample.independent_share
+    return Pilot(rows, ordinary.reach, settings, diagnostics, share)
 
 
 def pilot_rotation(settings: SourceSettings, pilot: Pilot, n_components: int) -> FloatArray:

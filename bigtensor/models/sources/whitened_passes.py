@@ -43,10 +43,13 @@ class SampleRotation:
         Of the sample.
     unmixing : (d, k) float64 array
         Sources are ``(x - mean) @ unmixing``.
+    independent_share : float, default 1.0
+        Number of independent rows in parts of the weight of all rows, some of which may be copies.
     """
 
     mean: FloatArray
     unmixing: FloatArray
+    independent_share: float = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +133,7 @@ def whitened_sources(
     axes = passes.axes(moments).largest(sample.unmixing.shape[1])
     rotation = symmetric_orthogonalisation(axes.unwhitening.T @ sample.unmixing)
     contrast: ContrastSumsResult = first.result["contrast"]
+    independent = sample.independent_share * moments.weight
 
     def ask(state: _Rotated, number: int) -> Script:
         if not number:
@@ -143,7 +147,7 @@ def whitened_sources(
         state = _Rotated(
             part_of_turn(before.rotation, updated, passes.step),
             sums.kurtosis,
-            gaussian_sources(non_gaussianity(before.rotation, sums), moments.weight),
+            gaussian_sources(non_gaussianity(before.rotation, sums), independent),
         )
         return state, float(mean_turn(before.rotation, updated))
 

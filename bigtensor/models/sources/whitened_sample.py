@@ -331,7 +331,7 @@ def non_gaussianity(rotation: FloatArray, sums: ContrastSumsResult) -> FloatArra
     return np.asarray((rotation * sums.rows_by_tanh).sum(axis=0) - sums.slope)
 
 
-def gaussian_sources(distances: FloatArray, weight: float) -> int:
+def gaussian_sources(distances: FloatArray, rows: float) -> int:
     """Return the number of sources that are Gaussian within the noise.
 
     The rotation looks for the largest distances, which are larger the more directions there are.
@@ -340,11 +340,11 @@ def gaussian_sources(distances: FloatArray, weight: float) -> int:
     ----------
     distances : (k,) array
         Mean of y tanh(y) less the mean slope of tanh.
-    weight : float
-        Of the rows.
+    rows : float
+        Number of independent rows.
     """
     deviations = _LEAST_DEVIATIONS + np.sqrt(len(distances))
-    most = deviations * GAUSSIAN_DEVIATION / np.sqrt(weight)
+    most = deviations * GAUSSIAN_DEVIATION / np.sqrt(rows)
     return int(np.count_nonzero(np.abs(distances) <= most))
 
 
@@ -374,7 +374,7 @@ def rotation_terms(contract: Contract, rotation: FloatArray) -> Terms:
     return replace(terms, weights=np.where(weights == 0, _LEAST_WEIGHT, weights))
 
 
-def standing_out(terms: Terms, weight: float) -> Terms:
+def standing_out(terms: Terms, rows: float) -> Terms:
     """Return the terms that are heavier than Gaussian noise makes them.
 
     The fourth cumulant of n Gaussian values has the variance 24 / n. The search looks for the
@@ -387,15 +387,15 @@ def standing_out(terms: Terms, weight: float) -> Terms:
     ----------
     terms : Terms
         Along principal axes.
-    weight : float
-        Of the rows.
+    rows : float
+        Number of independent rows.
     """
     (columns,) = terms.factors
     along = (columns.T @ columns) ** 4 @ terms.weights
     sizes = np.minimum(np.abs(terms.weights), np.abs(along))
     axes = len(columns)
     deviations = _LARGEST_OF_SPHERE * np.sqrt(axes) + _BEYOND_LARGEST
-    noise = deviations * np.sqrt(24 / weight) + axes**2 / weight
+    noise = deviations * np.sqrt(24 / rows) + axes**2 / rows
     tails = 1 + float(np.clip(along.max(initial=0.0) / _HEAVY, 0.0, 1.0))
     return terms.take(sizes > tails * noise)
 

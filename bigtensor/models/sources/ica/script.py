@@ -69,6 +69,8 @@ class ICAPreparation:
         Of the terms of the cumulant; empty for whitened sources.
     unmixing : (d, k) float64 array
         Of whitened sources; without columns for the cumulant.
+    independent_share : float
+        Number of independent rows in parts of the weight of all rows, some of which may be copies.
     pilot : dict
         Choice of the method and rows of the sample, which every verdict needs.
     diagnostics : dict
@@ -83,6 +85,7 @@ class ICAPreparation:
     columns: FloatArray
     weights: FloatArray
     unmixing: FloatArray
+    independent_share: float
     pilot: dict[str, Any]
     diagnostics: dict[str, Any]
 
@@ -128,6 +131,7 @@ def prepare(settings: ICASettings) -> Script:
         columns,
         weights,
         unmixing,
+        pilot.independent_share,
         diagnostics,
         diagnostics,
     )
@@ -162,7 +166,7 @@ def refine(preparation: ICAPreparation) -> Script:
 def _refine_whitened(preparation: ICAPreparation) -> Script:
     """Ask for fixed-point iterations over all rows, the first of them beside the covariance."""
     settings, counted = preparation.settings, preparation.counted
-    sample = SampleRotation(preparation.mean, preparation.unmixing)
+    sample = SampleRotation(preparation.mean, preparation.unmixing, preparation.independent_share)
 
     def contrast(unmixing: FloatArray, mean: FloatArray, axes: PrincipalAxes) -> Pass[Any]:
         return contrast_pass(unmixing, mean, counted, products_in(axes, settings))
@@ -197,6 +201,7 @@ def _refine_cumulant(preparation: ICAPreparation) -> Script:
         preparation.counted,
         preparation.rank,
         all_terms=preparation.settings.method == "auto",
+        independent_share=preparation.independent_share,
     )
     settings = preparation.settings
 

@@ -94,7 +94,8 @@ def prepare(settings: KernelSettings) -> Script:
     yield Step("finding sources in the sample")
     whitened = WhitenedSample.of_block(mapped, axes, moments.mean, "float64")
     rotation = kernel_rotation(whitened, settings.random_state)
-    sample = SampleRotation(moments.mean, axes.whitening @ rotation.columns)
+    unmixing = axes.whitening @ rotation.columns
+    sample = SampleRotation(moments.mean, unmixing, pilot.independent_share)
     covariances = sample_correlations(pilot, features, mapped)
     diagnostics = {**pilot.diagnostics, **features.diagnostics, "step": rotation.step}
     return KernelPreparation(

@@ -94,7 +94,10 @@ def prepare(settings: SparseSettings) -> Script:
     if settings.max_iter:
         dictionary = yield from _polished(dictionary, pilot, settings.shape.dtype)
     columns = axes.unwhitening @ sparse.factors[0]
-    sources = SampleSources(moments.mean, columns, sparse.weights, pilot.counted, axes.rank)
+    sources = SampleSources(
+        *(moments.mean, columns, sparse.weights, pilot.counted, axes.rank),
+        independent_share=pilot.independent_share,
+    )
     diagnostics = {
         **pilot.diagnostics,
         "rank": axes.rank,
@@ -113,7 +116,7 @@ def _pilot_terms(settings: SparseSettings, pilot: Pilot) -> Generator[Step, None
         yield Step("finding sources in the sample")
         rotation = embedded(pilot_rotation(settings, pilot, k), pilot.axes.rank)
     terms = yield from cumulant_terms(pilot.whitened, k, rotation, settings.random_state)
-    return standing_out(terms, pilot.moments.weight)
+    return standing_out(terms, pilot.independent_share * pilot.moments.weight)
 
 
 def _polished(

@@ -90,6 +90,17 @@ def test_duplicated_features__lower_the_rank(rows):
         assert ICA(6, random_state=0).fit(wide).mixing_.shape == (6, 4)
 
 
+@pytest.mark.parametrize("repeated", ["rows", "weights"])
+def test_gaussian_sources__of_copies_are_no_more_than_those_of_the_rows(repeated):
+    rows, times = np.random.default_rng(0).normal(size=(600, 15)), 4
+    if repeated == "rows":
+        rows, weight = np.tile(rows, (times, 1)), None
+    else:
+        weight = np.full(600, times)
+    with pytest.warns(ConditioningWarning, match="sources are Gaussian within"):
+        ICA(random_state=0).fit(rows, sample_weight=weight)
+
+
 def test_gaussian_sources__are_told():
     gaussian = np.random.default_rng(0).standard_normal((20_000, 4))
     with pytest.warns(ConditioningWarning, match="4 of the 4 sources are Gaussian within"):
