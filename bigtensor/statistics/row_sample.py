@@ -133,7 +133,8 @@ class Sample:
 class RowSample(Statistic[Sample]):
     """The rows with the smallest keys, a uniform sample without replacement.
 
-    The key of a row depends on ``random_state`` and its global index alone.
+    The key of a row depends on ``random_state`` and its global index alone. Rows of weight zero are
+    not part of the data and are left out.
 
     Parameters
     ----------
@@ -189,6 +190,8 @@ class RowSample(Statistic[Sample]):
         else:
             # equal keys are settled below, by the row index
             chosen = np.flatnonzero(keys <= state["key"].max())
+        if block.weight is not None:
+            chosen = chosen[block.weight[chosen] != 0]
         if chosen.size:
             self._add(state, self._rows(block, keys, chosen))
 

@@ -1,4 +1,4 @@
-"""Laws of sample weights: weights of one, counts against repeated rows, weights without a unit."""
+"""Laws of sample weights: weights of zero and one, counts and repeated rows, relative weights."""
 
 from __future__ import annotations
 
@@ -58,6 +58,21 @@ def a_weight_of_two_fits_as_a_row_twice(case: ModelCase) -> None:
 
 
 @model_law
+def a_weight_of_zero_fits_as_no_row(case: ModelCase) -> None:
+    """Assert that a fit with a weight of zero for every second row is a fit without these rows.
+
+    Positions of rows must not matter: a split into even and odd rows has an empty half.
+    """
+    _, group = _counts(case)
+    kept = group % 2 == 0
+    options: dict[str, Any] = {"sequence": group} if case.in_order else {}
+    weighted = fitted(case.make(), case.data, sample_weight=kept.astype(float), **options)
+    options = {"sequence": group[kept]} if case.in_order else {}
+    fewer = fitted(case.make(), case.data[np.flatnonzero(kept)], **options)
+    require_close_model(weighted, fewer, case, "fit of weights of zero against rows left out")
+
+
+@model_law
 def relative_weights_have_no_unit(case: ModelCase) -> None:
     """Assert that a model whose weights are relative has the same bits for weights in any unit."""
     if "weights" not in case.make().get_params():
@@ -94,5 +109,6 @@ def _repeated_sequences(weight: IndexArray, sequence: IndexArray) -> tuple[Index
 WEIGHT_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     weights_of_one_change_nothing,
     a_weight_of_two_fits_as_a_row_twice,
+    a_weight_of_zero_fits_as_no_row,
     relative_weights_have_no_unit,
 )

@@ -362,6 +362,14 @@ class ForgetsMeaning(Standardiser):
         return self
 
 
+class CountsRowsOfWeightZero(Standardiser):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        weight = sample_weight
+        if weight is not None:
+            weight = np.where(weight > 0, weight, 1.0)
+        return super().fit(X, y, weight, **options)
+
+
 class IgnoresWeights(Standardiser):
     def fit(self, X, y=None, sample_weight=None, **options):  # noqa: ARG002
         return super().fit(X, y, None, **options)
@@ -626,6 +634,7 @@ BROKEN_MODELS = [
     ("any_number_of_workers_gives_the_same_bits", CountsWorkers, "three workers against one"),
     ("weights_of_one_change_nothing", TellsWeights, "weights of one: 'mean_' differs"),
     ("a_weight_of_two_fits_as_a_row_twice", IgnoresWeights, "repeated rows: 'mean_' differs"),
+    ("a_weight_of_zero_fits_as_no_row", CountsRowsOfWeightZero, "left out: 'mean_' differs"),
     ("relative_weights_have_no_unit", ForgetsMeaning, "relative weights in units of 9e-19"),
     ("a_checkpoint_is_used_again", NeverTheSameSums, "'means' used 0 of 1 parts"),
     ("a_saved_model_is_the_same", ForgetsWhenSaved, "diagnostics_ is {}, expected"),

@@ -9,6 +9,7 @@ from bigtensor.statistics.topics.held_out_documents import OfDocuments
 from bigtensor.statistics.topics.pairs_of_groups import PairsOfGroups
 from bigtensor.statistics.topics.topic_counts import TopicCounts
 from bigtensor.statistics.topics.word_cooccurrence import WordCooccurrence
+from bigtensor.statistics.topics.word_order import OfOrderedWords, WordOrder
 from bigtensor.statistics.topics.word_pairs import WordPairs
 from bigtensor.statistics.topics.word_triples import WordTriples
 from bigtensor.testing import STATISTIC_LAWS, StatisticCase
@@ -26,6 +27,8 @@ STATISTICS = (
     TopicCounts(TOPICS, PRIOR),
     DocumentCompletion(TOPICS, PRIOR),
     OfDocuments(WordPairs(SPAN), 3, True),
+    WordOrder(WORDS),
+    OfOrderedWords(WordPairs(SPAN), default_rng(5).permutation(WORDS)),
 )
 
 

@@ -62,6 +62,15 @@ def test_row_sample__keeps_the_weights_of_its_rows(x):
     np.testing.assert_array_equal(sample(statistic, x, 300).weight, np.ones(50))
 
 
+def test_row_sample__leaves_out_rows_of_weight_zero(x):
+    weight = np.arange(N) % 2.0
+    for size in (200, 2 * N):
+        found = sample(RowSample(size, 2, has_weight=True), x, 300, weight, tasks=5)
+        odd = np.arange(1, N, 2)
+        expected = odd[np.argsort(row_keys(0, "sample", 0, N)[odd])[:size]]
+        np.testing.assert_array_equal(found.index, np.sort(expected))
+
+
 def test_row_sample__equal_keys_are_settled_by_the_row_index(x):
     statistic = RowSample(3, 2)
 

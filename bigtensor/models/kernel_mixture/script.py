@@ -340,9 +340,6 @@ def ordinary_sample(pilot: Sample, settings: Settings) -> tuple[Sample, dict[str
         Settings with the number of rows to use.
     """
     drawn = pilot.smaller(settings.pilot_rows, settings.random_state)
-    if drawn.weight is not None:
-        # rows of weight zero are not part of the data
-        drawn = drawn.take(drawn.weight > 0)
     columns = tuple((piece.start, piece.stop) for piece in settings.slices.values())
     ordinary = ordinary_rows(drawn, columns, ignored=tuple(settings.categorical_columns))
     outliers = {"drawn_rows": len(drawn.values), **ordinary.diagnostics}

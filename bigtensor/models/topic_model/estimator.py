@@ -39,7 +39,7 @@ class TopicModel(
     documents, genes in cells, items in baskets.
 
     The topics follow from the moments of pairs and triples of words of a document (Anandkumar, Ge,
-    Hsu, Kakade and Telgarsky 2014, Theorem 3.5), contracted with a few columns, in three passes.
+    Hsu, Kakade and Telgarsky 2014, Theorem 3.5), contracted with a few columns, in four passes.
     These find every topic, whatever the seed. Passes of Monte Carlo expectation maximisation then
     bring them to the accuracy of collapsed Gibbs sampling (Griffiths and Steyvers 2004).
 
@@ -206,7 +206,7 @@ class TopicModel(
         DataError
             When no word is left to predict.
         """
-        completion = self._topics().completion(self._seed)
+        completion = self._topics().ordered_completion(self._seed)
         predicted = self.sum_rows(X, "completion", completion, sample_weight=sample_weight)
         if not predicted.words > 0:
             raise DataError("the documents have no two words: none is left to predict")

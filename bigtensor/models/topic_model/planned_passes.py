@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.topic_model.polish import counts_pass, judged_pass
-from bigtensor.models.topic_model.script import half_pass, pairs_pass, spectrum_pass, triples_pass
+from bigtensor.models.topic_model.script import (
+    half_pass,
+    ordered_pass,
+    pairs_pass,
+    spectrum_pass,
+    triples_pass,
+    words_pass,
+)
 from bigtensor.models.topic_model.settings import MOST_POLISHES, TopicSettings
 from bigtensor.models.topic_model.solution import Topics
 from bigtensor.statistics.topics.topic_counts import TopicCounts
@@ -22,7 +31,7 @@ _CUBES = 12
 
 
 def planned_preparation(settings: TopicSettings) -> list[PlannedPass]:
-    """Return upper bounds of the passes over pairs of words."""
+    """Return upper bounds of the passes over words and over pairs of words."""
     columns = _blank_columns(settings)
     driver = _COPIES * columns.nbytes
     chosen = []
@@ -31,10 +40,8 @@ def planned_preparation(settings: TopicSettings) -> list[PlannedPass]:
             PlannedPass(half_pass(settings, columns, 0), 2, driver_nbytes=driver),
             PlannedPass(spectrum_pass(settings, columns), driver_nbytes=driver),
         ]
-    return [
-        *chosen,
-        PlannedPass(pairs_pass(columns, 0), 1 + settings.power_passes, driver_nbytes=driver),
-    ]
+    pairs = PlannedPass(pairs_pass(columns, 0), 1 + settings.power_passes, driver_nbytes=driver)
+    return [PlannedPass(words_pass(settings)), *_of_ordered_words([*chosen, pairs], settings)]
 
 
 def planned_refinement(settings: TopicSettings) -> list[PlannedPass]:
@@ -50,10 +57,25 @@ def planned_refinement(settings: TopicSettings) -> list[PlannedPass]:
     if settings.max_iter is None:
         blank = Topics(topics, prior, np.ones(k), 0.0, settings.shape.views)
         judged = judged_pass(settings, sums, blank)
-        return [triples, PlannedPass(judged, MOST_POLISHES, driver, counts)]
-    if settings.max_iter:
-        return [triples, PlannedPass(counts, settings.max_iter, driver)]
-    return [triples]
+        counted = [PlannedPass(judged, MOST_POLISHES, driver, counts)]
+    elif settings.max_iter:
+        counted = [PlannedPass(counts, settings.max_iter, driver)]
+    else:
+        counted = []
+    return _of_ordered_words([triples, *counted], settings)
+
+
+def _of_ordered_words(planned: list[PlannedPass], settings: TopicSettings) -> list[PlannedPass]:
+    """Return passes over documents whose words are in another order."""
+    order = np.arange(settings.n_words)
+    return [
+        replace(
+            own,
+            largest=ordered_pass(own.largest, order),
+            instead=own.instead and ordered_pass(own.instead, order),
+        )
+        for own in planned
+    ]
 
 
 def _blank_columns(settings: TopicSettings) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.decomposition.topics.topic_count import count_topics
 from bigtensor.decomposition.topics.topic_moments import (
     WordMoments,
@@ -43,6 +43,7 @@ from bigtensor.statistics.topics.documents import LARGEST_COUNT
 from bigtensor.statistics.topics.held_out_documents import OfDocuments
 from bigtensor.statistics.topics.pairs_of_groups import PairsOfGroups, PairsOfGroupsResult
 from bigtensor.statistics.topics.topic_counts import TopicCounts
+from bigtensor.statistics.topics.word_order import OfOrderedWords, WordOrder
 from bigtensor.statistics.topics.word_pairs import WordPairs, WordPairsResult
 from bigtensor.statistics.topics.word_triples import WordTriples, WordTriplesResult
 
@@ -67,6 +68,8 @@ class TopicPreparation:
     ----------
     settings : TopicSettings
         Resolved parameters of the fit.
+    order : (V,) integer array
+        Positions of the words in the order of their content, which all passes follow.
     n_components : int
         Number of components.
     span : (V, r) float64 array
@@ -81,6 +84,7 @@ class TopicPreparation:
     """
 
     settings: TopicSettings
+    order: IndexArray
     n_components: int
     span: FloatArray
     scales: FloatArray
@@ -91,12 +95,44 @@ class TopicPreparation:
 STORED_CLASSES = (
     *(Topics, TopicPreparation, TopicSettings, Together, OfDocuments),
     *(WordPairs, WordTriples, PairsOfGroups, TopicCounts, DocumentCompletion),
+    *(WordOrder, OfOrderedWords),
 )
 """Dataclasses that a saved topic model, prepared or fitted, is made of."""
 
 
 def prepare(settings: TopicSettings) -> Script:
-    """Find the span of the topics by passes over pairs of words."""
+    """Find the order of the words, then the span of the topics by passes over pairs of words."""
+    order: IndexArray = yield words_pass(settings)
+    return (yield from _of_ordered_words(_spanned(settings, order), order))
+
+
+def refine(preparation: TopicPreparation) -> Script:
+    """Ask for triples of words, then for expected counts until held-out documents are content."""
+    return (yield from _of_ordered_words(_refined(preparation), preparation.order))
+
+
+def _of_ordered_words(script: Script, order: IndexArray) -> Script:
+    """Show the words of all passes of a script in another order.
+
+    Random numbers, signs of a decomposition and draws of words then depend on the order of the
+    vocabulary in no step.
+    """
+    result = None
+    while True:
+        try:
+            request = script.send(result)
+        except StopIteration as end:
+            return end.value
+        result = yield ordered_pass(request, order) if isinstance(request, Pass) else request
+
+
+def ordered_pass(request: Pass[Any], order: IndexArray) -> Pass[Any]:
+    """Return a pass over documents whose words are in another order."""
+    return replace(request, statistic=OfOrderedWords(request.statistic, order))
+
+
+def _spanned(settings: TopicSettings, order: IndexArray) -> Script:
+    """Return the preparation of a fit: the span of the topics."""
     diagnostics: dict[str, Any] = {}
     n_components, columns = settings.most_topics, sketch(settings, settings.most_topics)
     if settings.n_components == "auto":
@@ -115,13 +151,18 @@ def prepare(settings: TopicSettings) -> Script:
         "words_that_occur": int(np.count_nonzero(pairs.mean)),
         "whole_counts": not pairs.broken,
     }
-    return TopicPreparation(settings, n_components, span, scales, diagnostics, diagnostics)
+    return TopicPreparation(settings, order, n_components, span, scales, diagnostics, diagnostics)
 
 
 def sketch(settings: TopicSettings, n_components: int) -> FloatArray:
     """Return random columns, ``(V, r)``."""
     rng = np.random.default_rng(settings.random_state)
     return rng.normal(size=(settings.n_words, settings.columns(n_components)))
+
+
+def words_pass(settings: TopicSettings) -> Pass[IndexArray]:
+    """Return the pass that orders the words."""
+    return Pass("words", WordOrder(settings.n_words))
 
 
 def pairs_pass(columns: FloatArray, step: int) -> Pass[WordPairsResult]:
@@ -218,8 +259,8 @@ def _check_documents(weight: float, settings: TopicSettings) -> None:
     )
 
 
-def refine(preparation: TopicPreparation) -> Script:
-    """Ask for triples of words, then for expected counts until held-out documents are content."""
+def _refined(preparation: TopicPreparation) -> Script:
+    """Return the solution of topics of moments, and of single words."""
     settings = preparation.settings
     columns = preparation.scales[:, None] * preparation.span
     triples: WordTriplesResult = yield triples_pass(columns)
@@ -288,4 +329,5 @@ def _polished(
 
 def _solved(solution: Topics, preparation: TopicPreparation, diagnostics: dict[str, Any]) -> Solved:
     """Return topics in their order, with the verdict on them."""
-    return judged(solution.by_words(), preparation.settings, diagnostics)
+    in_data = solution.of_words(np.argsort(preparation.order))
+    return judged(in_data.by_words(), preparation.settings, diagnostics)

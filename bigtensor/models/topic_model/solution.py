@@ -8,11 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.descending_order import descending_order
 from bigtensor.models.contract.data_shape import NamedViews
-from bigtensor.statistics.topics.document_completion import DocumentCompletion
+from bigtensor.statistics.topics.document_completion import (
+    DocumentCompletion,
+    DocumentCompletionResult,
+)
 from bigtensor.statistics.topics.topic_shares import TopicShares
+from bigtensor.statistics.topics.word_order import OfOrderedWords
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +54,16 @@ class Topics:
         topics = np.ascontiguousarray(self.topics[:, order])
         return replace(self, topics=topics, prior=self.prior[order], words=self.words[order])
 
+    def of_words(self, places: IndexArray) -> Topics:
+        """Return the topics with words in another order.
+
+        Parameters
+        ----------
+        places : (V,) integer array
+            Present position of every word of the new order.
+        """
+        return replace(self, topics=self.topics[places])
+
     def shares(self) -> TopicShares:
         """Return the function that gives the shares of the topics of every document."""
         return TopicShares(self.topics, self.prior)
@@ -63,6 +77,11 @@ class Topics:
         words = self.words.sum()
         pooled = (self.topics @ (self.words / words))[:, None]
         return replace(self, topics=pooled, prior=np.ones(1), words=np.array([words]))
+
+    def ordered_completion(self, random_state: int) -> OfOrderedWords[DocumentCompletionResult]:
+        """Return the same sum, with draws that do not depend on the order of the vocabulary."""
+        order = np.lexsort(self.topics.T)
+        return OfOrderedWords(self.of_words(order).completion(random_state), order)
 
     def draw(self, n_documents: int, rng: np.random.Generator) -> sp.csr_array:
         """Draw documents whose lengths are Poisson numbers of the mean length of the fit."""

@@ -215,6 +215,7 @@ def test_annotated_object__has_shares_words_and_the_model(corpus):
         annotate(data, model)
 
 
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 @pytest.mark.parametrize("form", ["csr", "coo", "anndata"])
 def test_presence_of_words__counts_as_one(form):
     present = csr_array(np.random.default_rng(0).poisson(0.5, (200, 30)) > 0)
