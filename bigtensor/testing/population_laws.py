@@ -1,4 +1,4 @@
-"""Laws of mixtures: names and merges of populations survive files, answers and rounds."""
+"""Laws of mixtures: names and merges of populations survive files, rounds and moved columns."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from sklearn.exceptions import NotFittedError
 from bigtensor.data.exporters.labels import open_labels
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.store import read_group
-from bigtensor.testing.cases import ModelCase
+from bigtensor.testing.cases import ModelCase, fitted
 from bigtensor.testing.comparison import require, require_same
 from bigtensor.testing.model_runs import model_law, temporary_folder
+from bigtensor.testing.unit_laws import ORIGIN, UNIT
 
 LEAST_AGREEMENT = 0.8
 """Smallest share of rows that keep the name of their label in the next round of a fit."""
@@ -82,9 +83,31 @@ def names_and_merges_survive_rounds(case: ModelCase) -> None:
     )
 
 
+@model_law
+def suggested_names_follow_the_features(case: ModelCase) -> None:
+    """Assert that suggested names are equal for permuted columns in another unit and origin.
+
+    Features without labels are left out, because they are named after their positions.
+    """
+    if not isinstance(case.fitted, MixtureAnswers) or not case.is_labelled:
+        return
+    moved = case.data[:, ::-1]
+    if case.samples.kind == "measured":
+        values = np.asarray(moved)
+        moved = (moved + ORIGIN * np.abs(values - values.mean(axis=0)).max()) * UNIT
+    model: Any = fitted(case.make(), moved)
+    names = case.fitted.suggest_population_names()
+    suggested = model.suggest_population_names()
+    require(
+        suggested == names,
+        f"suggested names of permuted columns in another unit are {suggested}, expected {names}",
+    )
+
+
 POPULATION_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     names_and_merges_survive_files,
     names_and_merges_survive_rounds,
+    suggested_names_follow_the_features,
 )
 
 

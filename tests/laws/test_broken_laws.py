@@ -599,6 +599,13 @@ class ForgetsRounds(ForgetsNames):
         """Keep nothing."""
 
 
+class NamesByPosition(GaussianMixture):
+    """It names populations by the first feature."""
+
+    def suggest_population_names(self):
+        return [f"{self.views_.feature_names[0]}{sign}" for sign in "+-"]
+
+
 def small(model):
     """Return how to make a small model of this class, if it is a Gaussian mixture."""
     if not issubclass(model, GaussianMixture):
@@ -664,6 +671,7 @@ BROKEN_MODELS = [
     ),
     ("names_and_merges_survive_files", ForgetsNames, "has the names"),
     ("names_and_merges_survive_rounds", ForgetsRounds, "the next round has the names"),
+    ("suggested_names_follow_the_features", NamesByPosition, "suggested names of permuted"),
     ("the_order_of_columns_does_not_matter", WeighsByColumn, "transform of permuted columns"),
     ("the_order_of_categories_does_not_matter", ScoresCodes, "reversed categories, no weights"),
     (

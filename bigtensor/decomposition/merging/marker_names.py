@@ -140,7 +140,7 @@ def names_by_markers(
     depths : sequence of float
         Depth of the threshold of every marker.
     markers : sequence of str
-        Names of the markers.
+        Names of the markers. The first of several that divide equally well is taken.
 
     Returns
     -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -55,13 +56,29 @@ def with_relative_levels(
             for member in members:
                 words[member] = _clear_levels(means[:, member], markers)
             continue
-        signed = {word[:-1] for word in name.split(" ")}
+        signed = {word[:-1] for word in words_of(name, markers)}
         unused = [place for place, marker in enumerate(markers) if marker not in signed]
         _divide(members, means, unused, markers, words)
     return tuple(
         " ".join(own if name == UNCLEAR and own else [name, *own])
         for name, own in zip(names, words, strict=True)
     )
+
+
+def words_of(name: str, markers: Sequence[str]) -> list[str]:
+    """Return the words of a name, with a sign or a level in one word with its marker.
+
+    Parameters
+    ----------
+    name : str
+        Such as ``"CD3+ Alexa Fluor 430-A- CD69hi"``.
+    markers : sequence of str
+        Names of the markers, which may have spaces.
+    """
+    # a marker may begin or end as another one does
+    longest_first = sorted(markers, key=len, reverse=True)
+    marker = "|".join(re.escape(marker) for marker in longest_first)
+    return re.findall(rf"(?<!\S)(?:(?:{marker})(?:[+-]|hi|lo)|\S+)(?!\S)", name)
 
 
 def numbered(names: Sequence[str]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray
 from bigtensor.models.answers.populations import Populations
 from bigtensor.statistics.densities.joint_densities import JointDensities
 
@@ -44,3 +45,24 @@ class FittedMixture(Protocol):
 
     def draw_rows(self, label: NDArray[np.integer], rng: np.random.Generator) -> NDArray[Any]:
         """Draw a row of every component, features beside each other in the order of the views."""
+
+    def feature_quantiles(
+        self,
+        column: int,  # noqa: ARG002
+        levels: FloatArray,  # noqa: ARG002
+    ) -> FloatArray | None:
+        """Return the quantiles of one feature in every component.
+
+        Parameters
+        ----------
+        column : int
+            Column of the feature in the values of a block.
+        levels : (m,) float64 array
+            Between 0 and 1.
+
+        Returns
+        -------
+        (k, m) float64 array or None
+            In the units of the data. None for categories, which have no order.
+        """
+        return None

@@ -156,13 +156,14 @@ class MixtureAnswers(LogDensityAnswers):
 
         A feature is used if its density over all populations has two modes. Its threshold is the
         lowest point between them, and a population is positive (+) or negative (-) if at least 70 %
-        of its rows lie on one side. Rows are drawn from the model, so that no data are read.
+        of its rows lie on one side. Densities of the model are used, so that no data are read. The
+        order, the unit and the origin of the features change no name.
 
         Returns
         -------
         list of str
             In the order of the populations, or of the components without populations. Texts are
-            empty if no feature has two modes, as in a mixture of categories.
+            empty if no feature has two modes. Categories have no sign.
         """
         populations, features = self._present_populations(), self.views_.feature_names
         return list(suggested_names(self._mixture(), populations.of_component, features).names)

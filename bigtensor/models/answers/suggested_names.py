@@ -18,14 +18,17 @@ from bigtensor.decomposition.merging.marker_names import (
 from bigtensor.decomposition.merging.relative_levels import numbered, with_relative_levels
 from bigtensor.models.answers.fitted_mixture import FittedMixture
 
-_ROWS, _ALL_ROWS = 1_000, 100_000
-"""Rows drawn from every component, and about as many from all components together at most."""
+_QUANTILES, _ALL_QUANTILES = 1_000, 100_000
+"""Quantiles of every component, and about as many of all components together at most."""
 
-_FEWEST_ROWS = 200
-"""Rows drawn from every component at least."""
+_FEWEST_QUANTILES = 200
+"""Quantiles of every component at least."""
 
-_FEW_VALUES = 20
-"""Most distinct values of a feature of categories."""
+_DEPTH_DIGITS = 2
+"""Decimals of depths that are compared. Rounding decides further ones of modes that are apart."""
+
+_SEPARATION_DIGITS = 9
+"""Decimals of shares of variance that are compared."""
 
 
 @dataclass(frozen=True)
@@ -49,55 +52,97 @@ def suggested_names(
 ) -> SuggestedNames:
     """Return names of populations by the features that they are positive and negative for.
 
-    Rows are drawn from every component of the mixture, so that no data are read.
+    Quantiles of the components stand for rows, so that no data are read and the order and the units
+    of the features change no name. Categories are left out, because they have no order.
 
     Parameters
     ----------
     fitted : fitted mixture
-        Mixture that rows are drawn from.
+        Mixture whose populations are named.
     of_component : (k,) integer array
         Population of every component.
     features : sequence of str
         Names of the features in the order of the views.
     """
     weights = np.asarray(fitted.mixture().weights, np.float64)
-    each = int(np.clip(_ALL_ROWS // len(weights), _FEWEST_ROWS, _ROWS))
-    label = np.repeat(np.arange(len(weights), dtype=np.int32), each)
-    values = fitted.draw_rows(label, np.random.default_rng(0)).astype(np.float64)
-    population = of_component[label]
     of_population = np.bincount(of_component, weights).astype(np.float64)
-    # the root of the weights, so that rare populations are modes too
-    weight = weights[label] / np.sqrt(of_population[population]) / each
-    within = weights[label] / of_population[population] / each
-    thresholds: dict[str, Threshold] = {}
-    shares: list[FloatArray] = []
-    for feature, column in zip(features, values.T, strict=True):
-        threshold = None
-        if len(np.unique(column)) > _FEW_VALUES:
-            threshold = marker_threshold(column, weight)
-        if threshold is not None:
-            thresholds[feature] = threshold
-            above = np.bincount(population, within * (column > threshold.value))
-            shares.append(above.astype(np.float64))
+    markers = _markers(fitted, weights, of_component, of_population, features)
+    thresholds = {one.name: one.threshold for one in markers if one.threshold is not None}
     if not thresholds:
         return SuggestedNames(("",) * len(of_population), {})
-    depths = [threshold.depth for threshold in thresholds.values()]
-    names = names_by_markers(marker_signs(np.array(shares)), depths, list(thresholds))
-    means = _standardised_means(values, population, within, of_population)
-    names = numbered(with_relative_levels(names, means, features))
+    shares = np.array([one.positive for one in markers if one.threshold is not None])
+    depths = [round(threshold.depth, _DEPTH_DIGITS) for threshold in thresholds.values()]
+    names = names_by_markers(marker_signs(shares), depths, list(thresholds))
+    means = np.array([one.means for one in markers])
+    names = numbered(with_relative_levels(names, means, [one.name for one in markers]))
     return SuggestedNames(names, {name: one.value for name, one in thresholds.items()})
 
 
-def _standardised_means(
-    values: FloatArray,
-    population: NDArray[np.intp],
-    within: FloatArray,
+@dataclass(frozen=True, eq=False)
+class _Marker:
+    """Distribution of a feature in the populations.
+
+    Attributes
+    ----------
+    name : str
+        Name of the feature.
+    means : (populations,) float64 array
+        Means less the overall mean, in overall standard deviations.
+    threshold : Threshold or None
+        None for one mode.
+    positive : (populations,) float64 array
+        Share of every population above the threshold; zero without one.
+    """
+
+    name: str
+    means: FloatArray
+    threshold: Threshold | None
+    positive: FloatArray
+
+
+def _markers(
+    fitted: FittedMixture,
+    weights: FloatArray,
+    of_component: NDArray[np.intp],
     of_population: FloatArray,
+    features: Sequence[str],
+) -> list[_Marker]:
+    """Return the features with an order, those that separate the populations best first.
+
+    Their positions then decide nothing: the first of several features that serve a name equally
+    well is the one that separates best.
+    """
+    count = int(np.clip(_ALL_QUANTILES // len(weights), _FEWEST_QUANTILES, _QUANTILES))
+    levels = (np.arange(count) + 0.5) / count
+    within = weights / of_population[of_component]
+    # the root of the weights, so that rare populations are modes too
+    weight = np.repeat(weights / np.sqrt(of_population[of_component]), count)
+    markers = []
+    for column, feature in enumerate(features):
+        values = fitted.feature_quantiles(column, levels)
+        if values is None:
+            continue
+        threshold = marker_threshold(values.ravel(), weight)
+        above = values > (np.inf if threshold is None else threshold.value)
+        positive = np.bincount(of_component, within * above.mean(axis=1)).astype(np.float64)
+        means = _standardised_means(values, weights, within, of_component)
+        markers.append(_Marker(feature, means, threshold, positive))
+    total = of_population / of_population.sum()
+
+    def separation(marker: _Marker) -> tuple[float, str]:
+        """Return the share of variance between populations; names decide between equal columns."""
+        return -round(float(total @ marker.means**2), _SEPARATION_DIGITS), marker.name
+
+    return sorted(markers, key=separation)
+
+
+def _standardised_means(
+    values: FloatArray, weights: FloatArray, within: FloatArray, of_component: NDArray[np.intp]
 ) -> FloatArray:
-    """Return the mean of every feature by population in overall standard deviations."""
-    means = np.array([np.bincount(population, within * column) for column in values.T])
-    squares = np.array([np.bincount(population, within * column**2) for column in values.T])
-    weights = of_population / of_population.sum()
-    overall = means @ weights
-    spread = np.sqrt(np.maximum(squares @ weights - overall**2, np.finfo(np.float64).tiny))
-    return np.asarray((means - overall[:, None]) / spread[:, None])
+    """Return the mean of a feature by population in overall standard deviations."""
+    shares = weights / weights.sum()
+    # far from zero, squares of the values themselves would lose their digits
+    centred = values - shares @ values.mean(axis=1)
+    spread = np.sqrt(shares @ np.square(centred).mean(axis=1))
+    means = np.bincount(of_component, within * centred.mean(axis=1))
+    return np.asarray(means / max(spread, np.finfo(np.float64).tiny))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from bigtensor.decomposition.gaussian.gaussian_pairs import merge_indistinct
 from bigtensor.decomposition.gaussian.shared_covariance_m_step import (
@@ -98,6 +99,11 @@ class GaussianComponents(FittedMixture):
         else:
             noise = noise @ np.linalg.cholesky(self.covariance).T
         return np.asarray(self.means[label] + noise)
+
+    def feature_quantiles(self, column: int, levels: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the quantiles of one feature in every component: ``(k, levels)``."""
+        deviation = np.sqrt(self.mean_variances[column])
+        return np.asarray(self.means[:, column, None] + deviation * ndtri(levels))
 
 
 def joined(

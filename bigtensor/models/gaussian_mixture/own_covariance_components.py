@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from bigtensor.array_types import FloatArray
 from bigtensor.descending_order import descending_order
@@ -75,12 +76,16 @@ class OwnCovarianceComponents(FittedMixture):
     @property
     def mean_variances(self) -> FloatArray:
         """Variances of the features within components, means over the components: ``(d,)``."""
-        variances = self.covariances
-        if variances.ndim == 3:
-            variances = np.diagonal(variances, axis1=1, axis2=2)
-        elif variances.ndim == 1:
-            variances = np.repeat(variances[:, None], self.means.shape[1], axis=1)
-        return np.asarray(self.weights @ variances)
+        return np.asarray(self.weights @ self.variances)
+
+    @property
+    def variances(self) -> FloatArray:
+        """Variances of the features in every component: ``(k, d)``."""
+        if self.covariances.ndim == 3:
+            return np.asarray(np.diagonal(self.covariances, axis1=1, axis2=2))
+        if self.covariances.ndim == 1:
+            return np.repeat(self.covariances[:, None], self.means.shape[1], axis=1)
+        return self.covariances
 
     def mixture(self) -> OwnCovarianceDensities:
         """Return the densities that labels come from."""
@@ -180,6 +185,11 @@ class OwnCovarianceComponents(FittedMixture):
             deviations = np.sqrt(self.covariances)[label]
             noise *= deviations if deviations.ndim == 2 else deviations[:, None]
         return np.asarray(self.means[label] + noise)
+
+    def feature_quantiles(self, column: int, levels: FloatArray) -> FloatArray:
+        """Return the quantiles of one feature in every component: ``(k, levels)``."""
+        deviations = np.sqrt(self.variances[:, column, None])
+        return np.asarray(self.means[:, column, None] + deviations * ndtri(levels))
 
 
 def _penalties(

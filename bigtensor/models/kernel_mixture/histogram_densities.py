@@ -101,6 +101,25 @@ class Grids:
         """Return the grid points of one view: ``(bins + 1,)``."""
         return np.asarray(self.low[view] + self.step[view] * np.arange(self.bins + 1))
 
+    def quantiles(self, view: int, density: FloatArray, levels: FloatArray) -> FloatArray:
+        """Return the quantiles of densities on the grid of one view: ``(components, levels)``.
+
+        Parameters
+        ----------
+        view : int
+            Position of the view.
+        density : (bins + 1, components) float64 array
+            Densities at the grid points.
+        levels : (m,) float64 array
+            Between 0 and 1.
+        """
+        # a grid point has the density of half a bin on either side
+        edges = self.low[view] + self.step[view] * (np.arange(self.bins + 2) - 0.5)
+        cumulative = np.zeros((density.shape[1], self.bins + 2))
+        np.cumsum(density.T, axis=1, out=cumulative[:, 1:])
+        cumulative /= np.maximum(cumulative[:, -1:], np.finfo(np.float64).tiny)
+        return np.stack([np.interp(levels, column, edges) for column in cumulative])
+
     def tabulate(self, densities: FloatArray, floor: float) -> TabulatedDensities:
         """Return log densities with a floor, relative to the lengths of the grids.
 

@@ -19,7 +19,11 @@ from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.data_shape import view_slices
 from bigtensor.models.kernel_mixture.embedded_view import DENSITY_FLOOR, EmbeddedView, anchors
-from bigtensor.models.kernel_mixture.histogram_densities import Grids
+from bigtensor.models.kernel_mixture.histogram_densities import (
+    Grids,
+    histogram_bandwidths,
+    smooth_histograms,
+)
 from bigtensor.statistics.densities.row_functions import Responsibilities
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
 from bigtensor.statistics.in_memory import outputs_in_memory
@@ -203,6 +207,28 @@ class KernelSolution:
                 values[rows, view.columns] = self._draw_view(view, component, rows.size, rng)
         return values
 
+    def feature_quantiles(self, column: int, levels: FloatArray) -> FloatArray | None:
+        """Return the quantiles of one feature in every component, or None for categories."""
+        if column in self.grids.columns:
+            index = self.grids.columns.index(column)
+            return self.grids.quantiles(index, self.densities[index], levels)
+        view = next(
+            entry for entry in self.embedded if entry.columns.start <= column < entry.columns.stop
+        )
+        if view.is_categorical:
+            return None
+        rows, shares = view.rows, self.responsibilities
+        if shares is None:
+            # a model that keeps no rows has the landmarks of the view
+            rows = anchors(view.feature_map)
+            shares = len(rows) * np.maximum(view.anchor_shares, 0.0)
+        place = column - view.columns.start
+        grids = Grids.over_sample(rows, (place,), self.grids.bins)
+        histograms = grids.histograms(rows, shares)
+        bandwidths = histogram_bandwidths(histograms, grids.step)
+        densities = smooth_histograms(histograms, grids.step, bandwidths)
+        return grids.quantiles(0, densities[0], levels)
+
     def _draw_histogram(
         self, index: int, component: int, size: int, rng: np.random.Generator
     ) -> FloatArray:
@@ -266,6 +292,10 @@ class KernelFit(FittedMixture):
     def draw_rows(self, label: NDArray[np.integer], rng: np.random.Generator) -> FloatArray:
         """Draw a row of every component: ``(rows, features)``."""
         return self.solution.draw_rows(label, rng)
+
+    def feature_quantiles(self, column: int, levels: FloatArray) -> FloatArray | None:
+        """Return the quantiles of one feature in every component, or None for categories."""
+        return self.solution.feature_quantiles(column, levels)
 
 
 def responsibilities_of(

@@ -8,7 +8,11 @@ from bigtensor.decomposition.merging.marker_names import (
     marker_threshold,
     names_by_markers,
 )
-from bigtensor.decomposition.merging.relative_levels import numbered, with_relative_levels
+from bigtensor.decomposition.merging.relative_levels import (
+    numbered,
+    with_relative_levels,
+    words_of,
+)
 
 
 def cells(*modes: tuple[float, int]) -> np.ndarray:
@@ -105,3 +109,25 @@ def test_relative_levels__of_a_population_without_signs():
     markers = ["CD3", "CD4", "CD8"]
     assert with_relative_levels(("unclear", "CD3-"), means, markers) == ("CD4lo CD8hi", "CD3-")
     assert with_relative_levels(("", ""), means, markers) == ("", "")
+
+
+def test_relative_levels__say_one_thing_of_a_marker_with_spaces():
+    markers, means = ["Alexa Fluor 430-A", "CD3"], np.array([[2.0, 1.0], [0.0, 0.9]])
+    names = ("Alexa Fluor 430-A+", "Alexa Fluor 430-A+")
+    levels = with_relative_levels(names, means, markers)
+    assert levels == ("Alexa Fluor 430-A+ CD3lo", "Alexa Fluor 430-A+ CD3hi")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("CD3+ Alexa Fluor 430-A- CD69hi", ["CD3+", "Alexa Fluor 430-A-", "CD69hi"]),
+        ("Blue CD3+ CD3-", ["Blue CD3+", "CD3-"]),
+        ("T cells CD3+ CD3 high", ["T", "cells", "CD3+", "CD3", "high"]),
+        ("C(D)+ CD3", ["C(D)+", "CD3"]),
+        ("", []),
+    ],
+)
+def test_words_of__keep_a_marker_and_its_sign_together(name, words):
+    markers = ["CD3", "CD69", "Blue CD3", "Alexa Fluor 430-A", "C(D)"]
+    assert words_of(name, markers) == words

@@ -1,8 +1,11 @@
 """Names that a fitted mixture suggests for its populations."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import xarray as xr
+from sklearn.datasets import load_wine
 
 from bigtensor import DiscreteMixture, GaussianMixture, KernelMixture
 from bigtensor.testing import small_data
@@ -15,6 +18,9 @@ POPULATIONS = [
     ({"CD19"}, 0.19),
     ({"CD3", "CD4", "CD69"}, 0.01),
 ]
+
+
+VIEWS = {"pair": ["a", "b"], "c": ["c"], "second pair": ["d", "e"], "f": ["f"]}
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +58,80 @@ def test_suggested_names__are_the_signs_of_the_cells(model, cells):
 def test_suggested_names__of_categories_are_empty():
     model = DiscreteMixture(2, random_state=0).fit(small_data("codes"))
     assert model.suggest_population_names() == ["", ""]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianMixture(5, random_state=0),
+        GaussianMixture(4, covariance_type="tied", random_state=0),
+        KernelMixture(4, random_state=0),
+    ],
+    ids=["Gaussian", "tied", "kernel"],
+)
+def test_suggested_names__do_not_depend_on_columns_and_origins(model):
+    values = load_wine().data
+    features = [f"f{column}" for column in range(values.shape[1])]
+    data = xr.DataArray(values, dims=("sample", "feature"), coords={"feature": features})
+    model = model.fit(data)
+    labels, names = model.predict(data).to_numpy(), model.suggest_population_names()
+    assert all(names)
+    order = np.random.default_rng(0).permutation(len(features))
+    for moved in (data[:, ::-1], data[:, order], data * 1_000, data + 1e7):
+        model = model.fit(moved)
+        np.testing.assert_array_equal(model.predict(moved), labels)
+        assert model.suggest_population_names() == names
+
+
+@pytest.fixture(scope="module")
+def classes() -> xr.DataArray:
+    """Return three classes that differ in four of six features."""
+    rng = np.random.default_rng(0)
+    means = 4 * np.array([[0, 0, 0, 0, 0, 0], [1, 1, 0, 1, 1, 0], [0, 1, 1, 0, 1, 1]])
+    values = means[rng.integers(0, 3, 3_000)] + 0.6 * rng.standard_normal((3_000, 6))
+    return xr.DataArray(values, dims=("sample", "feature"), coords={"feature": [*"abcdef"]})
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        GaussianMixture(3, random_state=0),
+        GaussianMixture(3, covariance_type="diag", random_state=0),
+        GaussianMixture(3, covariance_type="spherical", random_state=0),
+        GaussianMixture(3, covariance_type="tied", random_state=0),
+        GaussianMixture(3, covariance_type="shared_spherical", random_state=0),
+        KernelMixture(3, random_state=0),
+        KernelMixture(3, views=VIEWS, random_state=0),
+    ],
+    ids=["full", "diagonal", "spherical", "tied", "shared spherical", "kernel", "wide view"],
+)
+def test_feature_quantiles__are_those_of_drawn_rows(model, classes):
+    fitted = model.fit(classes)._mixture()
+    levels = np.array([0.1, 0.3, 0.5, 0.7, 0.9])
+    for component in range(3):
+        label = np.full(20_000, component)
+        drawn = fitted.draw_rows(label, np.random.default_rng(1))
+        for column, values in enumerate(drawn.T):
+            expected = np.quantile(values, levels)
+            quantiles = fitted.feature_quantiles(column, levels)[component]
+            np.testing.assert_allclose(quantiles, expected, atol=0.06 * values.std())
+
+
+def test_feature_quantiles__without_rows_are_those_of_the_landmarks(classes):
+    fitted = KernelMixture(3, views=VIEWS, random_state=0).fit(classes)._mixture()
+    without_rows = replace(fitted, solution=replace(fitted.solution, responsibilities=None))
+    levels = np.array([0.2, 0.5, 0.8])
+    for column in (0, 1):
+        quantiles = fitted.feature_quantiles(column, levels)
+        np.testing.assert_allclose(
+            without_rows.feature_quantiles(column, levels), quantiles, atol=0.25
+        )
+
+
+def test_suggested_names__leave_out_a_view_of_categories(classes):
+    data = classes.copy()
+    data[:, 5] = 60 * (data[:, 5] > 2) + np.arange(len(data)) % 15
+    model = KernelMixture(3, kernel={"f": "delta"}, random_state=0).fit(data)
+    names = model.suggest_population_names()
+    assert all(names)
+    assert "f" not in " ".join(names)

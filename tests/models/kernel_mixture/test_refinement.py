@@ -58,6 +58,13 @@ def test_refine_population__finds_the_rare_cells(refined):
     assert facts["variation_between_samples"] > 5
 
 
+def test_refine_population__says_one_thing_of_a_feature_with_spaces():
+    data = cells()[0].assign_coords(feature=["a", "b", "marker c", "d"])
+    model = KernelMixture(2, random_state=0).fit(data)
+    model.rename_populations({1: "a+ marker clo"}).refine_population(1, data)
+    assert model.population_names_.tolist() == ["0", "a+ marker c-", "a+ marker c+"]
+
+
 def test_refine_population__multiplies_probabilities(fitted, refined):
     data, *_ = cells(1)
     before, after = (m.predict_proba(data).values for m in (fitted, refined))

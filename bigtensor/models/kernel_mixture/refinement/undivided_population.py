@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.merging.relative_levels import words_of
 from bigtensor.errors import DataError, ViewError
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.answers.suggested_names import suggested_names
@@ -160,15 +161,15 @@ class UndividedPopulation:
     def _names(self, feature: str, *, is_upper: bool) -> tuple[str, str]:
         """Return names of the first and the second part, by the sign or level of the feature."""
         name = (self.populations.names or ("",) * self.populations.count)[self.number]
+        features = [member for _, members in self.fit.solution.views for member in members]
         if not name:
-            features = [member for _, members in self.fit.solution.views for member in members]
             name = suggested_names(self.fit, self.populations.of_component, features).names[
                 self.number
             ]
         old = {feature + sign for sign in ("+", "-", "hi", "lo")}
-        words = [word for word in name.split() if word not in old]
+        words = [word for word in words_of(name, features) if word not in old]
         # a population that is positive stays so below its upper tail, and the other way round
-        has_sign_of_tail = feature + ("+" if is_upper else "-") in name.split()
+        has_sign_of_tail = feature + ("+" if is_upper else "-") in words_of(name, features)
         marks = ("lo", "hi") if has_sign_of_tail else ("-", "+")
         taken = {*self.populations.names} - {name}
         names = [" ".join([*words, feature + mark]) for mark in marks]
