@@ -177,7 +177,7 @@ def open_samples(
     whole = replace(samples, sources=tuple(map(all_rows, selected)))
     parts = [all_rows(part) if isinstance(part, RowsWhere) else part for part in parts]
     if len(parts) == 1:
-        for setting, values in (("weight", weight), ("groups", groups), (SEQUENCE, ids)):
+        for setting, values in (("sample_weight", weight), ("groups", groups), (SEQUENCE, ids)):
             check_aligned(parts[0], values, sample_dim, setting)
     if weight is not None:
         whole = with_sample_weight(whole, weight)
@@ -514,7 +514,8 @@ def _data_array_source(
             f"the features must be in one chunk; use .chunk({{{str(feature_dim)!r}: -1}})"
         )
     source = _lazy_source(array.transpose(sample_dim, ...).data, names, *parts)
-    return replace(source, categories=categories)
+    beside = [name for name, coord in array.coords.items() if coord.dims == (sample_dim,)]
+    return replace(source, categories=categories, variables=array.coords.to_dataset()[beside])
 
 
 def _coded(array: xr.DataArray, names: Sequence[str]) -> xr.DataArray:

@@ -314,7 +314,7 @@ def test_open__refuses_row_variables_with_other_labels(name: str, lazy: bool) ->
     values = xr.DataArray(np.arange(1, ROWS + 1), {"time": np.arange(ROWS)})
     assert open_samples(data, sample_dim="time", **{name: values}).rows == ROWS
     assert open_samples(data, sample_dim="time", **{name: values[::-1].to_numpy()}).rows == ROWS
-    with pytest.raises(DataError, match=f"{name} has other labels along 'time'"):
+    with pytest.raises(DataError, match="has other labels along 'time'"):
         open_samples(data, sample_dim="time", **{name: values[::-1]})
 
 

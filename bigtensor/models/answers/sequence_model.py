@@ -21,6 +21,7 @@ from bigtensor.data.rows.row_sequences import (
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.values.integer_ids import integer_ids
 from bigtensor.errors import ParameterError, SequenceWarning, Setting, warn
+from bigtensor.models.answers.date_order import warn_of_date_order
 from bigtensor.models.contract.callbacks import with_callbacks
 from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
@@ -82,12 +83,14 @@ class SequenceModel(Estimator):
         Warns
         -----
         SequenceWarning
-            When ids come back after another sequence.
+            When ids come back after another sequence, or dates along the rows do not ascend.
         """
         check_workers(options.get("workers"))
         lengths = self._lengths_of(X, y, sequence, lengths)
         rows, ids = in_sequences(X, sequence, lengths)
-        return self._fit_opened(self._opened(rows, sample_weight, sequence=ids), **options)
+        opened = self._opened(rows, sample_weight, sequence=ids)
+        warn_of_date_order(opened.samples, self.sample_dim)
+        return self._fit_opened(opened, **options)
 
     def _lengths_of(
         self,
@@ -113,8 +116,9 @@ class SequenceModel(Estimator):
         return self.row_output(rows, output, sequence=ids)
 
     def warn_of_sequences(self, samples: Samples) -> None:
-        """Warn of ids of sequences that come back."""
+        """Warn of ids of sequences that come back, and of dates that do not ascend."""
         _warn_of_returning_in(samples)
+        warn_of_date_order(samples, self.sample_dim)
 
     def _open_in_order(
         self,
@@ -126,7 +130,9 @@ class SequenceModel(Estimator):
         """Return data with the views of the fit, in their sequences."""
         self.require_fitted()
         rows, ids = in_sequences(X, sequence, lengths)
-        return open_for_answers(self, rows, sample_weight=sample_weight, sequence=ids)
+        samples = open_for_answers(self, rows, sample_weight=sample_weight, sequence=ids)
+        warn_of_date_order(samples, self.sample_dim)
+        return samples
 
     def script(self, settings: object) -> Script:
         """Return the script of a fit, which also looks at the ids."""

@@ -163,16 +163,17 @@ def _table(name: str, values: Any) -> Any:
     return values
 
 
-def _coords_of(
-    X: xr.DataArray | xr.Dataset, dims: tuple[Hashable, ...]
-) -> dict[Hashable, xr.DataArray]:
+def _coords_of(X: xr.DataArray | xr.Dataset, dims: tuple[Hashable, ...]) -> xr.Coordinates:
     """Return the coordinates along the first dimension, and those without a dimension.
 
     A coordinate with the name of another dimension of the answer is left out: xarray would select
     by its values along the first dimension.
     """
-    return {
-        name: coord
+    others = [
+        name
         for name, coord in X.coords.items()
-        if coord.dims in ((), dims[:1]) and name not in dims[1:]
-    }
+        if coord.dims not in ((), dims[:1]) or (name in dims[1:] and name not in X.xindexes)
+    ]
+    # a Dataset keeps the index of stacked dimensions, which labels alone would build again: 3.6 s
+    # for 16 million rows, in place of 0.07 s
+    return X.coords.to_dataset().drop_vars(others).coords
