@@ -433,7 +433,8 @@ def _values_of(dataset: xr.Dataset, sample_dim: str) -> xr.DataArray:
     names = [str(variable.name) for variable in candidates]
     raise LayoutError(
         f"several variables could hold the features: {names}; rename the one to use to {VALUES!r}, "
-        "or in Python pass it alone"
+        "or in Python pass it alone; if every variable is a feature, use "
+        f".to_dataarray('feature').stack(sample={[*map(str, candidates[0].dims)]}) in xarray"
     )
 
 
