@@ -24,6 +24,7 @@ from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
 from bigtensor.data.rows.inspection import inspect_store
 from bigtensor.data.rows.row_groups import with_groups
 from bigtensor.data.rows.row_sequences import Lengths, in_sequences, with_sequences, with_whole_ids
+from bigtensor.data.rows.row_variables import check_aligned
 from bigtensor.data.rows.rows_where import RowsWhere, all_rows, with_all_rows
 from bigtensor.data.rows.sample_weights import check_weight_dtype, with_sample_weight
 from bigtensor.data.rows.samples import Samples
@@ -175,6 +176,9 @@ def open_samples(
     selected = samples.sources
     whole = replace(samples, sources=tuple(map(all_rows, selected)))
     parts = [all_rows(part) if isinstance(part, RowsWhere) else part for part in parts]
+    if len(parts) == 1:
+        for setting, values in (("sample_weight", weight), ("groups", groups), (SEQUENCE, ids)):
+            check_aligned(parts[0], values, sample_dim, setting)
     if weight is not None:
         whole = with_sample_weight(whole, weight)
     if ids is None and all(_has_sequence(part, sample_dim) for part in parts):
@@ -429,7 +433,8 @@ def _values_of(dataset: xr.Dataset, sample_dim: str) -> xr.DataArray:
     names = [str(variable.name) for variable in candidates]
     raise LayoutError(
         f"several variables could hold the features: {names}; rename the one to use to {VALUES!r}, "
-        "or in Python pass it alone"
+        "or in Python pass it alone; if every variable is a feature, use "
+        f".to_dataarray('feature').stack(sample={[*map(str, candidates[0].dims)]}) in xarray"
     )
 
 
@@ -504,12 +509,14 @@ def _data_array_source(
         )
     parts = [None if part is None else part.data for part in (weight, sequence)]
     feature_dim = _feature_dim(array, sample_dim)
-    if len(array.chunksizes[feature_dim]) > 1:
+    # of the values alone: coordinates, such as those of stacked dimensions, may have other chunks
+    if len(array.variable.chunksizes[feature_dim]) > 1:
         raise LayoutError(
             f"the features must be in one chunk; use .chunk({{{str(feature_dim)!r}: -1}})"
         )
     source = _lazy_source(array.transpose(sample_dim, ...).data, names, *parts)
-    return replace(source, categories=categories)
+    beside = [name for name, coord in array.coords.items() if coord.dims == (sample_dim,)]
+    return replace(source, categories=categories, variables=array.coords.to_dataset()[beside])
 
 
 def _coded(array: xr.DataArray, names: Sequence[str]) -> xr.DataArray:

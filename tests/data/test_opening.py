@@ -306,6 +306,26 @@ def test_open__attaches_weights_of_any_kind(kind: str, weights: str) -> None:
     np.testing.assert_array_equal(block.weight, WEIGHT[10:30])
 
 
+@pytest.mark.parametrize("name", ["weight", "groups", "sequence"])
+@pytest.mark.parametrize("lazy", [False, True])
+def test_open__refuses_row_variables_with_other_labels(name: str, lazy: bool) -> None:
+    data = dataset("time").assign_coords(time=np.arange(ROWS))["X"]
+    data = data.chunk(time=9) if lazy else data
+    values = xr.DataArray(np.arange(1, ROWS + 1), {"time": np.arange(ROWS)})
+    assert open_samples(data, sample_dim="time", **{name: values}).rows == ROWS
+    assert open_samples(data, sample_dim="time", **{name: values[::-1].to_numpy()}).rows == ROWS
+    with pytest.raises(DataError, match="has other labels along 'time'"):
+        open_samples(data, sample_dim="time", **{name: values[::-1]})
+
+
+def test_open__takes_stacked_rows_whose_coordinates_have_other_chunks() -> None:
+    cube = xr.DataArray(
+        da.from_array(VALUES.reshape(10, 6, 3), chunks=(4, 3, 3)), dims=("time", "place", "feature")
+    ).assign_coords(altitude=("place", da.arange(6, chunks=2)))
+    rows = cube.stack(sample=("time", "place"))
+    np.testing.assert_array_equal(read(open_samples(rows)), VALUES)
+
+
 def test_open__uses_stored_weights(tmp_path: Path) -> None:
     path = write_store(tmp_path / "w.zarr", VALUES, variables={"weight": WEIGHT})
     samples = open_samples(path)

@@ -271,7 +271,7 @@ def names_by_id(samples: Samples) -> dict[int, str] | None:
 def first_ids(source: Source) -> Iterator[NDArray[Any]]:
     """Yield the ids with which sequences start, as they are stored, of some rows at a time."""
     last: NDArray[Any] | None = None
-    for ids in _pieces_of_ids(source):
+    for ids in pieces_of_ids(source):
         is_first = np.concatenate([[True], ids[1:] != ids[:-1]])
         is_first[0] = last is None or bool(ids[0] != last[0])
         if is_first.any():
@@ -279,8 +279,14 @@ def first_ids(source: Source) -> Iterator[NDArray[Any]]:
         last = ids[-1:]
 
 
-def _pieces_of_ids(source: Source) -> Iterator[NDArray[Any]]:
-    """Yield the ids of the rows as they are stored, some rows at a time."""
+def pieces_of_ids(source: Source) -> Iterator[NDArray[Any]]:
+    """Yield the ids of the rows as they are stored, some rows at a time.
+
+    Parameters
+    ----------
+    source : Source
+        Described rows. Nothing is yielded for rows without sequences.
+    """
     if isinstance(source, LazySource):
         ids = source.sequence
         if ids is not None:

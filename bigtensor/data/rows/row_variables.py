@@ -55,6 +55,39 @@ def named_variable(
     )
 
 
+def check_aligned(part: object, values: object, sample_dim: str, name: str) -> None:
+    """Refuse values of rows that are labelled otherwise than the rows.
+
+    Parameters
+    ----------
+    part : object
+        The data set that holds the rows.
+    values : object
+        One value a row. Only the index of a DataArray is looked at.
+    sample_dim : str
+        Name of the sample dimension.
+    name : str
+        Name of the values, for the message.
+
+    Raises
+    ------
+    DataError
+        When both have an index along the rows, of equal length, and the indexes differ.
+    """
+    if not isinstance(values, xr.DataArray) or values.ndim != 1:
+        return
+    if not isinstance(part, xr.DataArray | xr.Dataset):
+        return
+    rows, labels = part.indexes.get(sample_dim), values.indexes.get(values.dims[0])
+    if rows is None or labels is None or len(rows) != len(labels) or rows.equals(labels):
+        return
+    raise DataError(
+        f"{name} has other labels along {str(values.dims[0])!r} than the data along "
+        f"{sample_dim!r}, or has them in another order; select the labels of the data with .sel, "
+        "or give .to_numpy() if the values go by position"
+    )
+
+
 def row_variable_names(source: Source, part: object, sample_dim: str) -> list[str]:
     """Return the names of the variables along the samples, or of the columns of ``obs``.
 

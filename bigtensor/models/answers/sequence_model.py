@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
+from bigtensor.data.rows.date_order import rows_out_of_order
 from bigtensor.data.rows.row_sequences import (
     first_ids,
     in_sequences,
@@ -82,12 +83,14 @@ class SequenceModel(Estimator):
         Warns
         -----
         SequenceWarning
-            When ids come back after another sequence.
+            When ids come back after another sequence, or dates along the rows do not ascend.
         """
         check_workers(options.get("workers"))
         lengths = self._lengths_of(X, y, sequence, lengths)
         rows, ids = in_sequences(X, sequence, lengths)
-        return self._fit_opened(self._opened(rows, sample_weight, sequence=ids), **options)
+        opened = self._opened(rows, sample_weight, sequence=ids)
+        _warn_of_date_order(opened.samples, self.sample_dim)
+        return self._fit_opened(opened, **options)
 
     def _lengths_of(
         self,
@@ -113,8 +116,9 @@ class SequenceModel(Estimator):
         return self.row_output(rows, output, sequence=ids)
 
     def warn_of_sequences(self, samples: Samples) -> None:
-        """Warn of ids of sequences that come back."""
+        """Warn of ids of sequences that come back, and of dates that do not ascend."""
         _warn_of_returning_in(samples)
+        _warn_of_date_order(samples, self.sample_dim)
 
     def _open_in_order(
         self,
@@ -126,7 +130,9 @@ class SequenceModel(Estimator):
         """Return data with the views of the fit, in their sequences."""
         self.require_fitted()
         rows, ids = in_sequences(X, sequence, lengths)
-        return open_for_answers(self, rows, sample_weight=sample_weight, sequence=ids)
+        samples = open_for_answers(self, rows, sample_weight=sample_weight, sequence=ids)
+        _warn_of_date_order(samples, self.sample_dim)
+        return samples
 
     def script(self, settings: object) -> Script:
         """Return the script of a fit, which also looks at the ids."""
@@ -228,6 +234,19 @@ def _warn_of_returning(returning: int, ids: str) -> None:
         + Setting("sequence")
     )
     warn(message, SequenceWarning)
+
+
+def _warn_of_date_order(samples: Samples, sample_dim: str) -> None:
+    """Warn of rows whose date is before the date of the row in front of them."""
+    for source in samples.sources:
+        rows = rows_out_of_order(source, sample_dim)
+        if len(rows):
+            message = (
+                f"the dates along {sample_dim!r} do not ascend within sequences at {len(rows):,} "
+                f"of {source.rows:,} rows, first at row {rows[0]:,}; sort the rows by sequence and "
+                "date, and name the variable that tells sequences apart, such as the station, with "
+            )
+            warn(message + Setting("sequence"), SequenceWarning)
 
 
 def _looks_along(request: object) -> TypeGuard[Pass[Any]]:

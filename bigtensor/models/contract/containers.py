@@ -64,9 +64,10 @@ def labelled_answer(
     name: str,
     attrs: Mapping[str, Any],
 ) -> xr.DataArray:
-    """Label an answer with the coordinates along its rows and the attributes of the data.
+    """Label an answer with the coordinates of its rows.
 
-    Rows of AnnData are labelled by ``obs_names``.
+    Rows of AnnData are labelled by ``obs_names``. Attributes of the data are left out, because
+    units, names and packing (``scale_factor``) describe other values than those of the answer.
 
     Parameters
     ----------
@@ -79,13 +80,12 @@ def labelled_answer(
     name : str
         Name of the answer.
     attrs : mapping
-        Attributes of the answer. They replace attributes of the data.
+        Attributes of the answer.
     """
     if not isinstance(X, xr.DataArray | xr.Dataset):
         names = {dims[0]: X.obs_names.to_numpy(object)} if is_anndata(X) else None
         return xr.DataArray(array, names, dims, name=name, attrs=dict(attrs))
-    coords = _coords_along(X, dims[0])
-    return xr.DataArray(array, coords, dims, name=name, attrs={**X.attrs, **attrs})
+    return xr.DataArray(array, _coords_of(X, dims), dims, name=name, attrs=dict(attrs))
 
 
 def labelled_like(
@@ -94,9 +94,8 @@ def labelled_like(
     """Label a density along the points' dimension and the components."""
     if not isinstance(points, xr.DataArray):
         return density
-    dim = points.dims[0]
-    coords = _coords_along(points, dim)
-    return xr.DataArray(density, coords, (dim, COMPONENT_DIM), name="density")
+    dims = (points.dims[0], COMPONENT_DIM)
+    return xr.DataArray(density, _coords_of(points, dims), dims, name="density")
 
 
 def is_by_view(X: object) -> TypeGuard[Mapping[str, npt.ArrayLike] | Sequence[NDArray[Any]]]:
@@ -164,6 +163,17 @@ def _table(name: str, values: Any) -> Any:
     return values
 
 
-def _coords_along(X: xr.DataArray | xr.Dataset, dim: Hashable) -> dict[Hashable, xr.DataArray]:
-    """Return the coordinates along one dimension."""
-    return {name: coord for name, coord in X.coords.items() if coord.dims == (dim,)}
+def _coords_of(X: xr.DataArray | xr.Dataset, dims: tuple[Hashable, ...]) -> xr.Coordinates:
+    """Return the coordinates along the first dimension, and those without a dimension.
+
+    A coordinate with the name of another dimension of the answer is left out: xarray would select
+    by its values along the first dimension.
+    """
+    others = [
+        name
+        for name, coord in X.coords.items()
+        if coord.dims not in ((), dims[:1]) or (name in dims[1:] and name not in X.xindexes)
+    ]
+    # a Dataset keeps the index of stacked dimensions, which labels alone would build again: 3.6 s
+    # for 16 million rows, in place of 0.07 s
+    return X.coords.to_dataset().drop_vars(others).coords

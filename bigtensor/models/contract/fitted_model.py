@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -421,7 +422,15 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         return parameters
 
     def output_attrs(self) -> dict[str, Any]:
-        """Return the attributes of every labelled output."""
+        """Return the attributes of every labelled output.
+
+        Views and parameters are JSON texts, because NetCDF files hold no mappings.
+        """
+        attrs = self.store_attrs()
+        return attrs | {name: json.dumps(attrs[name]) for name in ("views", "parameters")}
+
+    def store_attrs(self) -> dict[str, Any]:
+        """Return the attributes of a Zarr store of answers."""
         return {
             "software": "bigtensor",
             "version": __version__,

@@ -53,6 +53,9 @@ class AnswersRows(Protocol):
     def output_attrs(self) -> dict[str, Any]:
         """Return the attributes of every labelled output."""
 
+    def store_attrs(self) -> dict[str, Any]:
+        """Return the attributes of a Zarr store of answers."""
+
     def attributes_of_output(self, output: str) -> dict[str, Any]:
         """Return further attributes of one output."""
 
@@ -157,7 +160,7 @@ def write_answers(
     def check(validity: Validity) -> None:
         judge(validity, samples, model.missing, marginalises=model.takes.can_marginalise(samples))
 
-    attrs = model.output_attrs()
+    attrs = model.store_attrs()
     digest = rows_digest(samples, model.views_.feature_names)
     if digest is not None:
         attrs[ROWS_DIGEST] = digest

@@ -406,3 +406,56 @@ def test_ids_at_their_marker__are_missing(sequences: xr.Dataset, tmp_path: Path)
     unnamed.to_zarr(store, encoding={"sequence": {"_FillValue": 9}}, consolidated=False)
     with pytest.raises(DataError, match="100 rows have no id"):
         HiddenMarkovModel(2).fit(store)
+
+
+def dated(codes: np.ndarray, *, lazy: bool) -> xr.DataArray:
+    """Six thousand rows as three stations with two thousand dates each."""
+    dates = np.datetime64("2020-01-01") + np.arange(2000)
+    rows = xr.DataArray(
+        codes.reshape(3, 2000, 1),
+        {"station": ["a", "b", "c"], "time": dates.astype("M8[ns]"), "feature": ["event"]},
+        ("station", "time", "feature"),
+        attrs={"categories": {"event": [*"abcd"]}},
+    )
+    return rows.chunk(time=500) if lazy else rows
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize(
+    ("dims", "sequence", "count"),
+    [
+        (("station", "time"), "station", 0),
+        (("station", "time"), None, 2),
+        (("time", "station"), None, 4000),
+    ],
+)
+def test_dates__that_do_not_ascend_are_warned_of(
+    codes: np.ndarray, dims: tuple[str, str], sequence: str | None, count: int, lazy: bool
+) -> None:
+    rows = dated(codes, lazy=lazy).stack(sample=dims)
+    ids = None if sequence is None else rows[sequence]
+    model = HiddenMarkovModel(2, refine="triples", random_state=0)
+    for method in (model.fit, model.score):
+        with warnings.catch_warnings(record=True) as record:
+            # neighbours of shuffled rows say nothing of the states
+            warnings.simplefilter("always")
+            method(rows, sequence=ids)
+        texts = [str(one.message) for one in record if issubclass(one.category, SequenceWarning)]
+        assert len(texts) == bool(count)
+        assert all(f" {count:,} of 6,000 rows" in text for text in texts)
+
+
+@pytest.mark.parametrize("calendar", ["standard", "noleap"])
+def test_dates__that_go_back_are_warned_of_in_answers(codes: np.ndarray, calendar: str) -> None:
+    if calendar == "noleap":
+        pytest.importorskip("cftime", reason="dates of other calendars need cftime")
+    dates = xr.date_range("2020-01-01", periods=2000, calendar=calendar)
+    rows = xr.DataArray(codes[:2000], {"time": dates}, ("time", "feature"))
+    model = HiddenMarkovModel(2, refine="triples", sample_dim="time", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SequenceWarning)
+        model.fit(rows).predict(rows)
+        # two events of a date are in order
+        model.predict(rows.assign_coords(time=dates[np.arange(2000) // 2]))
+    with pytest.warns(SequenceWarning, match="1,999 of 2,000 rows"):
+        model.predict(rows[::-1])
