@@ -12,6 +12,7 @@ import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bigtensor import KernelMixture
+from bigtensor.errors import DataError
 from tests.models.kernel_mixture.parameters import mixture_parameters
 
 
@@ -102,6 +103,14 @@ def test_answers__are_written_to_netcdf(cells, cell_model, tmp_path):
     assert json.loads(stored.attrs["views"]).keys() == cell_model.views_.as_mapping().keys()
     weights = cell_model.weights_by(cells, "batch")
     weights.to_netcdf(tmp_path / "weights.nc", engine="scipy")
+
+
+def test_labels_of_one_component__are_those_of_the_model_after_a_file_held_them(cells, small):
+    model = KernelMixture(1, sample_dim="cell", **small).fit(cells)
+    attrs = model.predict(cells).attrs | {"population_of_component": np.int64(0)}
+    model.require_own_labels(attrs)
+    with pytest.raises(DataError, match="predict the labels again"):
+        model.require_own_labels(attrs | {"population_of_component": [0, 1]})
 
 
 def test_input__is_not_modified(cells, small):

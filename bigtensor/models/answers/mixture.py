@@ -422,7 +422,8 @@ class MixtureAnswers(LogDensityAnswers):
         DataError
         """
         present = self._present_populations().of_component.tolist()
-        if list(attrs.get(POPULATIONS, present)) != present:
+        # NetCDF files hold a list of one number as a number
+        if np.atleast_1d(attrs.get(POPULATIONS, present)).tolist() != present:
             raise DataError(
                 "the populations of the model were cut or merged after these labels were "
                 "predicted; predict the labels again"
