@@ -178,7 +178,8 @@ def test_samples__of_obsm_and_of_a_layer_know_the_columns():
     model = KernelMixture(2, random_state=0).fit(open_samples(data, obsm="X_pca"))
     pca = open_samples(data, obsm="X_pca")
     expected = model.weights_by(pca, data.obs["patient"].to_numpy())
-    assert np.array_equal(model.weights_by(pca, "patient")["weight"], expected["weight"])
+    # sums of three and of four groups differ in their last bits
+    np.testing.assert_allclose(model.weights_by(pca, "patient")["weight"], expected["weight"])
     counts = open_samples(open_samples(data, layer="counts"), groups="patient")
     assert counts.groups.names == ("p0", "p1", "p2", "unused")
     with pytest.raises(DataError, match="there are patient, text"):
