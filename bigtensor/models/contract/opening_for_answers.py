@@ -19,7 +19,7 @@ from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
 from bigtensor.data.sources.anndata_source import is_anndata
 from bigtensor.data.values.kinds import Kind
-from bigtensor.errors import DataError, ViewError
+from bigtensor.errors import DataError, Message, Setting, ViewError
 from bigtensor.models.contract.containers import is_by_view, is_named, is_plain, side_by_side
 from bigtensor.models.contract.data_kinds import Data, has_named_codes
 from bigtensor.models.contract.run import warn_of_unknown_categories
@@ -119,13 +119,15 @@ def with_features_of_fit(
     return _as_in_fit(model, samples, named=named)
 
 
-def _other_matrix(X: DataLike) -> str:
+def _other_matrix(X: DataLike) -> str | Message:
     """Return the way to name another matrix of AnnData, for the message."""
     if not (is_anndata(X) or (isinstance(X, str | os.PathLike) and is_h5ad(os.fspath(X)))):
         return ""
     return (
-        "; if the fit was to a layer or an entry of obsm, name it here too, as in "
-        "bigtensor.open_samples(X, obsm='X_pca')"
+        "; if the fit was to a layer or an entry of obsm, open it here too: open_samples takes "
+        + Setting("layer")
+        + " and "
+        + Setting("obsm")
     )
 
 
