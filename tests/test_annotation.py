@@ -223,7 +223,5 @@ def test_predict__of_another_matrix_says_how_to_name_it(cells):
     of_pca = KernelMixture(3, **SMALL).fit(bigtensor.open_samples(cells, obsm="X_pca"))
     genes = [f"GENE{number}" for number in range(2000)]
     others = anndata.AnnData(np.ones((5, 2000), np.float32), var=pd.DataFrame(index=genes))
-    with pytest.raises(
-        ViewError, match=r"GENE29 and 1,970 more.*open_samples takes layer and obsm"
-    ):
+    with pytest.raises(ViewError, match=r"1,970 more.* layer and obsm"):
         of_pca.predict(others)
