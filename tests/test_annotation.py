@@ -216,3 +216,12 @@ def test_from_anndata__what_is_no_model_or_damaged_is_refused(cells, model):
     cells.uns["bigtensor"] = {"description": "nothing"}
     with pytest.raises(ModelFileError, match="is not a model"):
         bigtensor.from_anndata(cells)
+
+
+def test_predict__of_another_matrix_says_how_to_name_it(cells):
+    cells.obsm["X_pca"] = np.asarray(cells.X)[:, :3]
+    of_pca = KernelMixture(3, **SMALL).fit(bigtensor.open_samples(cells, obsm="X_pca"))
+    genes = [f"GENE{number}" for number in range(2000)]
+    others = anndata.AnnData(np.ones((5, 2000), np.float32), var=pd.DataFrame(index=genes))
+    with pytest.raises(ViewError, match=r"1,970 more.* layer and obsm"):
+        of_pca.predict(others)

@@ -247,7 +247,7 @@ def _beside(data: object, sample_dim: str) -> xr.Dataset:
     if isinstance(data, str | os.PathLike):
         return _stored(os.fspath(data), sample_dim)
     if is_anndata(data):
-        return anndata_dataset(anndata_source(data), data, sample_dim)
+        return anndata_dataset(anndata_source(data), sample_dim)
     if isinstance(data, Samples):
         return variables_beside(data, sample_dim)
     return xr.Dataset()
@@ -268,12 +268,12 @@ def _label_dataset(labels: LabelsLike, sample_dim: str) -> xr.Dataset:
 def _stored(path: str, sample_dim: str) -> xr.Dataset:
     """Open a store, or AnnData, by its path or URL."""
     if is_h5ad(path):
-        return anndata_dataset(anndata_file_source(path), path, sample_dim)
+        return anndata_dataset(anndata_file_source(path), sample_dim)
     group = open_whole_group(path)
     source = anndata_store_source(path, group)
     if source is None:
         return as_dataset(path, group)
-    return anndata_dataset(source, path, sample_dim)
+    return anndata_dataset(source, sample_dim)
 
 
 def _label_variable(labels: LabelsLike, samples: Samples, model: Estimator) -> xr.DataArray:

@@ -43,8 +43,8 @@ def named_variable(
     DataError
         When there is no such variable.
     """
-    if has_obs(source, part):
-        return obs_variable(source, part, name, sample_dim)
+    if has_obs(source):
+        return obs_variable(source, name, sample_dim)
     dataset = _dataset(source, part)
     if name in dataset.variables and dataset[name].dims == (sample_dim,):
         return dataset[name]
@@ -100,8 +100,8 @@ def row_variable_names(source: Source, part: object, sample_dim: str) -> list[st
     sample_dim : str
         Name of the sample dimension.
     """
-    if has_obs(source, part):
-        return obs_columns(source, part)
+    if has_obs(source):
+        return obs_columns(source)
     return _names_along(_dataset(source, part), sample_dim)
 
 
@@ -124,10 +124,7 @@ def variables_beside(samples: Samples, sample_dim: str) -> xr.Dataset:
     if len(samples.sources) != 1:
         return xr.Dataset()
     source = all_rows(samples.sources[0])
-    if has_obs(source, None):
-        dataset = anndata_dataset(source, None, sample_dim)
-    else:
-        dataset = _dataset(source, None)
+    dataset = anndata_dataset(source, sample_dim) if has_obs(source) else _dataset(source, None)
     names = _names_along(dataset, sample_dim)
     # the names of the rows are a coordinate
     dataset = dataset[names] if names else dataset.drop_vars([*dataset.data_vars])

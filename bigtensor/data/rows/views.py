@@ -12,6 +12,9 @@ from bigtensor.errors import ViewError
 
 ViewsLike = Mapping[str, Sequence[str] | Sequence[int]]
 
+_MOST_NAMES = 30
+"""Features that an error lists."""
+
 
 @dataclass(frozen=True)
 class Views:
@@ -146,6 +149,12 @@ class Views:
         return {name: list(members) for name, members in self.features}
 
 
+def _listed(names: Sequence[str]) -> str:
+    """Return the first names: genes are thousands, and the remedy of an error follows the list."""
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return f"there are {', '.join(names[:_MOST_NAMES])}{more}"
+
+
 def _column(member: str | int, view: str, places: Mapping[str, list[int]], width: int) -> int:
     """Return the column of one member of a view, given the columns of every feature name."""
     if isinstance(member, str):
@@ -158,7 +167,7 @@ def _column(member: str | int, view: str, places: Mapping[str, list[int]], width
         if matches:
             return matches[0]
         close = get_close_matches(member, places, n=3)
-        hint = f"did you mean {', '.join(close)}?" if close else f"there are {', '.join(places)}"
+        hint = f"did you mean {', '.join(close)}?" if close else _listed([*places])
         raise ViewError(f"view {view!r} names the unknown feature {member!r}; {hint}")
     if isinstance(member, bool) or not isinstance(member, int | np.integer):
         raise ViewError(

@@ -14,9 +14,9 @@ from xarray.core import indexing
 from bigtensor.data.addresses.file_formats import optional_module, reading
 from bigtensor.data.anndata.columns import index_name, read_column
 from bigtensor.data.anndata.files import keys_of, open_anndata_root
-from bigtensor.data.sources.anndata_source import AnndataFileSource, is_anndata
-from bigtensor.data.sources.csr_source import StoredCsrSource, is_sparse
+from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.sources.row_sources import Source
+from bigtensor.data.sources.stored_rows import StoredRows
 from bigtensor.errors import DataError
 
 if TYPE_CHECKING:
@@ -27,29 +27,18 @@ if TYPE_CHECKING:
 FEATURE_DIM, VALUES = "feature", "X"
 
 
-def has_obs(source: Source, data: object) -> bool:
-    """Return True if columns of ``obs`` lie beside the rows.
-
-    Parameters
-    ----------
-    source : Source
-        Described rows.
-    data : object
-        What the source was described from.
-    """
-    return isinstance(source, AnndataFileSource | StoredCsrSource) or is_anndata(data)
+def has_obs(source: Source) -> bool:
+    """Return True if columns of ``obs`` lie beside the rows."""
+    return isinstance(source, StoredRows) or _table_of(source) is not None
 
 
-def obs_variable(source: Source, data: object, name: str, sample_dim: str) -> xr.DataArray:
+def obs_variable(source: Source, name: str, sample_dim: str) -> xr.DataArray:
     """Return a column of ``obs`` along the samples.
 
     Parameters
     ----------
     source : Source
-        Described rows.
-    data : object
-        What the source was described from. Columns of an object are its own, also where X is
-        backed by a file.
+        Described rows of AnnData.
     name : str
         Name of the column.
     sample_dim : str
@@ -67,18 +56,19 @@ def obs_variable(source: Source, data: object, name: str, sample_dim: str) -> xr
     FileFormatError
         When the file is damaged.
     """
-    columns = obs_columns(source, data)
+    columns = obs_columns(source)
     if name not in columns:
         there = f"there are {', '.join(columns)}" if columns else "there are none"
         raise DataError(f"obs of {source.describe()} has no column {name!r}; {there}")
-    return _as_variable(_column(source, data, name), name, sample_dim)
+    return _as_variable(_column(source, name), name, sample_dim)
 
 
-def obs_columns(source: Source, data: object) -> list[str]:
+def obs_columns(source: Source) -> list[str]:
     """Return the names of the columns of ``obs``."""
-    if is_anndata(data):
-        return [str(name) for name in data.obs.columns]
-    assert isinstance(source, AnndataFileSource | StoredCsrSource)
+    table = _table_of(source)
+    if table is not None:
+        return [str(name) for name in table.columns]
+    assert isinstance(source, StoredRows)
     with reading(source.path, "AnnData"), open_anndata_root(source.path) as group:
         frame = group["obs"]
         stored = set(keys_of(group, "obs")) - {index_name(frame), "__categories"}
@@ -86,15 +76,13 @@ def obs_columns(source: Source, data: object) -> list[str]:
         return [name for name in order if name in stored]
 
 
-def anndata_dataset(source: Source, data: object, sample_dim: str) -> xr.Dataset:
+def anndata_dataset(source: Source, sample_dim: str) -> xr.Dataset:
     """Return rows and the columns of ``obs`` as a Dataset, without reading a row.
 
     Parameters
     ----------
     source : Source
         Of AnnData.
-    data : object
-        What the source was described from.
     sample_dim : str
         Name of the dimension of the rows.
 
@@ -107,8 +95,8 @@ def anndata_dataset(source: Source, data: object, sample_dim: str) -> xr.Dataset
     """
     taken = {VALUES, FEATURE_DIM, sample_dim, "weight"}
     columns = {
-        name: obs_variable(source, data, name, sample_dim)
-        for name in obs_columns(source, data)
+        name: obs_variable(source, name, sample_dim)
+        for name in obs_columns(source)
         if name not in taken
     }
     values = indexing.LazilyIndexedArray(SourceArray(source))
@@ -150,12 +138,19 @@ class SourceArray(BackendArray):
         return np.asarray(taken[..., columns])
 
 
-def _column(source: Source, data: object, name: str) -> ColumnValues | pd.Series:
+def _table_of(source: Source) -> pd.DataFrame | None:
+    """Return the table of the rows of an AnnData object; None for other rows and for files."""
+    table: pd.DataFrame | None = getattr(source, "obs", None)
+    return table
+
+
+def _column(source: Source, name: str) -> ColumnValues | pd.Series:
     """Return the values of a column of ``obs``."""
-    if is_anndata(data):
-        column: pd.Series = data.obs[name]
+    table = _table_of(source)
+    if table is not None:
+        column: pd.Series = table[name]
         return column
-    assert isinstance(source, AnndataFileSource | StoredCsrSource)
+    assert isinstance(source, StoredRows)
     with reading(source.path, "AnnData"), open_anndata_root(source.path) as group:
         values = read_column(group["obs"][name])
         if len(values) != source.rows:

@@ -50,7 +50,7 @@ class AnndataFileSource(StoredRows):
         return self.columns(values, start, stop)
 
 
-def _stored_source(address: str, matrix: StoredMatrix) -> Source:
+def _stored_source(address: str, matrix: StoredMatrix) -> AnndataFileSource | StoredCsrSource:
     """Return the rows of a stored matrix, sparse ones as they are stored."""
     if matrix.kind == "csr":
         return StoredCsrSource(address, matrix)
@@ -109,7 +109,7 @@ def anndata_store_source(url: str, group: zarr.Group, name: str = "X") -> Source
 
 
 def anndata_source(data: AnnData, name: str = "X") -> Source:
-    """Describe a matrix of an AnnData object.
+    """Describe a matrix of an AnnData object, beside its table ``obs``.
 
     Features of X and of layers are named by ``var_names``.
 
@@ -130,10 +130,11 @@ def anndata_source(data: AnnData, name: str = "X") -> Source:
         return _file_source(data)
     matrix, names = _in_memory(data, name)
     if hasattr(matrix, "__dask_graph__"):
-        return LazySource(with_dense_chunks(matrix), names)
+        return LazySource(with_dense_chunks(matrix), names, obs=data.obs)
     if hasattr(matrix, "tocsr"):
-        return CsrSource.from_scipy(matrix, names, may_be_dense=True)
-    return ArraySource(np.asarray(without_mask(matrix)), names)
+        source = CsrSource.from_scipy(matrix, names)
+        return replace(source, may_be_dense=True, obs=data.obs)
+    return ArraySource(np.asarray(without_mask(matrix)), names, obs=data.obs)
 
 
 def _in_memory(data: AnnData, name: str) -> tuple[Any, tuple[str, ...]]:
@@ -163,4 +164,5 @@ def _file_source(data: AnnData) -> Source:
     matrix = find_matrix(path, data.file["obs"].file, "X")
     # the names of the object, which may not be those of the file any more
     names = tuple(unique_names([str(entry) for entry in data.var_names]))
-    return _stored_source(path, replace(matrix, features=names))
+    source = _stored_source(path, replace(matrix, features=names))
+    return replace(source, obs=data.obs)

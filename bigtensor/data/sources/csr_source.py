@@ -120,11 +120,11 @@ class CsrSource(ArrayRows, CsrRows):
     group: NDArray[Any] | None = None
     dense: bool = False
     may_be_dense: bool = False
+    obs: Any = None
+    """Table of the rows of an AnnData object, which holds groups and conditions."""
 
     @classmethod
-    def from_scipy(
-        cls, matrix: ScipyMatrix, features: tuple[str, ...], *, may_be_dense: bool = False
-    ) -> CsrSource:
+    def from_scipy(cls, matrix: ScipyMatrix, features: tuple[str, ...]) -> CsrSource:
         """Describe a SciPy matrix of any format, whose repeated entries are added up.
 
         Raises
@@ -139,7 +139,7 @@ class CsrSource(ArrayRows, CsrRows):
                 f"the sparse matrix of shape {matrix.shape} is damaged ({error}); build it again, "
                 "for example by scipy.sparse.csr_array((values, (rows, columns)), shape)"
             ) from error
-        return cls(values, features, may_be_dense=may_be_dense)
+        return cls(values, features)
 
     @property
     def stored(self) -> int:

@@ -129,6 +129,11 @@ class ArrayRows:
 
     values: Any
     weight: Any
+    obs: Any
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out ``obs``, which a task does not need."""
+        return {**self.__dict__, "obs": None}
 
     @property
     def rows(self) -> int:
@@ -157,6 +162,8 @@ class ArraySource(ArrayRows):
     sequence: NDArray[Any] | None = None
     group: NDArray[Any] | None = None
     categories: FeatureCategories | None = None
+    obs: Any = None
+    """Table of the rows of an AnnData object, which holds groups and conditions."""
 
     @property
     def unit_rows(self) -> int:
@@ -322,6 +329,8 @@ class LazySource(ArrayRows):
     categories: FeatureCategories | None = None
     variables: Any = None
     """Variables along the samples of the Dataset that holds the values, as a Dataset."""
+    obs: Any = None
+    """Table of the rows of an AnnData object, which holds groups and conditions."""
 
     @property
     def unit_rows(self) -> int:

@@ -18,6 +18,7 @@ from bigtensor.data.stores.zarr_groups import new_opening
 from bigtensor.errors import without_passwords
 
 if TYPE_CHECKING:
+    import pandas as pd
     from scipy.sparse import csr_array
 
 
@@ -35,6 +36,8 @@ class StoredRows:
         The group of every row, in memory.
     sequence : (rows,) integer array, optional
         The sequence of every row, in memory.
+    obs : DataFrame, optional
+        Table of the rows of the object that the file backs. None if it is the one in the file.
     opening : str
         Token of the opening, by which a process keeps the arrays of a Zarr store open.
     """
@@ -43,7 +46,12 @@ class StoredRows:
     matrix: StoredMatrix
     group: NDArray[np.int32] | None = None
     sequence: NDArray[Any] | None = None
+    obs: pd.DataFrame | None = field(default=None, repr=False)
     opening: str = field(default_factory=new_opening, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out ``obs``, which a task does not need."""
+        return {**self.__dict__, "obs": None}
 
     @property
     def features(self) -> tuple[str, ...]:

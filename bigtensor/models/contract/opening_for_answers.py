@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
+from bigtensor.data.anndata.files import is_h5ad
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.code_maps import Categories, CodeMap
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
@@ -15,8 +17,9 @@ from bigtensor.data.rows.row_sequences import Lengths
 from bigtensor.data.rows.sample_weights import with_weight_meaning
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
+from bigtensor.data.sources.anndata_source import is_anndata
 from bigtensor.data.values.kinds import Kind
-from bigtensor.errors import DataError, ViewError
+from bigtensor.errors import DataError, Message, Setting, ViewError
 from bigtensor.models.contract.containers import is_by_view, is_named, is_plain, side_by_side
 from bigtensor.models.contract.data_kinds import Data, has_named_codes
 from bigtensor.models.contract.run import warn_of_unknown_categories
@@ -106,7 +109,7 @@ def with_features_of_fit(
     except ViewError as error:
         raise ViewError(
             f"X lacks features of the fit: {error}. {type(model).__name__} is expecting "
-            f"{model.n_features_in_} features as input"
+            f"{model.n_features_in_} features as input" + _other_matrix(X)
         ) from error
     if not named and len(samples.features) != model.n_features_in_:
         raise DataError(
@@ -114,6 +117,18 @@ def with_features_of_fit(
             f"{model.n_features_in_} features as input"
         )
     return _as_in_fit(model, samples, named=named)
+
+
+def _other_matrix(X: DataLike) -> str | Message:
+    """Return the way to name another matrix of AnnData, for the message."""
+    if not (is_anndata(X) or (isinstance(X, str | os.PathLike) and is_h5ad(os.fspath(X)))):
+        return ""
+    return (
+        "; if the fit was to a layer or an entry of obsm, open it here too: open_samples takes "
+        + Setting("layer")
+        + " and "
+        + Setting("obsm")
+    )
 
 
 def open_with_groups(model: KnowsFeatures, X: DataLike, by: str | RowVariableLike) -> Samples:

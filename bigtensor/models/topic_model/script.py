@@ -39,7 +39,7 @@ from bigtensor.models.topic_model.verdict import judged
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.topics.document_completion import DocumentCompletion
-from bigtensor.statistics.topics.documents import LARGEST_COUNT
+from bigtensor.statistics.topics.documents import LARGEST_COUNT, negative_counts
 from bigtensor.statistics.topics.held_out_documents import OfDocuments
 from bigtensor.statistics.topics.pairs_of_groups import PairsOfGroups, PairsOfGroupsResult
 from bigtensor.statistics.topics.topic_counts import TopicCounts
@@ -217,11 +217,7 @@ def _check_counts(pairs: WordPairsResult, settings: TopicSettings) -> None:
     DataError, IdentifiabilityError
     """
     if pairs.negative:
-        raise DataError(
-            f"Negative values in data: {pairs.negative:,} counts are negative, and a topic model "
-            "takes counts of words in documents; give counts before any transformation, such as "
-            "the layer 'counts' of AnnData"
-        )
+        raise negative_counts(pairs.negative)
     if pairs.large:
         raise DataError(
             f"{pairs.large:,} counts are above {LARGEST_COUNT:.0e}, and a topic model takes counts "

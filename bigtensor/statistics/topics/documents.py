@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
+from bigtensor.errors import DataError
 from bigtensor.features.row_loops import row_loop
 from bigtensor.purpose_seeds import purpose_sequence
 
@@ -87,6 +88,21 @@ class Documents:
             *(float(weight.sum()), float(weight @ lengths), float(weight @ np.log(length))),
             np.array([*_improper(rows.data), np.count_nonzero(~used)], np.float64),
         )
+
+
+def negative_counts(number: int) -> DataError:
+    """Describe negative counts, such as those of scaled values.
+
+    Parameters
+    ----------
+    number : int
+        Number of negative counts.
+    """
+    return DataError(
+        f"Negative values in data: {number:,} counts are negative, and a topic model takes counts "
+        "of words in documents; give counts before any transformation, such as the layer 'counts' "
+        "of AnnData"
+    )
 
 
 def _improper(counts: NDArray[Any]) -> tuple[int, int, int]:

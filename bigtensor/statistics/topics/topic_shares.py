@@ -14,7 +14,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.features.row_loops import reducing_row_loop
 from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
 from bigtensor.statistics.stop_requests import stoppable_pieces
-from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents
+from bigtensor.statistics.topics.documents import BLOCK_ROWS, Documents, negative_counts
 
 TOPIC_SHARE = "topic_share"
 """Name of the output."""
@@ -99,7 +99,14 @@ def infer_shares(
         Written.
     work : Workspace
         Buffers that are reused from block to block.
+
+    Raises
+    ------
+    DataError
+        When counts are negative, of which shares would be negative too.
     """
+    if negative := int(documents.faults[0]):
+        raise negative_counts(negative)
     stored, k = np.diff(documents.starts), len(prior)
     of_word = work.take("topic_shares.of_word", (int(stored.max(initial=1)), k), "float64")
     rule = np.array([_MOST_ITERATIONS, _STILL, _RELAXATION])

@@ -87,7 +87,7 @@ DOORS: dict[str, Callable[[Path], Any]] = {
     "import of codes": open_obs,
     "fit": lambda path: open_samples(str(path)),
     "URL": lambda path: open_samples(f"file://{path}"),
-    "xarray": lambda path: anndata_dataset(anndata_file_source(str(path)), str(path), "cell"),
+    "xarray": lambda path: anndata_dataset(anndata_file_source(str(path)), "cell"),
     "export": open_to_change,
 }
 

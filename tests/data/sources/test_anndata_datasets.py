@@ -132,7 +132,7 @@ def test_report__has_columns_as_truth(tmp_path, kind):
 
 def test_dataset__reads_any_rows_and_columns(tmp_path):
     path, whole = stored("h5ad", tmp_path)
-    dataset = anndata_dataset(anndata_file_source(str(path)), path, "sample")
+    dataset = anndata_dataset(anndata_file_source(str(path)), "sample")
     for rows in (slice(0, 0), slice(5, 900, 7), slice(None, None, -301), [9, 2, 2, 2990], 17):
         for columns in ([2, 0], slice(1, 3), 1):
             part = dataset["X"].isel(sample=rows, feature=columns).to_numpy()
@@ -146,7 +146,7 @@ def test_dataset__reads_no_row_before_it_is_asked(tmp_path, monkeypatch):
         raise AssertionError("rows were read")
 
     monkeypatch.setattr(AnndataFileSource, "read", refuse)
-    dataset = anndata_dataset(anndata_file_source(str(path)), path, "sample")
+    dataset = anndata_dataset(anndata_file_source(str(path)), "sample")
     assert dataset["X"].shape == (ROWS, 3)
 
 
@@ -159,3 +159,37 @@ def test_column__of_another_length_is_a_damaged_file(tmp_path):
         file["obs/number"].attrs["encoding-version"] = "0.2.0"
     with pytest.raises(FileFormatError, match="'number' of obs has 7 rows of 3000"):
         open_samples(path, groups="number")
+
+
+@pytest.mark.parametrize("kind", first_quick(KINDS))
+def test_samples__of_an_object_or_a_file_know_the_columns(tmp_path, kind):
+    data, whole = stored(kind, tmp_path)
+    samples = open_samples(data)
+    again = open_samples(samples, groups="patient")
+    assert again.groups.names == ("p0", "p1", "p2", "unused")
+    block = next(iter(again.blocks([(0, ROWS)], block_rows=ROWS)))
+    assert np.array_equal(block.group, whole.obs["patient"].cat.codes)
+
+
+def test_samples__of_obsm_and_of_a_layer_know_the_columns():
+    data = cells()
+    data.obsm["X_pca"] = np.asarray(data.X)
+    data.layers["counts"] = sp.csr_matrix(np.abs(data.X))
+    model = KernelMixture(2, random_state=0).fit(open_samples(data, obsm="X_pca"))
+    pca = open_samples(data, obsm="X_pca")
+    expected = model.weights_by(pca, data.obs["patient"].to_numpy())
+    # sums of three and of four groups differ in their last bits
+    np.testing.assert_allclose(model.weights_by(pca, "patient")["weight"], expected["weight"])
+    counts = open_samples(open_samples(data, layer="counts"), groups="patient")
+    assert counts.groups.names == ("p0", "p1", "p2", "unused")
+    with pytest.raises(DataError, match="there are patient, text"):
+        model.weights_by(pca, "absent")
+    chosen = open_samples(pca, where="patient == 'p1'")
+    assert chosen.rows == (data.obs["patient"] == "p1").sum()
+
+
+def test_samples__of_a_backed_object_have_its_own_columns(tmp_path):
+    data, _ = stored("backed", tmp_path)
+    data.obs["batch"] = pd.Categorical(np.where(np.arange(ROWS) % 2, "late", "early"))
+    again = open_samples(open_samples(data), groups="batch")
+    assert again.groups.names == ("early", "late")

@@ -233,3 +233,12 @@ def test_gain_over_one_topic__is_that_of_held_out_words(counts):
     shares = counts.sum(axis=0) / counts.sum()
     gain = entropy(shares) - np.log(model.perplexity(counts))
     assert model.diagnostics_["gain_over_one_topic"] == pytest.approx(gain, abs=0.05)
+
+
+def test_answers__refuse_negative_counts(counts):
+    """Values that were scaled after the fit, as scanpy does in X, have no shares of topics."""
+    model = TopicModel(2, random_state=0, max_iter=0).fit(counts)
+    scaled = counts - 1.0
+    for answer in (model.transform, model.score):
+        with pytest.raises(DataError, match="counts are negative"):
+            answer(scaled)
