@@ -140,6 +140,14 @@ _WITH_COUNTS = ("counts", "out", "overwrite", *_OF_COUNTS, *OF_EVERY_COMMAND)
     "Capture'. By default all, or 'Gene Expression' alone if there are several.",
 )
 @click.option("--keep-raw", is_flag=True, help="Also store the values as they were measured.")
+@click.option(
+    "--layer", metavar="KEY", help="AnnData: the layer to import in place of X, such as counts."
+)
+@click.option(
+    "--obsm",
+    metavar="KEY",
+    help="AnnData: the entry of obsm to import in place of X, such as X_pca or proteins.",
+)
 @click.option("--label", metavar="COLUMN", help="Tables and AnnData: the column of labels.")
 @click.option("--sample-id", metavar="COLUMN", help="Tables and AnnData: the column of samples.")
 @click.option(

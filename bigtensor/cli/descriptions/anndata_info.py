@@ -80,7 +80,7 @@ def anndata_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         yield from quantile_lines(facts["quantiles"])
     for part, option in (("layers", "layer"), ("obsm", "obsm")):
         if facts[part]:
-            yield f"{part:<10} of open_samples(..., {option}=...)"
+            yield f"{part:<10} of open_samples(..., {option}=...) and 'bigtensor import --{option}'"
         for matrix in facts[part]:
             size = f"({shape_in_words(matrix['shape'])}) " if matrix["shape"] else ""
             yield f"  {one_line(matrix['name']):<20} {size}{_stored_as(matrix)}"

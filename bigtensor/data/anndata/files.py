@@ -338,7 +338,7 @@ def unknown_key(owner: str, part: str, key: str, keys: list[str]) -> DataError:
 def no_values(owner: str, layers: list[str], obsm: list[str]) -> DataError:
     """Describe AnnData without X, and what it has in place of it."""
     instead = [Setting("layer", key) for key in layers] + [Setting("obsm", key) for key in obsm]
-    remedy = "open_samples takes " + Message(", ").join(instead)
+    remedy = "give " + Message(" or ").join(instead)
     return DataError(f"{owner} has no X; " + (remedy if instead else "put the values to fit there"))
 
 

@@ -14,17 +14,16 @@ from scipy.sparse import csr_array
 
 from bigtensor.data.addresses.file_formats import optional_module, reading
 from bigtensor.data.anndata.columns import column_length, index_of, read_column
+from bigtensor.data.anndata.files import element_name, find_matrix
 from bigtensor.data.anndata.hdf5_files import open_hdf5
 from bigtensor.data.anndata.stored_elements import (
     ColumnValues,
-    StoredArray,
     StoredElement,
     StoredGroup,
 )
 from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
 from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.data.values.sparse_matrices import check_csr, with_summed_duplicates
-from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, FileFormatError, StoreReadError
 
 if TYPE_CHECKING:
@@ -35,45 +34,46 @@ if TYPE_CHECKING:
 def open_anndata(
     path: str | os.PathLike[str],
     *,
+    layer: str | None = None,
+    obsm: str | None = None,
     label: str | None = None,
     sample_id: str | None = None,
     sequence: str | None = None,
     weight: str | None = None,
 ) -> ImportSource:
-    """Open an AnnData file for import.
+    """Open a matrix of an AnnData file for import.
 
     Parameters
     ----------
     path : str or path-like
-        A ``.h5ad`` file or a Zarr store of AnnData. X is dense, or sparse in rows (CSR).
+        A ``.h5ad`` file or a Zarr store of AnnData. The matrix is dense, sparse in rows (CSR), or a
+        data frame.
+    layer, obsm : str, optional
+        Key of a layer, or of ``obsm``, to read in place of X.
     label, sample_id, sequence, weight : str, optional
         Columns of ``obs`` to keep beside the features.
 
     Returns
     -------
     ImportSource
-        Features are named by ``var_names``.
+        Features are named by ``var_names``, or as `bigtensor.open_samples` names those of ``obsm``.
 
     Raises
     ------
     DataError
-        If a column named here does not exist.
+        If there is no such matrix or column, or the matrix cannot be read by rows.
     FileFormatError
-        If the file is damaged, no AnnData, or X cannot be read by rows.
+        If the file is damaged, or no AnnData.
+    ParameterError
+        If both `layer` and `obsm` are given.
     """
     optional_module("anndata", "cytometry")
-    path = Path(path)
+    path, element = Path(path), element_name(layer, obsm)
     with reading(path, "AnnData"), _open_group(path) as group:
         _check_is_anndata(path, group)
-        rows, width = _shape(path, group["X"])
-        names_of_features, names_of_rows = (index_of(group[part]) for part in ("var", "obs"))
-        # Compared before anything is read: a damaged length may claim any size.
-        if column_length(names_of_features) != width or column_length(names_of_rows) != rows:
-            raise FileFormatError(
-                f"{path}: X has {rows} rows and {width} columns for {column_length(names_of_rows)} "
-                f"obs_names and {column_length(names_of_features)} var_names; the file is damaged"
-            )
-        var_names = [str(name).strip(" ") for name in read_column(names_of_features)]
+        matrix = find_matrix(str(path), group, element)
+        rows, names = matrix.rows, matrix.features
+        own_names = names if obsm is not None else read_column(index_of(group["var"]))
         kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
         variables = {
             key: _objects(obs_column(path, group["obs"], column, rows))
@@ -81,16 +81,20 @@ def open_anndata(
             if column is not None
         }
 
-    names = tuple(unique_names(var_names))
-    notes = () if names == tuple(var_names) else ("repeated var_names were numbered",)
+    numbered = len(set(map(str, own_names))) < len(names)
+    notes = ("repeated var_names were numbered",) if numbered else ()
     warn_of_notes(path, notes)
 
     def blocks(rows_per_block: int) -> Iterator[ImportBlock]:
         with reading(path, "AnnData"), _open_group(path) as group:
-            matrix = _row_reader(group["X"])
+            sparse = _sparse_rows(group[element]) if matrix.kind == "csr" else None
             for first in range(0, rows, rows_per_block):
                 part = slice(first, min(first + rows_per_block, rows))
-                values = _dense(matrix[part])
+                values = _dense(
+                    matrix.read(group.__getitem__, part.start, part.stop)
+                    if sparse is None
+                    else sparse[part]
+                )
                 yield ImportBlock(values, values, {k: v[part] for k, v in variables.items()})
 
     return ImportSource(path, names, blocks, rows=rows, notes=notes)
@@ -191,7 +195,7 @@ def _open_group(path: Path) -> AbstractContextManager[StoredGroup]:
 
 def _check_is_anndata(path: Path, group: StoredGroup) -> None:
     """Refuse a file that is something else."""
-    missing = [name for name in ("X", "obs", "var") if name not in group]
+    missing = [name for name in ("obs", "var") if name not in group]
     if missing:
         raise FileFormatError(
             f"{path} is not AnnData: it has no {', '.join(missing)}. "
@@ -199,25 +203,9 @@ def _check_is_anndata(path: Path, group: StoredGroup) -> None:
         )
 
 
-def _shape(path: Path, matrix: StoredElement) -> tuple[int, int]:
-    """Return the shape of X, refusing what cannot be read by rows."""
-    kind = str(matrix.attrs.get("encoding-type", "array"))
-    if kind == "csc_matrix":
-        raise FileFormatError(
-            f"X of {path} is sparse in columns (CSC), so that reading rows would load all of it; "
-            "store it in rows: adata.X = adata.X.tocsr()"
-        )
-    shape = list(matrix.attrs["shape"] if kind == "csr_matrix" else getattr(matrix, "shape", []))
-    if len(shape) != 2:
-        raise FileFormatError(f"X of {path} ({kind}) is not a matrix that can be read by rows")
-    return int(shape[0]), int(shape[1])
-
-
-def _row_reader(matrix: StoredElement) -> StoredArray | CSRDataset:
-    """Return something whose row slices are matrices."""
-    if matrix.attrs.get("encoding-type") == "csr_matrix":
-        return optional_module("anndata.io", "cytometry").sparse_dataset(matrix)
-    return matrix
+def _sparse_rows(matrix: StoredElement) -> CSRDataset:
+    """Return something whose row slices are sparse matrices."""
+    return optional_module("anndata.io", "cytometry").sparse_dataset(matrix)
 
 
 def _dense(part: NDArray[Any] | csr_matrix | csr_array) -> NDArray[np.floating]:

@@ -76,6 +76,8 @@ def import_files(
     sample_id: str | None = None,
     sequence: str | None = None,
     weight: str | None = None,
+    layer: str | None = None,
+    obsm: str | None = None,
     labels: Mapping[str, ArrayLike] | None = None,
     label_names: Sequence[str] | None = None,
     codes: bool = False,
@@ -129,6 +131,9 @@ def import_files(
     weight : str, optional
         Tables and AnnData: the column of weights, kept as the variable ``weight``, by which a fit
         weighs the rows. A parameter of the model, also called ``weights``, says what they mean.
+    layer, obsm : str, optional
+        AnnData only: key of the layer, such as ``"counts"``, or of the entry of ``obsm``, such as
+        ``"X_pca"``, to import in place of X.
     labels : mapping of str to array-like of int, optional
         FCS only: for the stem of every file one code an event, -1 for none.
     label_names : sequence of str, optional
@@ -182,6 +187,9 @@ def import_files(
     _check_dtype(dtype)
     panel = None if panel is None else as_panel(panel)
     settings = FeatureSettings(kind == "fcs", panel, transform, cofactor, untransformed, codes)
+    of_anndata = {name: key for name, key in (("layer", layer), ("obsm", obsm)) if key is not None}
+    if of_anndata:
+        _check_has_matrices(kind, of_anndata, codes=codes)
     if codes:
         _check_codable(kind, settings, dtype, keep_raw=keep_raw)
     kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
@@ -191,7 +199,8 @@ def import_files(
         openers = [partial(open_fcs, label=code, **of_fcs) for code in label_codes]
     else:
         _refuse_options_of_fcs(kind, labels=labels, **of_fcs)
-        openers = [partial((_CODES if codes else _OPENERS)[kind], **kept)] * len(files)
+        opener = (_CODES if codes else _OPENERS)[kind]
+        openers = [partial(opener, **kept, **of_anndata)] * len(files)
     sources = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
     sources = sources if panel is None else with_panel(sources, panel)
     features, columns = match_features(sources, channels)
@@ -265,6 +274,19 @@ def _refuse_options_of_fcs(kind: Format, **options: object) -> None:
             "only FCS files take "
             + Message(", ").join(unused)
             + f", and these files are {kind}; leave them out"
+        )
+
+
+def _check_has_matrices(kind: Format, named: Mapping[str, str], *, codes: bool) -> None:
+    """Raise a ParameterError where files have no matrices beside X, or none is imported."""
+    keys = Message(" and ").join(Setting(name, key) for name, key in named.items())
+    if kind != "anndata":
+        raise ParameterError(
+            "only AnnData have matrices for " + keys + f", and these files are {kind}; leave it out"
+        )
+    if codes:
+        raise ParameterError(
+            Setting("codes", True) + " imports columns of obs, and " + keys + " no column; give one"
         )
 
 

@@ -11,8 +11,9 @@ import scipy.sparse as sp
 import zarr
 
 from bigtensor.data.importers.anndata import open_anndata
+from bigtensor.data.importers.files import import_files
 from bigtensor.data.importers.source import ImportSource
-from bigtensor.errors import DataError, FileFormatError, FileFormatWarning
+from bigtensor.errors import DataError, FileFormatError, FileFormatWarning, ParameterError
 from tests.parameters import first_quick
 
 ROWS, WIDTH = 230, 5
@@ -76,7 +77,7 @@ def test_anndata__columns_of_numbers_may_be_labels(tmp_path: Path, ending: str) 
 
 def test_anndata__column_sparse_is_refused_with_the_remedy(tmp_path: Path) -> None:
     make(tmp_path / "a.h5ad", "csc")
-    with pytest.raises(FileFormatError, match=r"adata\.X = adata\.X\.tocsr\(\)"):
+    with pytest.raises(DataError, match=r"adata\.X = adata\.X\.tocsr\(\)"):
         open_anndata(tmp_path / "a.h5ad")
 
 
@@ -125,3 +126,45 @@ def test_anndata__truncated_file_is_refused(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:3000])
     with pytest.raises(FileFormatError, match="cannot be read as AnnData"):
         open_anndata(path)
+
+
+@pytest.mark.parametrize("ending", [".h5ad", ".zarr"])
+def test_anndata__matrices_beside_x_are_imported(tmp_path: Path, ending: str) -> None:
+    import anndata
+
+    path = tmp_path / f"cells{ending}"
+    rng = np.random.default_rng(8)
+    counts, axes = rng.poisson(1.0, (ROWS, 3)), rng.normal(size=(ROWS, 2))
+    names = [f"cell{i}" for i in range(ROWS)]
+    proteins = pd.DataFrame(rng.normal(size=(ROWS, 2)), index=names, columns=["CD3", "CD4"])
+    data = anndata.AnnData(
+        np.zeros((ROWS, 3), "f4"),
+        obs=pd.DataFrame({"donor": names}, index=names),
+        var=pd.DataFrame(index=["a", "b", "c"]),
+        obsm={"X_pca": axes, "protein": proteins},
+        layers={"counts": sp.csr_matrix(counts)},
+    )
+    with warnings.catch_warnings():
+        # what the library says while it writes is no matter of ours
+        warnings.simplefilter("ignore")
+        data.write_h5ad(path) if ending == ".h5ad" else data.write_zarr(path)
+    for matrix, features, values in (
+        ({"layer": "counts"}, ("a", "b", "c"), counts),
+        ({"obsm": "X_pca"}, ("X_pca_0", "X_pca_1"), axes),
+        ({"obsm": "protein"}, ("CD3", "CD4"), proteins.to_numpy()),
+    ):
+        source = open_anndata(path, sample_id="donor", **matrix)
+        assert source.features == features
+        np.testing.assert_array_equal(whole(source, 64), values)
+    with pytest.raises(DataError, match=r"obsm .* no 'umap'; there are X_pca, protein"):
+        open_anndata(path, obsm="umap")
+
+
+def test_import__of_a_matrix_is_for_anndata(tmp_path: Path) -> None:
+    table = tmp_path / "cells.csv"
+    table.write_text("a,b\n1,2\n3,4\n")
+    with pytest.raises(ParameterError, match=r"obsm='X_pca'.* are csv"):
+        import_files(table, tmp_path / "cells.zarr", obsm="X_pca")
+    make(path := tmp_path / "cells.h5ad", "dense")
+    with pytest.raises(ParameterError, match="layer='counts'"):
+        import_files(path, tmp_path / "cells.zarr", layer="counts", codes=True)
