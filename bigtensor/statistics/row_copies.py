@@ -22,6 +22,9 @@ def distinct_rows(values: NDArray[np.generic]) -> IndexArray:
         ``arange(n)`` if no row occurs twice.
     """
     contiguous = np.ascontiguousarray(values)
+    if contiguous.dtype.kind == "f":
+        # one zero and one NaN, whatever their signs
+        contiguous = np.where(np.isnan(contiguous), contiguous.dtype.type(np.nan), contiguous + 0)
     row = np.dtype((np.void, contiguous.shape[1] * contiguous.itemsize))
     _, first, number = np.unique(contiguous.view(row)[:, 0], return_index=True, return_inverse=True)
     return np.asarray(np.unique(first[number], return_inverse=True)[1])
@@ -34,8 +37,8 @@ def original_rows(values: NDArray[np.generic]) -> IndexArray:
     Otherwise a model that fits copies of held-out rows would always be better. But rows of
     categories, counts or rounded values can be equal by chance. Then many distinct rows agree in
     all columns but one. Equal rows are copies if most of those that occur more than once have no
-    such neighbour. A row that occurs more than the square root of n times is none: rows of zeros
-    are an example.
+    such neighbour. A row that occurs much more often than others is no copy, such as a row of
+    zeros: more often than the mean times the square root of the number of distinct rows.
 
     Twenty-two tables of KEEL have equal rows. By this rule they are copies in nine of them, which
     have measured columns or at least 57 columns, and equal by chance in thirteen, nearly all of
@@ -54,7 +57,8 @@ def original_rows(values: NDArray[np.generic]) -> IndexArray:
     """
     number, every = distinct_rows(values), np.arange(len(values))
     occurrences = np.bincount(number)
-    repeated = (occurrences > 1) & (occurrences**2 <= len(values))
+    mean, distinct = np.mean(occurrences), len(occurrences)
+    repeated = (occurrences > 1) & ((occurrences / mean) ** 2 <= distinct)
     if not repeated.any():
         return every
     first = np.unique(number, return_index=True)[1]
@@ -66,14 +70,14 @@ def original_rows(values: NDArray[np.generic]) -> IndexArray:
 
 
 def random_order(originals: IndexArray, random_state: int) -> IndexArray:
-    """Return the numbers of the original rows in a random order: ``(original rows,)``.
+    """Return a random permutation of the numbers of the original rows: ``(original rows,)``.
 
     Parameters
     ----------
     originals : (n,) integer array
         From `original_rows` or `distinct_rows`.
     random_state : int
-        Seed of the order.
+        Seed of the permutation.
     """
     count = int(originals.max(initial=-1)) + 1
     return np.asarray(np.random.default_rng(random_state).permutation(count))
@@ -104,7 +108,7 @@ def _have_neighbours(values: NDArray[np.generic]) -> NDArray[np.bool_]:
     codes = np.empty(values.shape, np.uint64)
     for column, of_column in zip(values.T, codes.T, strict=True):
         of_column[:] = np.unique(column, return_inverse=True)[1]
-    # sums of products with random odd numbers, modulo 2^64, are distinct for distinct rows
+    # sums of products with random odd numbers, modulo 2^64, almost surely tell rows apart
     factors = np.random.default_rng(0).integers(2**63, size=values.shape[1], dtype=np.uint64)
     codes *= 2 * factors + np.uint64(1)
     total = codes.sum(axis=1)

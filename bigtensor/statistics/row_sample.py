@@ -52,14 +52,14 @@ class Sample:
 
     @property
     def independent_share(self) -> float:
-        """Number of independent rows in parts of the weight of all rows.
+        """Independent rows per unit of weight, 1 without copies and weights.
 
-        It is 1 if no row is a copy of another one, and none has a weight.
+        Weights that are counts become copies before, see `by_occurrence`.
         """
         weight = self.row_weights()
         if not weight.any():
             return 1.0
-        return independent_rows(self.originals, weight) / float(weight.sum())
+        return min(1.0, independent_rows(self.originals, weight) / float(weight.sum()))
 
     def row_weights(self) -> FloatArray:
         """Return the weight of every row: ``(m,)`` float64, ones without any."""

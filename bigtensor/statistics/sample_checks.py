@@ -36,14 +36,15 @@ def check_pilot(sample: Sample, validity: Validity, features: Sequence[str]) -> 
         less than `LEAST_DIFFERENCE`.
     """
     if validity.rows and not len(sample.values):
+        reason = explain(validity, features)
+        if not reason:
+            raise DataError(
+                f"every sample weight is zero in the {validity.rows:,} rows that the pilot sample "
+                "was drawn from, so that nothing is left to fit; leave out rows of weight zero, or "
+                "give more rows a positive weight"
+            )
         raise DataError(
-            f"no row is left to fit: {explain(validity, features)}; give rows a finite value "
-            "in every feature"
-        )
-    if sample.weight is not None and len(sample.weight) and not sample.weight.max() > 0:
-        raise DataError(
-            f"every sample weight is zero in the {len(sample.weight):,} rows of the pilot sample, "
-            "so that nothing is left to fit; give some rows a positive weight"
+            f"no row is left to fit: {reason}; give rows a finite value in every feature"
         )
     if sample.values.dtype.kind == "f" and len(sample.values):
         _check_differences(sample, features)

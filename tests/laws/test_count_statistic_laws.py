@@ -27,7 +27,7 @@ STATISTICS = (
     TopicCounts(TOPICS, PRIOR),
     DocumentCompletion(TOPICS, PRIOR),
     OfDocuments(WordPairs(SPAN), 3, True),
-    WordOrder(WORDS),
+    WordOrder(np.arange(WORDS)[::-1].copy()),
     OfOrderedWords(WordPairs(SPAN), default_rng(5).permutation(WORDS)),
 )
 

@@ -25,6 +25,17 @@ def test_original_rows__of_rounded_and_of_exact_values_have_copies(digits):
     assert originals[0] == 0
 
 
+@pytest.mark.parametrize("copies", [2, 19, 21, 200])
+def test_original_rows__have_any_number_of_copies(copies):
+    originals = original_rows(np.tile(default_rng(0).normal(size=(20, 4)), (copies, 1)))
+    assert originals.tolist() == [*range(20)] * copies
+
+
+def test_distinct_rows__take_no_notice_of_signs_of_zero_and_of_nan():
+    rows = np.array([[0.0, np.nan], [-0.0, -np.nan], [1.0, 0.0]])
+    assert distinct_rows(rows).tolist() == [0, 0, 1]
+
+
 @pytest.mark.parametrize("copies", [1, 3])
 def test_original_rows__equal_categories_are_no_copies(copies):
     codes = np.tile(default_rng(0).integers(0, 3, size=(200, 4)), (copies, 1))

@@ -81,7 +81,7 @@ def open_csv(
         beside = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
         kept = _kept_columns(path, names, beside)
         # texts beside the features have commas of their own
-        texts = {label, sample_id, sequence}
+        texts = {kept.get(variable) for variable in ("label", "sample_id", "sequence")}
         guess = first_rows(text, names)
         if _has_decimal_commas(guess[[name for name in names if name not in texts]], text):
             text = replace(text, decimal=",")
@@ -265,12 +265,17 @@ def _kept_columns(
     path: Path, names: Sequence[str], kept: Mapping[str, str | None]
 ) -> dict[str, str]:
     """Return the columns beside the features by the name of their variable."""
-    chosen = {variable: column for variable, column in kept.items() if column is not None}
-    for variable, column in chosen.items():
-        if column not in names:
+    # spaces around a name are no part of it
+    known_as = {name.strip(" "): name for name in names}
+    chosen = {}
+    for variable, column in kept.items():
+        if column is None:
+            continue
+        if column.strip(" ") not in known_as:
             raise DataError(
                 f"{path} has no column {column!r} to use as {variable}; it has {list(names)}"
             )
+        chosen[variable] = known_as[column.strip(" ")]
     return chosen
 
 

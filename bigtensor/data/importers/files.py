@@ -184,14 +184,10 @@ def import_files(
     kind = _kind(files, format)
     check_target(target := as_address(out), overwrite=overwrite)
     label_codes = _codes_by_file(files, labels, label_names)
-    _check_dtype(dtype)
     panel = None if panel is None else as_panel(panel)
     settings = FeatureSettings(kind == "fcs", panel, transform, cofactor, untransformed, codes)
-    of_anndata = {name: key for name, key in (("layer", layer), ("obsm", obsm)) if key is not None}
-    if of_anndata:
-        _check_has_matrices(kind, of_anndata, codes=codes)
-    if codes:
-        _check_codable(kind, settings, dtype, keep_raw=keep_raw)
+    _check_dtype(kind, settings, dtype, keep_raw=keep_raw)
+    of_anndata = _of_anndata(kind, layer, obsm, codes=codes)
     kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     of_fcs: dict[str, Any] = {"compensate": compensate, "offsets": offsets, "dataset": dataset}
     if kind == "fcs":
@@ -199,16 +195,14 @@ def import_files(
         openers = [partial(open_fcs, label=code, **of_fcs) for code in label_codes]
     else:
         _refuse_options_of_fcs(kind, labels=labels, **of_fcs)
-        opener = (_CODES if codes else _OPENERS)[kind]
-        openers = [partial(opener, **kept, **of_anndata)] * len(files)
+        openers = [partial((_CODES if codes else _OPENERS)[kind], **kept, **of_anndata)] * len(
+            files
+        )
     sources = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
     sources = sources if panel is None else with_panel(sources, panel)
     features, columns = match_features(sources, channels)
     job = ImportJob(
-        sources=sources,
-        names=sample_names(files),
-        features=features,
-        columns=columns,
+        *(sources, sample_names(files), features, columns),
         treatment=resolve_features(sources, features, settings),
         label_names=_label_names(label_codes, label_names),
         has_label=label is not None or labels is not None,
@@ -277,8 +271,13 @@ def _refuse_options_of_fcs(kind: Format, **options: object) -> None:
         )
 
 
-def _check_has_matrices(kind: Format, named: Mapping[str, str], *, codes: bool) -> None:
-    """Raise a ParameterError where files have no matrices beside X, or none is imported."""
+def _of_anndata(
+    kind: Format, layer: str | None, obsm: str | None, *, codes: bool
+) -> dict[str, str]:
+    """Return the options of AnnData that are given, or raise a ParameterError with other files."""
+    named = {name: key for name, key in (("layer", layer), ("obsm", obsm)) if key is not None}
+    if not named:
+        return named
     keys = Message(" and ").join(Setting(name, key) for name, key in named.items())
     if kind != "anndata":
         raise ParameterError(
@@ -288,16 +287,21 @@ def _check_has_matrices(kind: Format, named: Mapping[str, str], *, codes: bool) 
         raise ParameterError(
             Setting("codes", True) + " imports columns of obs, and " + keys + " no column; give one"
         )
+    return named
 
 
-def _check_dtype(dtype: DTypeLike) -> None:
-    """Raise a ParameterError for a type that measured values are not stored as."""
+def _check_dtype(
+    kind: Format, settings: FeatureSettings, dtype: DTypeLike, *, keep_raw: bool
+) -> None:
+    """Raise a ParameterError for a type of values that cannot be stored, or be made codes."""
     if np.dtype(dtype) not in (np.dtype(np.float32), np.dtype(np.float64)):
         raise ParameterError(
             Setting("dtype")
             + f" must be float32 or float64, not {np.dtype(dtype)}; integers are made with "
             + Setting("codes", True)
         )
+    if settings.codes:
+        _check_codable(kind, settings, dtype, keep_raw=keep_raw)
 
 
 def _check_codable(

@@ -162,7 +162,8 @@ def _column(member: str | int, view: str, places: Mapping[str, list[int]], width
         if len(matches) > 1:
             raise ViewError(
                 f"feature {member!r} of view {view!r} occurs {len(matches)} times in the data; "
-                "rename the features so that each name occurs once"
+                "rename the features so that each name occurs once (spaces around a name do not "
+                "count)"
             )
         if matches:
             return matches[0]

@@ -49,7 +49,7 @@ def validated_ridge(
     Parameters
     ----------
     distinct : (n,) integer array
-        Number of every row of the pilot sample among the distinct rows. Copies of a row are held
+        Number of every row of the pilot sample among the distinct rows. Equal rows are held
         out together, and count once, with the weight of the first: many equal rows far from the
         others would take the largest value, because without them no component is near.
     random_state : int

@@ -154,7 +154,7 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     DataError
         When a feature is constant, or the sample has fewer rows than components.
     """
-    names = settings.shape.features
+    names, whole = settings.shape.features, sample
     notes = list(settings.notes)
     if settings.units == "common":
         sample, far = _without_far_values(sample, settings)
@@ -187,7 +187,7 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
         groups, others, of_features = projected_views(features)
         if groups[0].n_features < settings.n_components and settings.if_no_moments is not None:
             # views of few categories do not tell so many components apart
-            return prepare_from(sample, settings.without_moments)
+            return prepare_from(whole, settings.without_moments)
         diagnostics |= of_features
     return Preparation(
         settings=settings,

@@ -47,7 +47,7 @@ class SampleSources:
         Keep terms that do not stand out from Gaussian noise, because they were chosen for how
         independent their sources are.
     independent_share : float, default 1.0
-        Number of independent rows in parts of the weight of all rows, some of which may be copies.
+        Independent rows per unit of weight, 1 without copies and weights.
     """
 
     mean: FloatArray

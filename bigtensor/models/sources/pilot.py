@@ -28,6 +28,9 @@ from bigtensor.statistics.moments.covariances import Covariances, CovariancesRes
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.within_reach import Reach
 
+_MOST_OCCURRENCES = 50_000
+"""Rows that the weights of the sample stand for, at most."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
@@ -44,7 +47,7 @@ class Pilot:
     diagnostics : dict
         ``pilot_rows``, and of them ``outlying_rows`` and ``first_outlying_rows``.
     independent_share : float
-        Number of independent rows in parts of the weight of all rows, some of which may be copies.
+        Independent rows per unit of weight, 1 without copies and weights.
     """
 
     rows: Block
@@ -101,7 +104,8 @@ def drawn_pilot(settings: SourceSettings) -> Script:
     ordinary = ordinary_rows(sample, settings.columns, heavy_tails=True)
     diagnostics = {"pilot_rows": len(sample.values), **ordinary.diagnostics}
     rows = ordinary.sample.block(settings.shape.slices)
-    share = ordinary.sample.independent_share
+    # rows that counts stand for may be equal by chance, which the rows alone do not show
+    share = ordinary.sample.by_occurrence(_MOST_OCCURRENCES).independent_share
     return Pilot(rows, ordinary.reach, settings, diagnostics, share)
 
 

@@ -44,7 +44,7 @@ class SampleRotation:
     unmixing : (d, k) float64 array
         Sources are ``(x - mean) @ unmixing``.
     independent_share : float, default 1.0
-        Number of independent rows in parts of the weight of all rows, some of which may be copies.
+        Independent rows per unit of weight, 1 without copies and weights.
     """
 
     mean: FloatArray

@@ -162,7 +162,8 @@ def sketch(settings: TopicSettings, n_components: int) -> FloatArray:
 
 def words_pass(settings: TopicSettings) -> Pass[IndexArray]:
     """Return the pass that orders the words."""
-    return Pass("words", WordOrder(settings.n_words))
+    name_places = np.argsort(np.argsort(settings.shape.features, kind="stable"))
+    return Pass("words", WordOrder(name_places))
 
 
 def pairs_pass(columns: FloatArray, step: int) -> Pass[WordPairsResult]:

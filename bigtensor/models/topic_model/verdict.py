@@ -60,14 +60,12 @@ def _no_topics(k: int, diagnostics: dict[str, Any]) -> list[Fault]:
     gain = diagnostics.get("gain_over_one_topic")
     if gain is None or gain > diagnostics["noise_of_gain"]:
         return []
-    return as_warnings(
-        Message(
-            f"Held-out words are no more probable with {k} topics than with one ({gain:+.4f} nats "
-            "a word), so that these documents may have no topics. Use fewer topics ("
-        )
-        + Setting("n_components")
-        + "), or give more or longer documents."
+    sentence = Message(
+        f"Held-out words are no more probable with {k} topics than with one ({gain:+.4f} nats a "
+        "word), so that these documents may have no topics. "
     )
+    fewer = "Use fewer topics (" + Setting("n_components") + "), or give" if k > 2 else "Give"
+    return as_warnings(sentence + fewer + " more or longer documents.")
 
 
 def _unknown_concentration(diagnostics: dict[str, Any]) -> list[Fault]:

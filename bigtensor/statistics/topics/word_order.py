@@ -26,28 +26,29 @@ _DIGITS = 2.0**32
 """Differences of sums beyond these digits are rounding errors of another order of the documents."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class WordOrder(SumStatistic[IndexArray]):
     """Positions of the words in the order of their content, by descending frequency.
 
     Random numbers that follow this order are the same for any order of the vocabulary. Words of
-    equal frequency are told apart by the documents that they occur in: by the squares and the cubes
-    of the frequencies of all words of these documents. Documents of fewer than three words are left
+    equal frequency are told apart by sums over the documents that they occur in: of the squares and
+    of the cubes of the shares of the words of a document. Names decide between words whose sums are
+    equal, which are many where documents are short. Documents of fewer than three words are left
     out, and words that do not occur in others are last.
 
     Parameters
     ----------
-    words : int
-        Size of the vocabulary.
+    name_places : (V,) integer array
+        Place of the name of every word among all names.
     """
 
-    words: int
+    name_places: IndexArray
 
     block_rows: ClassVar[int] = BLOCK_ROWS
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
-        return {"sums": ((3, self.words), "float64")}
+        return {"sums": ((3, len(self.name_places)), "float64")}
 
     def update(self, state: State, block: Block, work: Workspace) -> None:  # noqa: ARG002
         """Add one block."""
@@ -67,7 +68,7 @@ class WordOrder(SumStatistic[IndexArray]):
     def finalize(self, state: State) -> IndexArray:
         """Sort the words."""
         by_frequency, *others = _rounded(state["sums"])
-        return np.asarray(np.lexsort((*others, -by_frequency)))
+        return np.asarray(np.lexsort((self.name_places, *others, -by_frequency)))
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of five numbers a count, of rows of a thousand words."""

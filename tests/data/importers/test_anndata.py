@@ -156,7 +156,7 @@ def test_anndata__matrices_beside_x_are_imported(tmp_path: Path, ending: str) ->
         source = open_anndata(path, sample_id="donor", **matrix)
         assert source.features == features
         np.testing.assert_array_equal(whole(source, 64), values)
-    with pytest.raises(DataError, match=r"obsm .* no 'umap'; there are X_pca, protein"):
+    with pytest.raises(DataError, match=r"no 'umap'.* X_pca, protein"):
         open_anndata(path, obsm="umap")
 
 

@@ -470,3 +470,10 @@ def test_files_without_rows__are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"no rows are in .*empty\.parquet"):
         import_files([path], tmp_path / "out.zarr")
     assert not (tmp_path / "out.zarr").exists()
+
+
+def test_columns_beside_the_features__are_named_without_their_spaces(tmp_path):
+    path = tmp_path / "cells.csv"
+    path.write_text("a, group \n1,x\n2,y\n")
+    for name in ("group", " group "):
+        assert open_csv(path, label=name).features == ("a",)

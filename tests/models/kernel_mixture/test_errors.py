@@ -85,7 +85,7 @@ def test_constant_feature__is_named_where_too_little_is_left(make, data):
 def test_components__more_than_the_features_support(make):
     coarse = np.random.default_rng(0).integers(0, 3, size=(2000, 3)).astype(float)
     with pytest.raises(IdentifiabilityError, match="at most 3 components, but 5 were"):
-        make(5).fit(coarse)
+        make(5, init="spectral").fit(coarse)
 
 
 def test_components__more_than_the_moments_support(make):

@@ -172,7 +172,7 @@ def test_more_topics_than_there_are__are_told():
         TopicModel(4).fit(rows)
 
 
-@pytest.mark.parametrize(("n_components", "fault"), [(2, None), (12, "nearly the same words")])
+@pytest.mark.parametrize(("n_components", "fault"), [(2, None), (12, "same words|fewer than 100")])
 def test_many_more_topics_than_two__are_told(n_components, fault):
     rng = default_rng(1)
     topics = rng.dirichlet(np.full(30, 0.3), 2)
@@ -226,6 +226,14 @@ def test_documents_without_topics__are_worth_a_warning(n_components, documents, 
     with pytest.warns(BigtensorWarning, match="no more probable"):
         model = TopicModel(n_components, random_state=0).fit(data)
     assert not model.diagnostics_["verdict"]["good"]
+
+
+def test_weights__are_no_topics_of_documents_without_any():
+    rng = default_rng(3)
+    data = rng.multinomial(400, rng.dirichlet(np.full(50, 0.3)), 100)
+    for seed in range(3):
+        with pytest.warns(BigtensorWarning, match="no more probable"):
+            TopicModel(2, random_state=seed).fit(data, sample_weight=np.full(100, 100.0))
 
 
 def test_gain_over_one_topic__is_that_of_held_out_words(counts):

@@ -3,6 +3,7 @@
 import anndata
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array, vstack
@@ -223,3 +224,17 @@ def test_presence_of_words__counts_as_one(form):
     model = TopicModel(3, random_state=0).fit(data)
     expected = TopicModel(3, random_state=0).fit(present.astype(np.int64))
     np.testing.assert_array_equal(model.transform(data), expected.transform(present.astype(int)))
+
+
+def test_names__decide_the_order_of_words_that_nothing_else_tells_apart():
+    # titles of different words: documents of one length, in which every word occurs once
+    rng = np.random.default_rng(0)
+    topics = np.repeat(np.eye(3), 40, axis=1)
+    titles = [rng.choice(120, 8, replace=False, p=topics[k % 3] / 40) for k in range(600)]
+    words = [f"word {number}" for number in rng.permutation(120)]
+    table = pd.DataFrame(np.array([np.bincount(title, minlength=120) for title in titles]))
+    table.columns = words
+    model = TopicModel(3, max_iter=3, random_state=0).fit(table)
+    other = TopicModel(3, max_iter=3, random_state=0).fit(table[sorted(words)])
+    order = np.argsort(words)
+    np.testing.assert_array_equal(model.topics_[:, order], other.topics_)

@@ -24,7 +24,7 @@ from bigtensor.errors import FileFormatError, Setting
 _IRREGULAR = (b"%", b"\t", b"  ", b" \n", b" \r", b"\n ")
 """Texts that do not occur in lines of numbers with one space between them."""
 
-_INTEGER = re.compile(r"-?[0-9]+")
+_INTEGER = re.compile(r"-?[0-9]{1,18}")
 
 
 class TripletFile(CountFile):

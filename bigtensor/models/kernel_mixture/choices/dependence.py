@@ -19,6 +19,7 @@ from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_fro
 from bigtensor.models.kernel_mixture.settings import ROWS_OF_A_COMPONENT, Settings
 from bigtensor.models.kernel_mixture.solution import responsibilities_of
 from bigtensor.models.kernel_mixture.solve import fitted_in_memory
+from bigtensor.statistics.row_copies import distinct_rows
 from bigtensor.statistics.row_sample import Sample
 
 FEWEST_TO_MERGE = 10
@@ -82,7 +83,8 @@ def with_populations_if_dependent(
     if merged is None:
         return settings, None
     enough = int(_independent_rows(sample, settings)) // ROWS_OF_A_COMPONENT
-    merged = replace(merged, n_components=max(1, min(merged.n_components, enough)))
+    distinct = int(distinct_rows(sample.values).max(initial=0)) + 1
+    merged = replace(merged, n_components=max(1, min(merged.n_components, enough, distinct)))
     if merged.n_components < FEWEST_TO_MERGE:
         return _with_components_until_independent(sample, settings)
     dependence = dependence_within_components(sample, settings)
@@ -239,7 +241,7 @@ def mean_correlation(
     pairs : (d, d) bool array
         The pairs of features to correlate.
     independent_share : float, default 1.0
-        Number of independent rows in parts of all rows, some of which are copies.
+        Independent rows per unit of weight, 1 without copies and weights.
     """
     scaled = (values - values.mean(axis=0)) / values.std(axis=0)
     masses, d = posterior.sum(axis=0), scaled.shape[1]

@@ -70,7 +70,7 @@ class ICAPreparation:
     unmixing : (d, k) float64 array
         Of whitened sources; without columns for the cumulant.
     independent_share : float
-        Number of independent rows in parts of the weight of all rows, some of which may be copies.
+        Independent rows per unit of weight, 1 without copies and weights.
     pilot : dict
         Choice of the method and rows of the sample, which every verdict needs.
     diagnostics : dict

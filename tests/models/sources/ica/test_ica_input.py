@@ -101,6 +101,13 @@ def test_gaussian_sources__of_copies_are_no_more_than_those_of_the_rows(repeated
         ICA(random_state=0).fit(rows, sample_weight=weight)
 
 
+def test_weights_of_coarse_values__count_rows_that_are_equal_by_chance():
+    rows = np.random.default_rng(0).exponential(2.0, size=(4000, 3)).round()
+    values, times = np.unique(rows, axis=0, return_counts=True)
+    counted = ICA(random_state=0).fit(values, sample_weight=times)
+    assert counted.diagnostics_["gaussian_sources"] == 0
+
+
 def test_gaussian_sources__are_told():
     gaussian = np.random.default_rng(0).standard_normal((20_000, 4))
     with pytest.warns(ConditioningWarning, match="4 of the 4 sources are Gaussian within"):
