@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray, IndexArray
 
+FEWEST_DISTINCT = 10
+"""Distinct rows below which equal rows are no copies but a few values that the rows take."""
+
 
 def distinct_rows(values: NDArray[np.generic]) -> IndexArray:
     """Return the number of every row among the distinct rows, in order of first appearance.
@@ -38,7 +41,8 @@ def original_rows(values: NDArray[np.generic]) -> IndexArray:
     categories, counts or rounded values can be equal by chance. Then many distinct rows agree in
     all columns but one. Equal rows are copies if most of those that occur more than once have no
     such neighbour. A row that occurs much more often than others is no copy, such as a row of
-    zeros: more often than the mean times the square root of the number of distinct rows.
+    zeros: more often than the mean times the square root of the number of distinct rows. Fewer than
+    ten distinct rows are no originals, but values that the rows take.
 
     Twenty-two tables of KEEL have equal rows. By this rule they are copies in nine of them, which
     have measured columns or at least 57 columns, and equal by chance in thirteen, nearly all of
@@ -59,7 +63,7 @@ def original_rows(values: NDArray[np.generic]) -> IndexArray:
     occurrences = np.bincount(number)
     mean, distinct = np.mean(occurrences), len(occurrences)
     repeated = (occurrences > 1) & ((occurrences / mean) ** 2 <= distinct)
-    if not repeated.any():
+    if distinct < FEWEST_DISTINCT or not repeated.any():
         return every
     first = np.unique(number, return_index=True)[1]
     alone = ~_have_neighbours(values[first])

@@ -185,7 +185,8 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     if settings.spectral:
         features = SampleFeatures.of_sample(rows, scale, settings)
         groups, others, of_features = projected_views(features)
-        if groups[0].n_features < settings.n_components and settings.if_no_moments is not None:
+        too_few = groups[0].n_features < settings.n_components and not settings.wanted_directions
+        if too_few and settings.if_no_moments is not None:
             # views of few categories do not tell so many components apart
             return prepare_from(whole, settings.without_moments)
         diagnostics |= of_features

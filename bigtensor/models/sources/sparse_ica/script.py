@@ -94,10 +94,7 @@ def prepare(settings: SparseSettings) -> Script:
     if settings.max_iter:
         dictionary = yield from _polished(dictionary, pilot, settings.shape.dtype)
     columns = axes.unwhitening @ sparse.factors[0]
-    sources = SampleSources(
-        *(moments.mean, columns, sparse.weights, pilot.counted, axes.rank),
-        independent_share=pilot.independent_share,
-    )
+    sources = SampleSources(moments.mean, columns, sparse.weights, pilot.counted, axes.rank)
     diagnostics = {
         **pilot.diagnostics,
         "rank": axes.rank,
@@ -116,7 +113,7 @@ def _pilot_terms(settings: SparseSettings, pilot: Pilot) -> Generator[Step, None
         yield Step("finding sources in the sample")
         rotation = embedded(pilot_rotation(settings, pilot, k), pilot.axes.rank)
     terms = yield from cumulant_terms(pilot.whitened, k, rotation, settings.random_state)
-    return standing_out(terms, pilot.independent_share * pilot.moments.weight)
+    return standing_out(terms, pilot.moments.weight)
 
 
 def _polished(
