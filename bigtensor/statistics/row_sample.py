@@ -14,7 +14,7 @@ from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
 from bigtensor.statistics.base import State, Statistic, Workspace
-from bigtensor.statistics.row_copies import independent_rows, original_rows
+from bigtensor.statistics.row_copies import distinct_rows, independent_rows, original_rows
 from bigtensor.statistics.row_keys import block_keys, keys_at
 
 _PURPOSE = "sample"
@@ -49,6 +49,11 @@ class Sample:
     def originals(self) -> IndexArray:
         """Number of every row among the original rows, of which others are copies: ``(m,)``."""
         return original_rows(self.values)
+
+    @property
+    def n_distinct(self) -> int:
+        """Number of distinct rows."""
+        return int(distinct_rows(self.values).max(initial=-1)) + 1
 
     @property
     def independent_share(self) -> float:

@@ -73,7 +73,7 @@ def open_anndata(
         _check_is_anndata(path, group)
         matrix = find_matrix(str(path), group, element)
         rows, names = matrix.rows, matrix.features
-        own_names = names if obsm is not None else read_column(index_of(group["var"]))
+        own_names = names if obsm is not None else map(str, read_column(index_of(group["var"])))
         kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
         variables = {
             key: _objects(obs_column(path, group["obs"], column, rows))
@@ -81,13 +81,15 @@ def open_anndata(
             if column is not None
         }
 
-    numbered = len(set(map(str, own_names))) < len(names)
-    notes = ("repeated var_names were numbered",) if numbered else ()
+    is_numbered = names != tuple(name.strip(" ") for name in own_names)
+    notes = ("repeated var_names were numbered",) if is_numbered else ()
     warn_of_notes(path, notes)
 
     def blocks(rows_per_block: int) -> Iterator[ImportBlock]:
         with reading(path, "AnnData"), _open_group(path) as group:
-            sparse = _sparse_rows(group[element]) if matrix.kind == "csr" else None
+            sparse: CSRDataset | None = None
+            if matrix.kind == "csr":
+                sparse = optional_module("anndata.io", "cytometry").sparse_dataset(group[element])
             for first in range(0, rows, rows_per_block):
                 part = slice(first, min(first + rows_per_block, rows))
                 values = _dense(
@@ -201,11 +203,6 @@ def _check_is_anndata(path: Path, group: StoredGroup) -> None:
             f"{path} is not AnnData: it has no {', '.join(missing)}. "
             "A Zarr store written by this package needs no import"
         )
-
-
-def _sparse_rows(matrix: StoredElement) -> CSRDataset:
-    """Return something whose row slices are sparse matrices."""
-    return optional_module("anndata.io", "cytometry").sparse_dataset(matrix)
 
 
 def _dense(part: NDArray[Any] | csr_matrix | csr_array) -> NDArray[np.floating]:

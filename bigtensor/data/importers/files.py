@@ -195,9 +195,8 @@ def import_files(
         openers = [partial(open_fcs, label=code, **of_fcs) for code in label_codes]
     else:
         _refuse_options_of_fcs(kind, labels=labels, **of_fcs)
-        openers = [partial((_CODES if codes else _OPENERS)[kind], **kept, **of_anndata)] * len(
-            files
-        )
+        opener = partial((_CODES if codes else _OPENERS)[kind], **kept, **of_anndata)
+        openers = [opener] * len(files)
     sources = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
     sources = sources if panel is None else with_panel(sources, panel)
     features, columns = match_features(sources, channels)

@@ -33,7 +33,6 @@ from bigtensor.models.pilot.outliers import MOST_NAMED
 from bigtensor.models.words.wording import percent
 from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.outlier_rule import far_values
-from bigtensor.statistics.row_copies import distinct_rows
 from bigtensor.statistics.row_sample import Sample
 
 
@@ -208,7 +207,7 @@ def _with_distinct_rows(sample: Sample, settings: Settings) -> tuple[Settings, l
     """Return settings with at most as many components to merge as distinct rows, and a note."""
     if settings.n_populations is None:
         return settings, []
-    distinct = int(distinct_rows(sample.values).max(initial=-1)) + 1
+    distinct = sample.n_distinct
     least = 1 if settings.n_populations == "auto" else int(settings.n_populations)
     enough = max(distinct, least)
     if settings.n_components <= enough:

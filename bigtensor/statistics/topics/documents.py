@@ -91,7 +91,7 @@ class Documents:
 
 
 def negative_counts(number: int) -> DataError:
-    """Describe negative counts, such as those of scaled values.
+    """Return the error for documents with negative counts, as scaled values have them.
 
     Parameters
     ----------

@@ -19,7 +19,6 @@ from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_fro
 from bigtensor.models.kernel_mixture.settings import ROWS_OF_A_COMPONENT, Settings
 from bigtensor.models.kernel_mixture.solution import responsibilities_of
 from bigtensor.models.kernel_mixture.solve import fitted_in_memory
-from bigtensor.statistics.row_copies import distinct_rows
 from bigtensor.statistics.row_sample import Sample
 
 FEWEST_TO_MERGE = 10
@@ -83,8 +82,8 @@ def with_populations_if_dependent(
     if merged is None:
         return settings, None
     enough = int(_independent_rows(sample, settings)) // ROWS_OF_A_COMPONENT
-    distinct = int(distinct_rows(sample.values).max(initial=0)) + 1
-    merged = replace(merged, n_components=max(1, min(merged.n_components, enough, distinct)))
+    most = max(1, min(merged.n_components, enough, sample.n_distinct))
+    merged = replace(merged, n_components=most)
     if merged.n_components < FEWEST_TO_MERGE:
         return _with_components_until_independent(sample, settings)
     dependence = dependence_within_components(sample, settings)
@@ -143,11 +142,10 @@ def _with_components_until_independent(
     another index (heart, 0.38 before and 0.10 after).
     """
     counted = settings.n_components
-    distinct = len(np.unique(np.asarray(sample.values), axis=0))
     independent = _independent_rows(sample, settings)
     enough = int(independent) // FEWEST_ROWS_CORRELATED
     of_counted: float | None = None
-    for count in range(counted, min(FEWEST_TO_MERGE, enough, distinct) + 1):
+    for count in range(counted, min(FEWEST_TO_MERGE, enough, sample.n_distinct) + 1):
         dependence = dependence_within_components(sample, replace(settings, n_components=count))
         of_counted = dependence if of_counted is None else of_counted
         noise = _noise_of_square(settings, count, independent)
