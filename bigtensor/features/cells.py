@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.features.clustering import kmeans
-from bigtensor.features.column_order import content_order
 from bigtensor.features.row_loops import row_loop
+from bigtensor.features.row_order import content_order_of_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,8 +57,7 @@ class Cells:
         """
         positions = (np.clip(values, low, high) - low) / (high - low)
         # draws of k-means follow the content of the rows, whatever the order of rows and columns
-        columns = content_order(positions, [slice(j, j + 1) for j in range(positions.shape[1])])
-        positions = positions[np.lexsort(positions[:, columns].T)]
+        positions = positions[content_order_of_rows(positions)]
         distinct = len(np.unique(positions, axis=0))
         clusters = kmeans(positions, min(cells, distinct), random_state, n_starts=1)
         return cls(clusters.centres, low, high)

@@ -19,6 +19,7 @@ from bigtensor.testing.fit_laws import FIT_LAWS
 from bigtensor.testing.outlier_laws import OUTLIER_LAWS
 from bigtensor.testing.population_laws import POPULATION_LAWS
 from bigtensor.testing.round_laws import ROUND_LAWS
+from bigtensor.testing.row_order_laws import ROW_ORDER_LAWS
 from bigtensor.testing.sample_weight_laws import WEIGHT_LAWS
 from bigtensor.testing.unit_laws import UNIT_LAWS
 
@@ -29,6 +30,7 @@ MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     *ROUND_LAWS,
     *ANSWER_LAWS,
     *POPULATION_LAWS,
+    *ROW_ORDER_LAWS,
     *COLUMN_LAWS,
     *CATEGORY_LAWS,
     *UNIT_LAWS,

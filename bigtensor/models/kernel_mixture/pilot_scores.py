@@ -104,7 +104,7 @@ def score_pilot(
     before = log_joint(passes.mixture, sample, slices)
     pairs = _nearest_pairs(joint) if of_component is None and k > 1 else []
     first = np.unique(sample.originals, return_index=True)[1]
-    folds = fold_of_rows(sample.index[first], FOLDS, preparation.settings.random_state)
+    folds = fold_of_rows(np.arange(len(first)), FOLDS, preparation.settings.random_state)
     fold = folds[sample.originals]
     log_densities = np.empty((2 + len(pairs), rows))
     for number in range(FOLDS):

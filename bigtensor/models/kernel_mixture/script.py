@@ -341,7 +341,7 @@ def ordinary_sample(pilot: Sample, settings: Settings) -> tuple[Sample, dict[str
     """
     drawn = pilot.smaller(settings.pilot_rows, settings.random_state)
     columns = tuple((piece.start, piece.stop) for piece in settings.slices.values())
-    ordinary = ordinary_rows(drawn, columns, ignored=tuple(settings.categorical_columns))
+    ordinary = ordinary_rows(drawn, columns, categorical=tuple(settings.categorical_columns))
     outliers = {"drawn_rows": len(drawn.values), **ordinary.diagnostics}
     return ordinary.sample.by_occurrence(settings.pilot_rows), outliers
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from bigtensor.features.row_order import content_order_of_rows
 from bigtensor.models.words.faults import Fault, as_warnings
 from bigtensor.statistics.outlier_rule import reach_of_ordinary_rows
 from bigtensor.statistics.row_sample import Sample
@@ -21,7 +22,7 @@ class OrdinaryRows:
     Attributes
     ----------
     sample : Sample
-        The ordinary rows.
+        The ordinary rows, in an order that depends on their content alone.
     reach : Reach
         Distances from the median within which the ordinary rows lie.
     diagnostics : dict
@@ -38,7 +39,7 @@ def ordinary_rows(
     sample: Sample,
     columns: tuple[tuple[int, int], ...],
     *,
-    ignored: tuple[int, ...] = (),
+    categorical: tuple[int, ...] = (),
     heavy_tails: bool = False,
 ) -> OrdinaryRows:
     """Leave outlying rows out of a pilot sample.
@@ -49,13 +50,13 @@ def ordinary_rows(
         Rows of the pilot sample.
     columns : tuple of (start, stop)
         Groups of columns, each of which has a reach of its own.
-    ignored : tuple of int
-        Columns that say nothing about distances, such as codes of categories.
+    categorical : tuple of int
+        Columns of codes of categories, which say nothing about distances.
     heavy_tails : bool, default False
         Take the decay of the tails into account.
     """
     reach = reach_of_ordinary_rows(
-        sample.values, columns, weight=sample.weight, ignored=ignored, heavy_tails=heavy_tails
+        sample.values, columns, weight=sample.weight, ignored=categorical, heavy_tails=heavy_tails
     )
     ordinary = reach.holds(sample.values)
     outlying = sample.index[~ordinary]
@@ -63,7 +64,10 @@ def ordinary_rows(
         "outlying_rows": len(outlying),
         "first_outlying_rows": outlying[:MOST_NAMED].tolist(),
     }
-    return OrdinaryRows(sample if ordinary.all() else sample.take(ordinary), reach, diagnostics)
+    # outlying rows leave first: one of them would change the order of all others
+    kept = sample.take(ordinary)
+    order = content_order_of_rows(kept.values, kept.weight, categorical)
+    return OrdinaryRows(kept.take(order), reach, diagnostics)
 
 
 def outlier_faults(diagnostics: dict[str, Any]) -> list[Fault]:

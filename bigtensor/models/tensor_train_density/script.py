@@ -78,7 +78,8 @@ def prepare(settings: TrainSettings) -> Script:
     sample: Sample = yield pilot_pass(settings)
     d = len(settings.features)
     # coordinates and bumps are made for the ordinary rows; an outlying row is in the tails
-    ordinary = ordinary_rows(sample, ((0, d),), ignored=tuple(range(d)) if settings.symbols else ())
+    categorical = tuple(range(d)) if settings.symbols else ()
+    ordinary = ordinary_rows(sample, ((0, d),), categorical=categorical)
     outliers = {"drawn_rows": len(sample.values), **ordinary.diagnostics}
     sample = ordinary.sample
     if settings.shape.weights_repeat_rows:

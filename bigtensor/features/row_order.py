@@ -1,0 +1,73 @@
+"""Order of rows by their content, which does not depend on their positions."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.array_types import FloatArray, IndexArray
+from bigtensor.features.category_order import category_places, recoded
+from bigtensor.features.column_order import content_order
+
+
+def content_order_of_rows(
+    values: NDArray[np.number],
+    weight: FloatArray | None = None,
+    categorical: tuple[int, ...] = (),
+) -> IndexArray:
+    """Return the positions of rows in an order that depends on their content alone.
+
+    Random numbers that follow this order, such as folds, are the same for any order of the rows and
+    of the columns, for any units, and for any codes of categories. Rows of equal values are
+    neighbours, by their weights; otherwise the order is a random one, so that the first rows
+    represent all of them.
+
+    Parameters
+    ----------
+    values : (n, d) array
+        Rows. Missing entries are NaN, and negative codes.
+    weight : (n,) float64 array, optional
+        Weights of the rows; None stands for ones.
+    categorical : tuple of int
+        Columns of codes.
+
+    Returns
+    -------
+    (n,) integer array
+        A permutation.
+    """
+    weights = np.ones(len(values)) if weight is None else weight
+    if not values.size or not weights.any():
+        return np.arange(len(values))
+    codes = _canonical_codes(values[:, categorical], weights)
+    measured = np.delete(values, categorical, axis=1)
+    number = np.zeros(len(values), np.int64)
+    # categories decide last: those of equal frequencies can have either place
+    for column in (*_by_content(measured, weights), *_by_content(codes, weights)):
+        value = np.unique(column, return_inverse=True)[1]
+        number = np.unique(number * len(values) + value, return_inverse=True)[1]
+        if number.max() == len(values) - 1:
+            break
+    place = np.random.default_rng(0).permutation(number.max() + 1)
+    return np.lexsort((weights, place[number]))
+
+
+def _by_content(values: NDArray[np.number], weight: FloatArray) -> list[NDArray[np.number]]:
+    """Return columns in the order of their content."""
+    if not values.shape[1]:
+        return []
+    missing = np.isnan(values)
+    completed = values
+    if missing.any():
+        count = np.maximum(1, len(values) - missing.sum(axis=0))
+        mean = np.where(missing, 0, values).sum(axis=0) / count
+        completed = np.where(missing, mean, values)
+    each = [slice(column, column + 1) for column in range(values.shape[1])]
+    return [values[:, column] for column in content_order(completed, each, weight)]
+
+
+def _canonical_codes(values: NDArray[np.number], weight: FloatArray) -> NDArray[np.int64]:
+    """Return codes of categories that are places, which no names and codes change."""
+    codes = np.maximum(np.nan_to_num(values, nan=-1).astype(np.int64), -1)
+    sizes = codes.max(axis=0, initial=-1) + 1
+    return recoded(codes, category_places(codes, sizes.tolist(), weight))
