@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 
 _DIGITS = 9
 """Decimals that moments are rounded to, so that the order of summation has no effect."""
@@ -54,3 +54,19 @@ def content_order(
     own = shares @ squares
     keys = np.round(np.stack([own, shared], axis=1), _DIGITS) * _SHUFFLE % 1
     return sorted(range(len(groups)), key=lambda group: sorted(map(tuple, keys[groups[group]])))
+
+
+def content_order_of_columns(
+    values: NDArray[np.number], weight: FloatArray | None = None
+) -> IndexArray:
+    """Return the positions of single columns in the order of their content: ``(d,)``.
+
+    Parameters
+    ----------
+    values : (n, d) array
+        Rows of a sample, without missing values.
+    weight : (n,) float64 array, optional
+        Weights of the rows; None stands for ones.
+    """
+    each = [slice(column, column + 1) for column in range(values.shape[1])]
+    return np.array(content_order(values, each, weight), np.intp)

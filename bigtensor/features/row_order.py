@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.features.category_order import category_places, recoded
-from bigtensor.features.column_order import content_order
+from bigtensor.features.column_order import content_order_of_columns
+from bigtensor.purpose_seeds import purpose_sequence
 
 
 def content_order_of_rows(
@@ -48,7 +49,10 @@ def content_order_of_rows(
         number = np.unique(number * len(values) + value, return_inverse=True)[1]
         if number.max() == len(values) - 1:
             break
-    place = np.random.default_rng(0).permutation(number.max() + 1)
+    # of its own seed: a fold that is permuted by the same one would be rows of similar values
+    place = np.random.default_rng(purpose_sequence(0, "order of rows")).permutation(
+        number.max() + 1
+    )
     return np.lexsort((weights, place[number]))
 
 
@@ -62,8 +66,7 @@ def _by_content(values: NDArray[np.number], weight: FloatArray) -> list[NDArray[
         count = np.maximum(1, len(values) - missing.sum(axis=0))
         mean = np.where(missing, 0, values).sum(axis=0) / count
         completed = np.where(missing, mean, values)
-    each = [slice(column, column + 1) for column in range(values.shape[1])]
-    return [values[:, column] for column in content_order(completed, each, weight)]
+    return [values[:, column] for column in content_order_of_columns(completed, weight)]
 
 
 def _canonical_codes(values: NDArray[np.number], weight: FloatArray) -> NDArray[np.int64]:

@@ -8,13 +8,12 @@ from functools import partial
 from typing import Any, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.merging.replicated_trees import Replicate
 from bigtensor.errors import ParameterError, Setting
-from bigtensor.features.column_order import content_order
+from bigtensor.features.column_order import content_order_of_columns
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.iteration import Iterations
 from bigtensor.models.contract.script import Script, Solved, Step
@@ -145,7 +144,7 @@ def prepare(settings: GaussianSettings) -> Script:
     if np.isnan(block.dense_values).any():
         yield Step("completing rows with missing entries")
     complete = completed_sample(block, ordinary.reach, settings)
-    order = _content_order(complete)
+    order = content_order_of_columns(complete.complete, complete.block.weight)
     places = np.argsort(order)
     rows, reach = complete.of_features(order), ordinary.reach.of_columns(order)
     diagnostics = {"rows": len(sample.values), **ordinary.diagnostics}
@@ -295,12 +294,6 @@ def _best_shared(
             if one.n_components == settings.n_components
         }
     return (yield from shared_components(initial, pilot, settings))
-
-
-def _content_order(rows: SampleRows) -> NDArray[np.intp]:
-    """Return the order of the features by their content."""
-    features = [slice(j, j + 1) for j in range(rows.complete.shape[1])]
-    return np.array(content_order(rows.complete, features, rows.block.weight), np.intp)
 
 
 def refine(preparation: GaussianPreparation) -> Script:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError
-from bigtensor.features.column_order import content_order
+from bigtensor.features.column_order import content_order_of_columns
 from bigtensor.features.kernels.bandwidth import SampleClusters, cluster_sample
 from bigtensor.features.local_density import sparse_row_weights
 from bigtensor.features.maps import FeatureMap
@@ -262,7 +262,8 @@ def sample_clusters(
     measured, unit = _measured_columns(settings), _unit(rows, settings)
     compared, names = _compared(rows, settings)
     seed = purpose_seed(settings.random_state, "clusters")
-    order = _order_of(compared)
+    # distances sum columns in this order: rounding may move a row between clusters
+    order = content_order_of_columns(compared)
     clusters = cluster_sample(
         compared[:, order],
         settings.n_components,
@@ -289,15 +290,10 @@ def sample_positions(rows: FloatArray, settings: Settings) -> FloatArray:
         Settings with the units and the categorical views.
     """
     compared, _ = _compared(rows, settings)
-    compared = compared[:, _order_of(compared)]
+    compared = compared[:, content_order_of_columns(compared)]
     spread = compared.std(axis=0)
     unit = spread if settings.units == "own" else np.sqrt(np.mean(spread**2))
     return np.asarray((compared - compared.mean(axis=0)) / np.where(unit > 0, unit, 1.0))
-
-
-def _order_of(compared: FloatArray) -> list[int]:
-    """Return the order in which distances sum columns: rounding may move a row between clusters."""
-    return content_order(compared, [slice(j, j + 1) for j in range(compared.shape[1])])
 
 
 def _compared(rows: FloatArray, settings: Settings) -> tuple[FloatArray, list[str]]:

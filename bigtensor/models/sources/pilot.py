@@ -7,12 +7,11 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.sources.independent_components import PrincipalAxes
-from bigtensor.features.column_order import content_order
+from bigtensor.features.column_order import content_order_of_columns
 from bigtensor.models.contract.script import Script
 from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.models.pilot.sample import pilot_pass
@@ -64,14 +63,13 @@ class Pilot:
         return sum_in_memory(Covariances(self.settings.columns, point), self.rows)
 
     @cached_property
-    def _order(self) -> NDArray[np.intp]:
+    def _order(self) -> IndexArray:
         """Order of the features by their content.
 
         Iterations towards sources that are nearly Gaussian amplify rounding errors without bound.
         Sums over features are therefore taken in an order that does not depend on positions.
         """
-        columns = [slice(j, j + 1) for j in range(self.settings.n_features)]
-        return np.array(content_order(self.rows.dense_values, columns, self.rows.weight), np.intp)
+        return content_order_of_columns(self.rows.dense_values, self.rows.weight)
 
     @cached_property
     def _ordered(self) -> Pilot:

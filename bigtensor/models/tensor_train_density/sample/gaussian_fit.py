@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 
 from bigtensor.array_types import FloatArray
 from bigtensor.features.clustering import kmeans
+from bigtensor.features.column_order import content_order_of_columns
 from bigtensor.features.modes import Modes, Nodes
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
 from bigtensor.statistics.tensor_train.gaussian_part import GaussianPart
@@ -195,13 +196,16 @@ def filled_coordinates(values: FloatArray, weight: FloatArray, random_state: int
         ]
     )
     filled = np.where(missing, means, values)
+    # draws of several missing entries follow the content of their columns, not the positions
+    columns = content_order_of_columns(filled, weight)
+    filled, missing = filled[:, columns], missing[:, columns]
     for last in range(_FILLINGS):
         rows = slice(None) if last == _FILLINGS - 1 else slice(_FILLING_ROWS)
         covariance = np.cov(filled[:_FILLING_ROWS].T, aweights=weight[:_FILLING_ROWS])
         covariance = np.atleast_2d(covariance) + 1e-2 * np.eye(values.shape[1])
         mean = filled[:_FILLING_ROWS].mean(axis=0)
         _fill(filled[rows], missing[rows], mean, covariance, rng)
-    return filled
+    return filled[:, np.argsort(columns)]
 
 
 def _fill(
