@@ -28,8 +28,8 @@ def content_order(
     """Return the positions of groups of columns in the order of their content.
 
     Random numbers and groups of views that follow this order are the same for any order of the
-    columns. The order is by third moments of standardised columns, so that units do not matter, and
-    by their later digits, so that neighbours have no more in common than others.
+    columns. The order is by third moments of standardised columns, so that units and signs do not
+    matter, and by their later digits, so that neighbours have no more in common than others.
 
     Parameters
     ----------
@@ -40,19 +40,7 @@ def content_order(
     weight : (n,) float64 array, optional
         Weights of the rows; None stands for ones.
     """
-    rows, n_rows = np.array(values, np.float64), len(values)
-    shares = np.full(n_rows, 1 / n_rows) if weight is None else weight / weight.sum()
-    # in place: a sample of many columns is the largest array of the driver
-    rows -= shares @ rows
-    squares = np.square(rows)
-    spread = np.sqrt(shares @ squares)
-    rows /= np.where(spread > 0, spread, 1.0)
-    np.square(rows, out=squares)
-    # columns of equal moments of their own differ in their dependence on all others
-    shared = (shares * squares.sum(axis=1)) @ rows
-    squares *= rows
-    own = shares @ squares
-    keys = np.round(np.stack([own, shared], axis=1), _DIGITS) * _SHUFFLE % 1
+    keys = np.abs(_third_moments(values, weight)) * _SHUFFLE % 1
     return sorted(range(len(groups)), key=lambda group: sorted(map(tuple, keys[groups[group]])))
 
 
@@ -70,3 +58,38 @@ def content_order_of_columns(
     """
     each = [slice(column, column + 1) for column in range(values.shape[1])]
     return np.array(content_order(values, each, weight), np.intp)
+
+
+def towards_their_tails(
+    values: NDArray[np.number], weight: FloatArray | None = None
+) -> NDArray[np.number]:
+    """Return columns with the sign that makes their skewness positive: ``(n, d)``.
+
+    Parameters
+    ----------
+    values : (n, d) array
+        Rows of a sample, without missing values.
+    weight : (n,) float64 array, optional
+        Weights of the rows; None stands for ones.
+    """
+    own = _third_moments(values, weight)[:, 0]
+    return np.where(own < 0, -values, values)
+
+
+def _third_moments(values: NDArray[np.number], weight: FloatArray | None) -> FloatArray:
+    """Return third moments of standardised columns, rounded: ``(d, 2)``.
+
+    The skewness of every column, and its moment with the squares of all columns.
+    """
+    rows, n_rows = np.array(values, np.float64), len(values)
+    shares = np.full(n_rows, 1 / n_rows) if weight is None else weight / weight.sum()
+    # in place: a sample of many columns is the largest array of the driver
+    rows -= shares @ rows
+    squares = np.square(rows)
+    spread = np.sqrt(shares @ squares)
+    rows /= np.where(spread > 0, spread, 1.0)
+    np.square(rows, out=squares)
+    # columns of equal moments of their own differ in their dependence on all others
+    shared = (shares * squares.sum(axis=1)) @ rows
+    squares *= rows
+    return np.round(np.stack([shares @ squares, shared], axis=1), _DIGITS)

@@ -521,6 +521,13 @@ class LeavesRowsOut(Standardiser):
         return SkipsRow(self.solution_.mean, self.solution_.spread)
 
 
+class BeginsWithTheFirstRow(Standardiser):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        super().fit(X, y, sample_weight, **options)
+        self.set_solution(Moments(np.asarray(X)[0], np.ones(4)))
+        return self
+
+
 class WeighsByColumn(Standardiser):
     def transform(self, X):
         found = super().transform(X)
@@ -672,6 +679,7 @@ BROKEN_MODELS = [
     ("names_and_merges_survive_files", ForgetsNames, "has the names"),
     ("names_and_merges_survive_rounds", ForgetsRounds, "the next round has the names"),
     ("suggested_names_follow_the_features", NamesByPosition, "suggested names of permuted"),
+    ("the_order_of_rows_does_not_matter", BeginsWithTheFirstRow, "permuted rows: 'mean_' differs"),
     ("the_order_of_columns_does_not_matter", WeighsByColumn, "transform of permuted columns"),
     ("the_order_of_categories_does_not_matter", ScoresCodes, "reversed categories, no weights"),
     (

@@ -63,9 +63,9 @@ def test_suggested_names__of_categories_are_empty():
 @pytest.mark.parametrize(
     "model",
     [
-        GaussianMixture(5, random_state=0),
+        GaussianMixture(2, random_state=0),
         GaussianMixture(4, covariance_type="tied", random_state=0),
-        KernelMixture(4, random_state=0),
+        KernelMixture(3, random_state=0),
     ],
     ids=["Gaussian", "tied", "kernel"],
 )
@@ -114,7 +114,7 @@ def test_feature_quantiles__are_those_of_drawn_rows(model, classes):
         for column, values in enumerate(drawn.T):
             expected = np.quantile(values, levels)
             quantiles = fitted.feature_quantiles(column, levels)[component]
-            np.testing.assert_allclose(quantiles, expected, atol=0.06 * values.std())
+            np.testing.assert_allclose(quantiles, expected, atol=0.07 * values.std())
 
 
 def test_feature_quantiles__without_rows_are_those_of_the_landmarks(classes):

@@ -22,7 +22,7 @@ def rows_with_atoms(n, seed):
 def model():
     settings = {"coordinates": "ns", "widths": (0.3, 0.9), "random_state": 0}
     trains = TensorTrainOptions(n_trains=2)
-    return TensorTrainDensity(5, trains=trains, **settings).fit(rows_with_atoms(1_500, 0))
+    return TensorTrainDensity(5, trains=trains, **settings).fit(rows_with_atoms(1_500, 5))
 
 
 def total_over(density, atom):

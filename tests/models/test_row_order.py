@@ -1,0 +1,106 @@
+"""Rows in another order: the same fit, on real data whose components are hard to tell apart."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
+from sklearn.metrics import adjusted_rand_score
+
+from bigtensor import GaussianMixture, KernelMixture, TensorTrainDensity
+from bigtensor.errors import BigtensorWarning
+from bigtensor.features.row_order import content_order_of_rows
+from tests.parameters import first_quick
+
+SETS = {
+    "wine": load_wine,
+    "iris": load_iris,
+    "diabetes": load_diabetes,
+    "cancer": load_breast_cancer,
+}
+
+
+def fitted(model, rows):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BigtensorWarning)
+        return model.fit(rows)
+
+
+@pytest.mark.parametrize("name", first_quick(SETS, 2))
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: GaussianMixture("auto"),
+        lambda: GaussianMixture(3, covariance_type="diag"),
+        lambda: KernelMixture(),
+        lambda: KernelMixture(3),
+    ],
+    ids=["Gaussian auto", "Gaussian diag", "kernel auto", "kernel"],
+)
+def test_mixtures(name, make):
+    rows = SETS[name]().data
+    labels = fitted(make(), rows).predict(rows)
+    for seed in (0, 1):
+        moved = rows[np.random.default_rng(seed).permutation(len(rows))]
+        # sums in another order may end at another row that lies between two components
+        assert adjusted_rand_score(labels, fitted(make(), moved).predict(rows)) > 0.98
+
+
+@pytest.mark.parametrize("name", first_quick(SETS))
+def test_density(name):
+    rows = SETS[name]().data
+    expected = fitted(TensorTrainDensity(), rows).score_samples(rows)
+    moved = rows[np.random.default_rng(0).permutation(len(rows))]
+    assert_allclose(fitted(TensorTrainDensity(), moved).score_samples(rows), expected, rtol=1e-9)
+
+
+def test_density__of_rows_that_are_sorted():
+    # the first rows of a sample decide the order of the variables
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(8_000, 4)) @ rng.normal(size=(4, 4))
+    rows = rows[np.argsort(rows[:, 0])]
+    shuffled = rng.permutation(rows)
+    one, other = (
+        fitted(TensorTrainDensity(2, coordinates="z"), some).score_samples(rows)
+        for some in (rows, shuffled)
+    )
+    assert_allclose(one, other, rtol=1e-9)
+
+
+def ordered(rows, weight=None, categorical=()):
+    return rows[content_order_of_rows(rows, weight, categorical)]
+
+
+def test_order__is_that_of_the_content():
+    rng = np.random.default_rng(0)
+    rows = np.round(rng.exponential(size=(300, 5)), 1)
+    rows[rng.random(rows.shape) < 0.1] = np.nan
+    expected = ordered(rows)
+    np.testing.assert_array_equal(ordered(rng.permutation(rows)), expected)
+    for columns in ([4, 3, 2, 1, 0], [2, 0, 4, 1, 3]):
+        np.testing.assert_array_equal(ordered(rows[:, columns]), expected[:, columns])
+    # a power of two and a sign keep the digits
+    np.testing.assert_array_equal(ordered(-4 * rows), -4 * expected)
+    assert abs(np.corrcoef(np.arange(300), np.nan_to_num(expected[:, 0]))[0, 1]) < 0.2
+
+
+def test_order__of_categories_does_not_follow_their_codes():
+    rng = np.random.default_rng(0)
+    codes = (rng.random((400, 3)) ** 2 * 4).astype(int)
+    rows = np.column_stack([np.round(rng.normal(size=400), 1), codes])
+    expected = ordered(rows, categorical=(1, 2, 3))
+    other = np.array([2**30, 7, 3, 5])
+    recoded = np.column_stack([rows[:, 0], other[codes]])
+    found = ordered(rng.permutation(recoded), categorical=(1, 2, 3))
+    np.testing.assert_array_equal(
+        found, np.column_stack([expected[:, 0], other[expected[:, 1:].astype(int)]])
+    )
+
+
+def test_order__of_weights_that_are_counts_is_that_of_repeated_rows():
+    rng = np.random.default_rng(0)
+    rows, counts = rng.normal(size=(200, 3)), rng.integers(1, 4, 200)
+    weighted = content_order_of_rows(rows, counts.astype(float))
+    repeated = ordered(rng.permutation(np.repeat(rows, counts, axis=0)))
+    np.testing.assert_array_equal(np.repeat(rows[weighted], counts[weighted], axis=0), repeated)
