@@ -15,8 +15,8 @@ from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import Step
 from bigtensor.models.hidden_markov.settings import MOST_STEPS
 from bigtensor.models.hidden_markov.triple_estimate import TripleSettings, estimate_from_triples
-from bigtensor.statistics.codes.folded_triples import FoldedTriples, FoldedTriplesResult
 from bigtensor.statistics.base import Statistic
+from bigtensor.statistics.codes.folded_triples import FoldedTriples, FoldedTriplesResult
 from bigtensor.statistics.codes.sequence_codes import SequenceCodes
 from bigtensor.statistics.codes.triple_counts import TripleCounts, TripleCountsResult
 from bigtensor.statistics.combinators import Together
