@@ -12,6 +12,7 @@ from bigtensor.features.cells import Cells
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.codes.coded_rows import CodedRows
 from bigtensor.statistics.codes.folded_triples import FoldedTriples
+from bigtensor.statistics.codes.sequence_codes import SequenceCodes
 from bigtensor.statistics.codes.triple_counts import TripleCounts
 from bigtensor.statistics.sequences.best_path import PathOperators
 from bigtensor.statistics.sequences.decoded import DecodedPaths
@@ -30,6 +31,7 @@ CELLS = Cells(np.array([[0.0], [0.4], [1.0]]), np.zeros(1), np.full(1, 4.0))
 COUNTS = [
     TripleCounts(5),
     FoldedTriples(5, folds=3, stretch=7),
+    SequenceCodes(300),
     CodedRows(TripleCounts(3), CELLS),
     SequenceIds(most=20),
 ]

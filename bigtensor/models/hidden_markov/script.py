@@ -46,7 +46,12 @@ from bigtensor.models.hidden_markov.settings import (
     MarkovSettings,
 )
 from bigtensor.models.hidden_markov.solution import MarkovFit
-from bigtensor.models.hidden_markov.state_choice import choose_states, folded_triples
+from bigtensor.models.hidden_markov.state_choice import (
+    FOLDS,
+    choice_statistic,
+    choose_states,
+    folds_of,
+)
 from bigtensor.models.hidden_markov.triple_estimate import TripleSettings, estimate_from_triples
 from bigtensor.models.hidden_markov.verdict import judged
 from bigtensor.models.kernel_mixture import planned_passes as kernel_passes
@@ -54,7 +59,8 @@ from bigtensor.models.kernel_mixture import script as kernel_script
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass, Statistic
 from bigtensor.statistics.codes.coded_rows import CodedRows
-from bigtensor.statistics.codes.folded_triples import FoldedTriples, FoldedTriplesResult
+from bigtensor.statistics.codes.folded_triples import FoldedTriples
+from bigtensor.statistics.codes.sequence_codes import SequenceCodes
 from bigtensor.statistics.codes.triple_counts import TripleCounts, TripleCountsResult
 from bigtensor.statistics.densities.joint_densities import JointDensities
 from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
@@ -91,7 +97,7 @@ STORED_CLASSES = (
     *(MarkovFit, CategoricalEmissions, KernelEmissions, MarkovSettings, MarkovPreparation),
     *(GaussianEmissions, PoissonEmissions, GaussianLaw, PoissonLaw, LawPreparation, Frame),
     Reach,
-    *(Categories, KernelPreparation, TripleCounts, FoldedTriples, CodedRows, Cells),
+    *(Categories, KernelPreparation, TripleCounts, FoldedTriples, SequenceCodes, CodedRows, Cells),
     PosteriorSumsResult,
     *kernel_script.STORED_CLASSES,
 )
@@ -120,9 +126,8 @@ def refine(preparation: MarkovPreparation) -> Script:
     diagnostics = dict(family.outliers)
     counts: TripleCountsResult
     if settings.chooses_states:
-        folded = folded_triples(of_triples, settings.shape.most_rows)
-        folds: FoldedTriplesResult = yield Pass("triples", family.of_codes(folded))
-        counts = folds.total
+        statistic = choice_statistic(of_triples, settings.shape)
+        counts, folds = folds_of((yield Pass("triples", family.of_codes(statistic))), of_triples)
         choice = yield from choose_states(folds, of_triples)
         of_triples = replace(of_triples, n_states=choice.n_states)
         diagnostics["state_choice"] = choice.diagnostics
@@ -190,9 +195,11 @@ def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
     k = settings.n_components
     triples, emissions, out_maps = _blank_parts(settings)
     cells = triples.state_nbytes() // 8
-    # the table, copies of it in the decomposition, and the distinct triples with their posteriors
+    # the table, those of folds, copies of it in the decomposition, and the distinct triples with
+    # their posteriors
+    copies = 6 + FOLDS * settings.chooses_states
     counted = Pass("triples", triples)
-    planned = [PlannedPass(counted, driver_nbytes=8 * cells * 6 + cells * (12 + 24))]
+    planned = [PlannedPass(counted, driver_nbytes=8 * cells * copies + cells * (12 + 24))]
     if settings.max_iter:
         chain = HiddenChain(np.full(k, 1 / k), np.full((k, k), 1 / k), emissions)
         operators = operators_of(chain, settings.shape.most_rows)
@@ -232,9 +239,7 @@ def _blank_counts(settings: MarkovSettings, codes: int) -> Statistic[Any]:
     """Return the count of triples that a fit asks for."""
     if not settings.chooses_states:
         return TripleCounts(codes)
-    return folded_triples(
-        TripleSettings(settings.n_components, codes, 0.0, 0), settings.shape.most_rows
-    )
+    return choice_statistic(TripleSettings(settings.n_components, codes, 0.0, 0), settings.shape)
 
 
 def initial_states(

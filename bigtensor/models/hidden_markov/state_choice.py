@@ -10,10 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
+from bigtensor.features.category_order import sequence_places
+from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import Step
+from bigtensor.models.hidden_markov.settings import MOST_STEPS
 from bigtensor.models.hidden_markov.triple_estimate import TripleSettings, estimate_from_triples
+from bigtensor.statistics.base import Statistic
 from bigtensor.statistics.codes.folded_triples import FoldedTriples, FoldedTriplesResult
-from bigtensor.statistics.codes.triple_counts import TripleCountsResult
+from bigtensor.statistics.codes.sequence_codes import SequenceCodes
+from bigtensor.statistics.codes.triple_counts import TripleCounts, TripleCountsResult
+from bigtensor.statistics.combinators import Together
+from bigtensor.statistics.in_memory import sum_in_memory
 
 FOLDS = 5
 """Folds of the windows: a fifth is held out at a time."""
@@ -52,16 +59,49 @@ class StateChoice:
     diagnostics: dict[str, Any]
 
 
-def folded_triples(settings: TripleSettings, rows: int) -> FoldedTriples:
-    """Return the statistic of the windows of every fold.
+def choice_statistic(settings: TripleSettings, shape: DataShape) -> Statistic[Any]:
+    """Return the statistic of the pass that counts triples.
+
+    Beside the counts, the codes of up to 2,097,152 rows are kept, so that folds follow from the
+    content of the sequences. In rounds no row is kept, and folds follow from the positions of the
+    rows, as they do for more rows.
 
     Parameters
     ----------
     settings : TripleSettings
         Settings with the number of codes and the seed.
-    rows : int
-        Of the data.
+    shape : DataShape
+        Size of the data.
     """
+    if shape.in_rounds or shape.rows > MOST_STEPS:
+        return _folded_triples(settings, shape.most_rows)
+    return Together.named(
+        counts=TripleCounts(settings.n_codes), sequences=SequenceCodes(shape.rows)
+    )
+
+
+def folds_of(
+    result: FoldedTriplesResult | dict[str, Any], settings: TripleSettings
+) -> tuple[TripleCountsResult, FoldedTriplesResult]:
+    """Return the counts of all triples and of those of every fold.
+
+    Parameters
+    ----------
+    result : FoldedTriplesResult or dict
+        Result of `choice_statistic`.
+    settings : TripleSettings
+        Settings with the number of codes and the seed.
+    """
+    if isinstance(result, FoldedTriplesResult):
+        return result.total, result
+    counts: TripleCountsResult = result["counts"]
+    places = sequence_places(counts.codes, settings.n_codes, counts.weight)
+    rows = result["sequences"].by_content(places, settings.random_state)
+    return counts, sum_in_memory(_folded_triples(settings, rows.rows), rows)
+
+
+def _folded_triples(settings: TripleSettings, rows: int) -> FoldedTriples:
+    """Return the statistic of the windows of every fold."""
     return FoldedTriples(settings.n_codes, FOLDS, max(1, rows // STRETCHES), settings.random_state)
 
 

@@ -1,0 +1,66 @@
+"""Order, copies and weights of sequences, and names of categories: one choice of states."""
+
+import numpy as np
+import pytest
+
+from bigtensor import HiddenMarkovModel
+
+STATES, SYMBOLS = 4, 8
+
+
+def sequences(seed: int) -> list[np.ndarray]:
+    """Return sequences of 20 to 200 symbols: three of them hardly tell four states apart."""
+    rng = np.random.default_rng(seed)
+    transition = 0.4 * rng.dirichlet(np.full(STATES, 0.5), STATES) + 0.6 * np.eye(STATES)
+    emission = rng.dirichlet(np.full(SYMBOLS, 0.3), STATES)
+    drawn = []
+    for rows in rng.integers(20, 200, 30):
+        state, codes = int(rng.integers(STATES)), np.empty((rows, 1), np.int8)
+        for row in range(rows):
+            state = rng.choice(STATES, p=transition[state])
+            codes[row] = rng.choice(SYMBOLS, p=emission[state])
+        drawn.append(codes)
+    return drawn
+
+
+def fit(rows: list[np.ndarray], **options) -> HiddenMarkovModel:
+    model = HiddenMarkovModel("auto", refine="triples", random_state=0)
+    return model.fit(np.concatenate(rows), lengths=[len(own) for own in rows], **options)
+
+
+def scores(model: HiddenMarkovModel) -> list[float]:
+    return [*model.diagnostics_["state_choice"]["held_out_log_likelihood"].values()]
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_order_of_sequences__changes_nothing(seed: int) -> None:
+    drawn = sequences(seed)
+    first = fit(drawn)
+    for order in (np.random.default_rng(5).permutation(len(drawn)), range(len(drawn))[::-1]):
+        other = fit([drawn[place] for place in order])
+        assert scores(other) == pytest.approx(scores(first), rel=1e-6)
+        np.testing.assert_allclose(other.transition_, first.transition_, rtol=1e-6)
+        np.testing.assert_allclose(other.emission_, first.emission_, rtol=1e-6)
+
+
+def test_copies_of_sequences__are_weights_of_two() -> None:
+    drawn = sequences(0)
+    weighted = fit(drawn, sample_weight=np.full(sum(map(len, drawn)), 2.0))
+    for copies in (drawn + drawn, [own for own in drawn for _ in range(2)]):
+        other = fit(copies)
+        assert scores(other) == pytest.approx(scores(weighted), rel=1e-6)
+        np.testing.assert_allclose(other.transition_, weighted.transition_, rtol=1e-6)
+
+
+def test_sequences_of_weight_zero__are_no_data() -> None:
+    drawn = sequences(0)
+    weight = np.repeat([1.0, 0.0], [sum(map(len, drawn)), len(drawn[0])])
+    other = fit([*drawn, drawn[0][::-1]], sample_weight=weight)
+    assert scores(other) == pytest.approx(scores(fit(drawn)), rel=1e-6)
+
+
+def test_codes_of_categories__are_names() -> None:
+    drawn = sequences(1)
+    names = np.random.default_rng(2).permutation(SYMBOLS).astype(np.int8)
+    other = fit([names[own] for own in drawn])
+    assert scores(other) == pytest.approx(scores(fit(drawn)), rel=1e-6)
