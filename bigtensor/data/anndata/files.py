@@ -105,6 +105,18 @@ def element_name(layer: str | None, obsm: str | None) -> str:
     return "X" if obsm is None else f"obsm/{obsm}"
 
 
+def element_keys(name: str) -> tuple[str | None, str | None]:
+    """Return the layer and the key of ``obsm`` that a name stands for, None for the other.
+
+    Parameters
+    ----------
+    name : str
+        ``X``, ``layers/KEY`` or ``obsm/KEY``.
+    """
+    part, _, key = name.partition("/")
+    return (key if part == "layers" else None), (key if part == "obsm" else None)
+
+
 def is_h5ad(path: str) -> bool:
     """Return True for a path or URL of an AnnData file in HDF5, by its ending."""
     return path.lower().endswith(".h5ad")

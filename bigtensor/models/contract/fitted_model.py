@@ -76,6 +76,9 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         The views as they were found in the data.
     diagnostics_ : dict
         Every decision taken on the way.
+    matrix_ : str or None
+        Matrix of AnnData of the fit: ``X``, ``layers/counts``, ``obsm/X_pca``. Answers for AnnData
+        read this matrix. None for other data.
     """
 
     declares: ClassVar[tuple[Parameter, ...]] = ()
@@ -101,6 +104,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     categories_: dict[str, tuple[str, ...]]
     diagnostics_: dict[str, Any]
     statistics_: Statistics
+    matrix_: str | None = None
 
     _rounds: Rounds | None = None
     """The passes of a fit in rounds; None unless the model was prepared."""
@@ -401,6 +405,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         names = [name for name in in_data if name in features]
         self.views_ = Views.resolve({name: [name] for name in features}, names)
         self.n_features_in_ = len(names)
+        self.matrix_ = whole.matrix_
         if hasattr(whole, "feature_names_in_"):
             self.feature_names_in_ = np.asarray(names, dtype=object)
         if hasattr(whole, "categories_"):
@@ -538,6 +543,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Set the attributes that describe the features of a fit."""
         self.views_ = views
         self.n_features_in_ = len(samples.features)
+        self.matrix_ = samples.matrix
         if samples.categories is not None:
             self.categories_ = dict(samples.categories)
         if is_named(X):
