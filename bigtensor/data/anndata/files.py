@@ -324,7 +324,7 @@ def _frame(path: str, stored: StoredGroup, name: str, rows: int) -> StoredMatrix
     """Describe a data frame of numbers."""
     columns = tuple(str(column) for column in stored.attrs["column-order"])
     for column in columns:
-        values: Any = None if "/" in column else stored[column]
+        values: Any = stored[column]
         if getattr(getattr(values, "dtype", None), "kind", "O") not in "fiub":
             raise DataError(f"{column!r} of {name} in {path} is no number; leave the column out")
         if values.shape != (rows,):
@@ -348,9 +348,12 @@ def unknown_key(owner: str, part: str, key: str, keys: list[str]) -> DataError:
 
 
 def no_values(owner: str, layers: list[str], obsm: list[str]) -> DataError:
-    """Describe AnnData without X, and what it has in place of it."""
-    instead = [Setting("layer", key) for key in layers] + [Setting("obsm", key) for key in obsm]
-    remedy = "give " + Message(" or ").join(instead)
+    """Describe AnnData without X, and what it has in place of it besides answers of models."""
+    fitted_to = [key for key in obsm if not key.startswith("X_bigtensor")]
+    instead = [Setting("layer", key) for key in layers] + [
+        Setting("obsm", key) for key in fitted_to
+    ]
+    remedy = "open_samples and 'bigtensor import' take " + Message(" or ").join(instead)
     return DataError(f"{owner} has no X; " + (remedy if instead else "put the values to fit there"))
 
 

@@ -153,9 +153,9 @@ def _opened_as(model: KnowsFeatures, data: DataLike) -> Samples:
         return open_samples(data, sample_dim=model.sample_dim, layer=layer, obsm=obsm)
     except DataError as error:
         raise DataError(
-            f"{type(model).__name__} was fitted to {model.matrix_} of AnnData and reads the matrix "
-            f"of this name: {error}. Add the matrix, computed as for the fit, or choose another "
-            "one with open_samples"
+            f"{type(model).__name__} was fitted to {model.matrix_} of AnnData and reads it again: "
+            + error.message
+            + ". To read another matrix, open it with open_samples"
         ) from error
 
 
