@@ -26,6 +26,7 @@ from bigtensor.data.exporters.anndata import (
 from bigtensor.data.exporters.label_colours import label_colours
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.samples import Samples
+from bigtensor.data.sources.anndata_source import is_anndata
 from bigtensor.errors import ModelFileError, OutputError, ParameterError, Setting, ViewError
 from bigtensor.models.contract.model_files import from_contents
 from bigtensor.models.contract.opening_for_answers import in_matrix_of_fit, open_for_answers
@@ -94,8 +95,10 @@ def annotate(
     DataError, ViewError
         When the matrix is absent, cannot be used, or lacks features of the fit.
     ParameterError
-        When both `layer` and `obsm` are given, or the model gives neither labels nor topic shares.
+        When `adata` is no AnnData object, both `layer` and `obsm` are given, or the model gives
+        neither labels nor topic shares.
     """
+    _require_object(adata)
     makes_shares = hasattr(model, "topics_")
     if not makes_shares:
         _require_labels(model)
@@ -130,6 +133,15 @@ def annotate(
             entries[key] = elements[part, key]
         elif key in entries:
             del entries[key]
+
+
+def _require_object(adata: object) -> None:
+    """Refuse the path of a file, and what else is no AnnData object."""
+    if not is_anndata(adata):
+        raise ParameterError(
+            f"expected an AnnData object, got {type(adata).__name__}; read a file with "
+            "anndata.read_h5ad, or write answers into the file with 'bigtensor export'"
+        )
 
 
 def _require_labels(model: Estimator) -> None:
@@ -225,8 +237,9 @@ def from_anndata(adata: AnnData, *, layer: str | None = None, obsm: str | None =
         When there is none, it belongs to another matrix than `layer` or `obsm`, it is of a newer
         format, or an array is damaged.
     ParameterError
-        When both `layer` and `obsm` are given.
+        When `adata` is no AnnData object, or both `layer` and `obsm` are given.
     """
+    _require_object(adata)
     if MODEL not in adata.uns:
         raise ModelFileError(
             f"uns of the AnnData object has no {MODEL!r}; bigtensor.annotate or 'bigtensor export' "

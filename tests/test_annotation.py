@@ -126,6 +126,12 @@ def test_annotate__says_where_the_features_of_a_fit_may_be(cells):
         bigtensor.annotate(cells, model)
 
 
+def test_annotate__the_path_of_a_file_is_refused(model, tmp_path):
+    for call in (lambda path: bigtensor.annotate(path, model), bigtensor.from_anndata):
+        with pytest.raises(ParameterError, match=r"got str.*read_h5ad"):
+            call(str(tmp_path / "cells.h5ad"))
+
+
 def test_annotate__rows_left_out_have_no_label(cells, data):
     cells.X = cells.X.copy()  # read-only with the newest anndata
     cells.X[5, 0] = np.nan

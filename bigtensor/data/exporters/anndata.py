@@ -24,7 +24,6 @@ that lost its consolidated metadata in that way is whole without them, and slowe
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -40,6 +39,7 @@ from bigtensor.data.anndata.stored_elements import StoredGroup
 from bigtensor.data.exporters.in_place import InPlace, answer_errors, open_in_place
 from bigtensor.data.exporters.label_colours import label_colours
 from bigtensor.data.exporters.labels import LabelStore, open_labels
+from bigtensor.data.stores.layout import MATRIX
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import (
@@ -119,7 +119,7 @@ def write_answers_to_anndata(
     optional_module("anndata", "cytometry")
     with answer_errors(path, labels), open_in_place(path) as file:
         with reading(path, "AnnData"):
-            used = _checked_features(path, file.group, store, _matrix_of(model))
+            used = _checked_features(path, file.group, store)
             _refuse_present(path, file.group, overwrite=overwrite)
         try:
             _write_partial(file, store, used, model, progress)
@@ -129,14 +129,7 @@ def write_answers_to_anndata(
             file.finish()
 
 
-def _matrix_of(model: Mapping[str, Any]) -> str:
-    """Return the matrix that a record of a model names; X without one."""
-    return json.loads(model["description"]).get("matrix") or "X"
-
-
-def _checked_features(
-    path: Path, group: StoredGroup, store: LabelStore, matrix: str
-) -> list[bool] | None:
+def _checked_features(path: Path, group: StoredGroup, store: LabelStore) -> list[bool] | None:
     """Compare rows and names, and return a mask of the features that the fit used.
 
     Features of an entry of ``obsm`` are no variables and have no mask.
@@ -147,6 +140,7 @@ def _checked_features(
                 f"{path} is not AnnData that can be changed in place: it has no data frame "
                 f"{frame!r}; write it again with anndata 0.8 or newer"
             )
+    matrix = str(store.attrs.get(MATRIX, "X"))
     is_of_var = not matrix.startswith("obsm/")
     rows = _index_length(group["obs"])
     names = (

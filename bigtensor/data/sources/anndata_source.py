@@ -169,6 +169,11 @@ def _in_memory(data: AnnData, name: str) -> tuple[Any, tuple[str, ...]]:
     matrix = getattr(data, part)[key] if key else data.X
     if matrix is None:
         raise no_values(owner, sorted(map(str, data.layers)), sorted(map(str, data.obsm)))
+    if len(matrix.shape) != 2:
+        raise DataError(
+            f"{name} of {owner} has the shape {matrix.shape}; expected rows and features, "
+            "so choose another matrix or put two dimensions there"
+        )
     if part != "obsm":
         return matrix, tuple(unique_names([str(entry) for entry in data.var_names]))
     if hasattr(matrix, "columns"):

@@ -20,6 +20,7 @@ from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.row_sequences import Lengths
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views, ViewsLike
+from bigtensor.data.stores.layout import MATRIX
 from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.data.values.random_states import integer_seed, is_drawn_from
@@ -443,6 +444,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
             "views": self.views_.as_mapping(),
             "parameters": plain(self.parameters_of_fit()),
             FIT_DIGEST: self._digest_of_fit(),
+            **({} if self.matrix_ is None else {MATRIX: self.matrix_}),
         }
 
     def require_own_fit(self, attrs: Mapping[str, Any]) -> None:

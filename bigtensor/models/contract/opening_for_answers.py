@@ -153,9 +153,10 @@ def _opened_as(model: KnowsFeatures, data: DataLike) -> Samples:
         return open_samples(data, sample_dim=model.sample_dim, layer=layer, obsm=obsm)
     except DataError as error:
         raise DataError(
-            f"{type(model).__name__} was fitted to {model.matrix_} of AnnData and reads it again: "
+            f"{type(model).__name__} was fitted to {model.matrix_} of AnnData, and its answers for "
+            "AnnData read this matrix: "
             + error.message
-            + ". To read another matrix, open it with open_samples"
+            + ". To read another matrix, use open_samples or 'bigtensor import'"
         ) from error
 
 

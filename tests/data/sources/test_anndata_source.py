@@ -238,6 +238,14 @@ def test_x__that_is_absent_is_named_with_what_there_is_instead(tmp_path):
             open_samples(given)
 
 
+def test_obsm__of_three_dimensions_is_refused(tmp_path):
+    data = anndata.AnnData(obsm={"tiles": np.ones((3, 2, 2))})
+    data.write_h5ad(tmp_path / "a.h5ad")
+    for cells in (data, tmp_path / "a.h5ad"):
+        with pytest.raises(DataError, match="obsm/tiles"):
+            open_samples(cells, obsm="tiles")
+
+
 @pytest.mark.filterwarnings("ignore:Forward slashes:FutureWarning")
 def test_columns__of_hdf5_may_have_slashes_in_their_names(tmp_path):
     rows = pd.Index([f"c{row}" for row in range(4)])
