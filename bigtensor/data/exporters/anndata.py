@@ -83,6 +83,7 @@ def write_answers_to_anndata(
     model: Mapping[str, Any],
     *,
     names: Sequence[str] | None = None,
+    matrix: str | None = None,
     overwrite: bool = False,
     progress: RowProgress = lambda *_: None,
 ) -> None:
@@ -98,6 +99,9 @@ def write_answers_to_anndata(
         What goes to ``uns``: see `bigtensor.annotation.model_record`.
     names : sequence of str, optional
         Names of the labels, by default those that are stored with them.
+    matrix : str, optional
+        Matrix of the file with the features of the labels, such as ``obsm/X_pca``. By default the
+        matrix of the fit, which is stored with the labels.
     overwrite : bool, default False
         Replace the answers of an earlier export. HDF5 does not give their space back: ``h5repack``
         does.
@@ -119,7 +123,7 @@ def write_answers_to_anndata(
     optional_module("anndata", "cytometry")
     with answer_errors(path, labels), open_in_place(path) as file:
         with reading(path, "AnnData"):
-            used = _checked_features(path, file.group, store)
+            used = _checked_features(path, file.group, store, matrix)
             _refuse_present(path, file.group, overwrite=overwrite)
         try:
             _write_partial(file, store, used, model, progress)
@@ -129,7 +133,9 @@ def write_answers_to_anndata(
             file.finish()
 
 
-def _checked_features(path: Path, group: StoredGroup, store: LabelStore) -> list[bool] | None:
+def _checked_features(
+    path: Path, group: StoredGroup, store: LabelStore, matrix: str | None
+) -> list[bool] | None:
     """Compare rows and names, and return a mask of the features that the fit used.
 
     Features of an entry of ``obsm`` are no variables and have no mask.
@@ -140,7 +146,7 @@ def _checked_features(path: Path, group: StoredGroup, store: LabelStore) -> list
                 f"{path} is not AnnData that can be changed in place: it has no data frame "
                 f"{frame!r}; write it again with anndata 0.8 or newer"
             )
-    matrix = str(store.attrs.get(MATRIX, "X"))
+    matrix = matrix or str(store.attrs.get(MATRIX, "X"))
     is_of_var = not matrix.startswith("obsm/")
     rows = _index_length(group["obs"])
     names = (
