@@ -26,9 +26,10 @@ from bigtensor.data.exporters.anndata import (
 from bigtensor.data.exporters.label_colours import label_colours
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.samples import Samples
+from bigtensor.data.sources.anndata_source import is_anndata
 from bigtensor.errors import ModelFileError, OutputError, ParameterError, Setting, ViewError
 from bigtensor.models.contract.model_files import from_contents
-from bigtensor.models.contract.opening_for_answers import open_for_answers
+from bigtensor.models.contract.opening_for_answers import in_matrix_of_fit, open_for_answers
 from bigtensor.models.contract.row_answers import answers_in_memory
 from bigtensor.store import FORMAT_VERSION, Contents, check_format
 
@@ -82,7 +83,8 @@ def annotate(
         Model that was fitted to the features of the object. The sequences of a hidden Markov model
         are in ``obs["sequence"]``. Without that column all rows are one sequence.
     layer, obsm : str, optional
-        Layer or entry of ``obsm`` that the model was fitted to. By default X.
+        Layer or entry of ``obsm`` to answer for. By default the matrix that the model was fitted
+        to, and X if it was fitted to other data than AnnData.
     overwrite : bool, default False
         Replace answers that are there.
 
@@ -93,8 +95,10 @@ def annotate(
     DataError, ViewError
         When the matrix is absent, cannot be used, or lacks features of the fit.
     ParameterError
-        When both `layer` and `obsm` are given, or the model gives neither labels nor topic shares.
+        When `adata` is no AnnData object, both `layer` and `obsm` are given, or the model gives
+        neither labels nor topic shares.
     """
+    _require_object(adata)
     makes_shares = hasattr(model, "topics_")
     if not makes_shares:
         _require_labels(model)
@@ -105,7 +109,11 @@ def annotate(
         raise OutputError(
             f"the object has {', '.join(present)} already; give " + Setting("overwrite", True)
         )
-    samples = open_samples(adata, layer=layer, obsm=obsm)
+    is_chosen = element_name(layer, obsm) != "X"
+    samples = open_samples(
+        adata if is_chosen else in_matrix_of_fit(model, adata), layer=layer, obsm=obsm
+    )
+    matrix = samples.matrix or "X"
     try:
         elements = _shares(model, samples) if makes_shares else _labels(model, samples)
     except ViewError as error:
@@ -117,13 +125,23 @@ def annotate(
             + Setting("obsm")
         ) from error
     elements["var", USED] = _columns(model, samples.features) >= 0
-    elements["uns", MODEL] = model_record(model.to_contents(), element_name(layer, obsm))
+    elements["uns", MODEL] = model_record(model.to_contents(), matrix)
     for part, key in places:
         entries = getattr(adata, part)
-        if (part, key) in elements and (obsm is None or part not in ("var", "varm")):
+        is_of_var = part in ("var", "varm")
+        if (part, key) in elements and not (is_of_var and matrix.startswith("obsm/")):
             entries[key] = elements[part, key]
         elif key in entries:
             del entries[key]
+
+
+def _require_object(adata: object) -> None:
+    """Refuse the path of a file, and what else is no AnnData object."""
+    if not is_anndata(adata):
+        raise ParameterError(
+            f"expected an AnnData object, got {type(adata).__name__}; read a file with "
+            "anndata.read_h5ad, or write answers into the file with 'bigtensor export'"
+        )
 
 
 def _require_labels(model: Estimator) -> None:
@@ -206,7 +224,8 @@ def from_anndata(adata: AnnData, *, layer: str | None = None, obsm: str | None =
     Returns
     -------
     model
-        Of the class that was kept; its predictions have the same bits.
+        Of the class that was kept; its predictions have the same bits. Its answers for AnnData read
+        the matrix that it belongs to.
 
     See Also
     --------
@@ -218,8 +237,9 @@ def from_anndata(adata: AnnData, *, layer: str | None = None, obsm: str | None =
         When there is none, it belongs to another matrix than `layer` or `obsm`, it is of a newer
         format, or an array is damaged.
     ParameterError
-        When both `layer` and `obsm` are given.
+        When `adata` is no AnnData object, or both `layer` and `obsm` are given.
     """
+    _require_object(adata)
     if MODEL not in adata.uns:
         raise ModelFileError(
             f"uns of the AnnData object has no {MODEL!r}; bigtensor.annotate or 'bigtensor export' "
@@ -234,7 +254,9 @@ def from_anndata(adata: AnnData, *, layer: str | None = None, obsm: str | None =
             + Setting("layer" if obsm is None else "obsm")
             + " out"
         )
-    return from_contents(contents, f"uns[{MODEL!r}]")
+    model = from_contents(contents, f"uns[{MODEL!r}]")
+    model.matrix_ = matrix or model.matrix_
+    return model
 
 
 def model_record(contents: Contents, matrix: str | None = None) -> dict[str, Any]:
@@ -245,8 +267,8 @@ def model_record(contents: Contents, matrix: str | None = None) -> dict[str, Any
     contents : Contents
         From `bigtensor.store.read_group`.
     matrix : str, optional
-        Matrix of the object that the model belongs to, such as ``layers/counts``. None if it is
-        not known.
+        Matrix of the object that the model belongs to, such as ``layers/counts``. By default the
+        one of the fit, if the model was fitted to AnnData.
 
     Returns
     -------
@@ -259,7 +281,7 @@ def model_record(contents: Contents, matrix: str | None = None) -> dict[str, Any
         "version": __version__,
         "kind": contents.kind,
         "contents": contents.attrs,
-        "matrix": matrix,
+        "matrix": matrix or contents.attrs.get("matrix"),
         "digest": _digest(contents.attrs, contents.arrays),
     }
     return {"description": json.dumps(description), "arrays": dict(contents.arrays)}

@@ -120,10 +120,16 @@ def test_from_anndata__the_matrix_of_the_model_is_checked(cells, model):
 
 
 def test_annotate__says_where_the_features_of_a_fit_may_be(cells):
-    cells.obsm["X_turned"] = cells.X[:, [3, 2, 0]]
-    model = KernelMixture(3, **SMALL).fit(bigtensor.open_samples(cells, obsm="X_turned"))
+    turned = pd.DataFrame(cells.X[:, [3, 2, 0]], columns=["X_turned_0", "X_turned_1", "X_turned_2"])
+    model = KernelMixture(3, **SMALL).fit(turned)
     with pytest.raises(ViewError, match=r"X_turned_0.* with layer or obsm"):
         bigtensor.annotate(cells, model)
+
+
+def test_annotate__the_path_of_a_file_is_refused(model, tmp_path):
+    for call in (lambda path: bigtensor.annotate(path, model), bigtensor.from_anndata):
+        with pytest.raises(ParameterError, match=r"got str.*read_h5ad"):
+            call(str(tmp_path / "cells.h5ad"))
 
 
 def test_annotate__rows_left_out_have_no_label(cells, data):
@@ -219,8 +225,8 @@ def test_from_anndata__what_is_no_model_or_damaged_is_refused(cells, model):
 
 
 def test_predict__of_another_matrix_says_how_to_name_it(cells):
-    cells.obsm["X_pca"] = np.asarray(cells.X)[:, :3]
-    of_pca = KernelMixture(3, **SMALL).fit(bigtensor.open_samples(cells, obsm="X_pca"))
+    columns = [f"X_pca_{number}" for number in range(3)]
+    of_pca = KernelMixture(3, **SMALL).fit(pd.DataFrame(cells.X[:, :3], columns=columns))
     genes = [f"GENE{number}" for number in range(2000)]
     others = anndata.AnnData(np.ones((5, 2000), np.float32), var=pd.DataFrame(index=genes))
     with pytest.raises(ViewError, match=r"1,970 more.* layer and obsm"):

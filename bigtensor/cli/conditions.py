@@ -13,6 +13,7 @@ from bigtensor.cli.output import one_line
 if TYPE_CHECKING:
     from bigtensor.data.rows.row_shares import RowShares
     from bigtensor.data.rows.samples import Samples
+    from bigtensor.models.contract.estimator import Estimator
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -39,7 +40,7 @@ def where_option(words: str) -> Callable[[Function], Function]:
 
 
 def rows_that_meet(
-    condition: str | None, rows: str | Samples, cells: str, sample_dim: str
+    condition: str | None, rows: str | Samples, cells: str, model: Estimator
 ) -> str | Samples:
     """Return the rows that meet a condition, after one pass that counts them.
 
@@ -51,18 +52,19 @@ def rows_that_meet(
         All rows; see `bigtensor.cli.sequences.in_order`.
     cells : str
         Path or URL of the rows.
-    sample_dim : str
-        Name of the sample dimension.
+    model : Estimator
+        Model that will read the rows.
     """
     if condition is None:
         return rows
     from bigtensor.cli.progress import reporter
     from bigtensor.data.opening import open_samples
     from bigtensor.data.rows.selected_rows import select_rows
+    from bigtensor.models.contract.opening_for_answers import in_matrix_of_fit
 
-    samples = open_samples(rows, sample_dim=sample_dim)
+    samples = open_samples(in_matrix_of_fit(model, rows), sample_dim=model.sample_dim)
     with reporter() as progress, progress.rows("count") as advance:
-        return select_rows(samples, [cells], condition, sample_dim, progress=advance)
+        return select_rows(samples, [cells], condition, model.sample_dim, progress=advance)
 
 
 def shares_in_words(rows: str | Samples | RowShares) -> str:

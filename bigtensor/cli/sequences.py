@@ -45,10 +45,12 @@ def in_order(cells: str, sequence: str | None, model: Estimator) -> str | Sample
         return cells
     from bigtensor.data.opening import open_samples
     from bigtensor.models.answers.sequence_model import SequenceModel
+    from bigtensor.models.contract.opening_for_answers import in_matrix_of_fit
 
     if not isinstance(model, SequenceModel):
         raise click.UsageError(
             f"--sequence is for models of sequences, and a {type(model).__name__} reads rows "
             "without an order; leave it out"
         )
-    return open_samples(cells, sample_dim=model.sample_dim, sequence=sequence)
+    rows = in_matrix_of_fit(model, cells)
+    return open_samples(rows, sample_dim=model.sample_dim, sequence=sequence)

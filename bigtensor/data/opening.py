@@ -30,6 +30,7 @@ from bigtensor.data.rows.sample_weights import check_weight_dtype, with_sample_w
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.selected_rows import select_rows
 from bigtensor.data.rows.views import Views, ViewsLike
+from bigtensor.data.sources.anndata_datasets import has_obs
 from bigtensor.data.sources.anndata_source import (
     anndata_file_source,
     anndata_source,
@@ -40,7 +41,7 @@ from bigtensor.data.sources.csr_source import CsrSource
 from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source, ZarrSource
 from bigtensor.data.sources.source_checks import check_alike, check_values
 from bigtensor.data.sources.xarray_source import XarraySource
-from bigtensor.data.stores.layout import SAMPLE_DIM
+from bigtensor.data.stores.layout import MATRIX, SAMPLE_DIM
 from bigtensor.data.stores.zarr_datasets import as_dataset
 from bigtensor.data.stores.zarr_groups import open_whole_group
 from bigtensor.data.values.categories import (
@@ -172,6 +173,7 @@ def open_samples(
         untransformed = _untransformed(data_sets[0], sources[0])
         roles = _roles(data_sets[0], sources[0], sample_dim)
         samples = _samples(sources, views, untransformed, roles)
+        samples = replace(samples, matrix=_matrix(data_sets[0], sources[0], name))
         parts = data_sets
     selected = samples.sources
     whole = replace(samples, sources=tuple(map(all_rows, selected)))
@@ -250,6 +252,17 @@ def _roles(data: object, source: Source, sample_dim: str) -> tuple[Role, ...] | 
     if isinstance(data, xr.DataArray):
         return _roles_of(data, sample_dim)
     return source.roles if isinstance(source, ZarrSource) else None
+
+
+def _matrix(data: object, source: Source, name: str) -> str | None:
+    """Return the matrix of AnnData that rows are of or were imported from; None for other data."""
+    if isinstance(data, Samples):
+        return data.matrix
+    if isinstance(data, xr.Dataset):
+        return data.attrs.get(MATRIX)
+    if isinstance(source, ZarrSource):
+        return source.matrix
+    return name if has_obs(source) else None
 
 
 def _roles_of(values: xr.DataArray, sample_dim: str) -> tuple[Role, ...] | None:
@@ -364,6 +377,7 @@ def _open_store(path: str, sample_dim: str, name: str) -> Source:
         sequence=sequence,
         untransformed=_off_scale(dataset),
         roles=_roles_of(values, sample_dim),
+        matrix=dataset.attrs.get(MATRIX),
         categories=_categories_of(values, sample_dim),
     )
     inspect_store(source, group, sample_dim, str(_feature_dim(values, sample_dim)))

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from bigtensor.data.addresses.file_formats import reading
 from bigtensor.data.anndata.columns import index_of
-from bigtensor.data.anndata.files import is_h5ad, open_anndata_root
+from bigtensor.data.anndata.files import open_anndata_root
 from bigtensor.data.anndata.stored_elements import StoredGroup
 from bigtensor.data.rows.data_like import DataLike
-from bigtensor.data.sources.anndata_source import anndata_store_source, is_anndata
-from bigtensor.data.stores.zarr_groups import open_whole_group
+from bigtensor.data.sources.anndata_source import holds_anndata, is_anndata
 
 
 def row_names(
@@ -55,7 +54,7 @@ def row_names(
 
 def _stored_names(path: str, parts: Sequence[slice]) -> list[NDArray[np.str_]] | None:
     """Return the stored index of ``obs``, or None if the store is none of AnnData."""
-    if not is_h5ad(path) and anndata_store_source(path, open_whole_group(path)) is None:
+    if not holds_anndata(path):
         return None
     with reading(path, "AnnData"), open_anndata_root(path) as group:
         index = index_of(group["obs"])

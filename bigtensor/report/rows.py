@@ -22,6 +22,7 @@ from bigtensor.data.sources.anndata_source import (
     anndata_file_source,
     anndata_source,
     anndata_store_source,
+    holds_anndata,
     is_anndata,
 )
 from bigtensor.data.stores.zarr_datasets import as_dataset
@@ -124,7 +125,7 @@ def read_rows(
         raise ParameterError(f"sample_size is {sample_size}; expected at least 1")
     dim = model.sample_dim
     samples = with_features_of_fit(model, data)
-    beside = _beside(data, dim)
+    beside = variables_beside(samples, dim) if holds_anndata(data) else _beside(data, dim)
     class_variable = truth_variable(beside, dim, truth)
     if labels is not None and "label" not in _answers(model):
         raise ParameterError(f"a {type(model).__name__} gives no labels; leave labels out")

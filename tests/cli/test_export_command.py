@@ -127,6 +127,31 @@ def test_export__to_anndata_with_the_model(run, labels, cells, model, annotated)
     assert run(*command, "--overwrite").exit_code == 0
 
 
+def test_export__of_a_fit_to_obsm_writes_into_the_file_of_the_cells(run, annotated, tmp_path):
+    data = anndata.read_h5ad(annotated)[:3000].copy()
+    data.obsm["X_pca"] = data.X[:, :2] - 1
+    data.write_h5ad(annotated)
+    store, model, labels = (tmp_path / f"{name}.zarr" for name in ("pca", "model", "labels"))
+    commands = [
+        ("import", annotated, "--obsm", "X_pca", "--out", store),
+        ("fit", store, "--model", "GaussianMixture", "--components", 2, "--out", model, *THREADS),
+        ("predict", model, annotated, "--out", labels, "--probabilities", *THREADS),
+        ("export", labels, "--to", annotated, "--model", model),
+    ]
+    for command in commands:
+        result = run(*command)
+        assert result.exit_code == 0, result.stderr
+    data = anndata.read_h5ad(annotated)
+    same = bigtensor.from_anndata(data, obsm="X_pca")
+    np.testing.assert_array_equal(data.obs["bigtensor_label"].cat.codes, same.predict(store))
+    assert "bigtensor_used" not in data.var
+    made = tmp_path / "new.h5ad"
+    new = run("export", labels, "--to", made, "--model", model, "--cells", store)
+    assert new.exit_code == 0, new.stderr
+    data = anndata.read_h5ad(made)
+    np.testing.assert_array_equal(bigtensor.from_anndata(data).predict(data), same.predict(store))
+
+
 def test_export__makes_an_anndata_file_of_cells_and_labels(run, labels, cells, model, tmp_path):
     out = tmp_path / "new.h5ad"
     result = run("export", labels, "--to", out, "--model", model, "--cells", cells)

@@ -70,7 +70,7 @@ def accumulate(
     if missing is not None:
         model.set_params(missing=missing)
     all_rows = in_order(cells, sequence, model)
-    rows = rows_that_meet(condition, all_rows, cells, model.sample_dim)
+    rows = rows_that_meet(condition, all_rows, cells, model)
     with started(where) as running, reporter() as progress:
         statistics = model.accumulate(
             rows,

@@ -233,7 +233,7 @@ def _plan(model: Estimator, options: Mapping[str, Any], memory_limit: int | None
         parse_condition(condition)
     try:
         all_rows = in_order(cells, options["sequence"], model)
-        rows = rows_that_meet(condition, all_rows, cells, model.sample_dim)
+        rows = rows_that_meet(condition, all_rows, cells, model)
         # a thread of this process stands for the driver, which holds more than a worker
         plan: Plan = model.plan(
             rows,

@@ -184,7 +184,8 @@ def _to_anndata(
 
     model = load_model(model_path)
     _require_labels_of(model, model_path, labels)
-    record = model_record(model.to_contents())
+    # the features of the store are X of a new file
+    record = model_record(model.to_contents(), None if cells is None else "X")
     # a model may have been named after its labels were predicted
     names = getattr(model, "population_names_", None)
     if cells is not None:

@@ -85,7 +85,7 @@ def fit(
     fitted = unfitted_model(model, parameters, missing=missing, weights=weights, random_state=seed)
     check_target(out, overwrite=overwrite)
     all_rows = in_order(cells, sequence, fitted)
-    rows = rows_that_meet(condition, all_rows, cells, fitted.sample_dim)
+    rows = rows_that_meet(condition, all_rows, cells, fitted)
     say(shares_in_words(rows).rstrip() or None)
     opened, plan = planned_fit(fitted, rows, where, checkpoint)
     _show(plan)

@@ -49,7 +49,7 @@ def plan(
     """
     unfitted = unfitted_model(model, parameters)
     all_rows = in_order(cells, sequence, unfitted)
-    rows = rows_that_meet(condition, all_rows, cells, unfitted.sample_dim)
+    rows = rows_that_meet(condition, all_rows, cells, unfitted)
     _, planned = planned_fit(unfitted, rows, where, checkpoint)
     command = click.get_current_context().command
     words = shares_in_words(rows) + written_for(command, planned.in_words())

@@ -133,7 +133,7 @@ def predict(
     model = _loaded(model_path, missing)
     outputs = outputs or _outputs(model, level, probabilities=probabilities)
     _check_labels_for(by, model, outputs)
-    rows = rows_that_meet(condition, in_order(cells, sequence, model), cells, model.sample_dim)
+    rows = rows_that_meet(condition, in_order(cells, sequence, model), cells, model)
     with reporter() as progress:
         with started(where) as running:
             # first, so that an unknown variable ends it before anything is written

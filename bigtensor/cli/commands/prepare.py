@@ -82,7 +82,7 @@ def prepare(
 
     prepared = unfitted_model(model, parameters, missing=missing, random_state=seed)
     check_target(out, overwrite=overwrite)
-    pilot = rows_that_meet(condition, cells, cells, prepared.sample_dim)
+    pilot = rows_that_meet(condition, cells, cells, prepared)
     with started(where) as running, reporter() as progress:
         prepared.prepare(pilot, rows=rows, listeners=[progress.listen], **running)
     prepared.save(out, overwrite=overwrite)

@@ -39,6 +39,7 @@ def model_facts(path: str) -> dict[str, Any]:
         "fitted": model.__sklearn_is_fitted__(),
         "parameters": parameters,
         "data": diagnostics["data"],
+        "matrix": model.matrix_,
         "passes": diagnostics["passes"],
         "next_pass": model.next_pass,
         "views": {name: list(members) for name, members in model.views_.as_mapping().items()},
@@ -57,6 +58,8 @@ def model_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     parameters = facts["parameters"].items()
     yield f"parameters {', '.join(f'{name} {value}' for name, value in parameters)}"
     yield f"{'fitted on' if facts['fitted'] else 'prepared on':<10} {facts['data']}"
+    if facts["matrix"] is not None:
+        yield f"matrix     {facts['matrix']} of AnnData, which answers for AnnData read too"
     yield "passes"
     for entry in facts["passes"]:
         reused = f", {entry['reused_parts']} from the checkpoint" if entry["reused_parts"] else ""

@@ -105,7 +105,7 @@ def refine(
     missing_of_fit = model.missing
     if missing is not None:
         model.set_params(missing=missing)
-    rows = rows_that_meet(condition, cells, cells, model.sample_dim)
+    rows = rows_that_meet(condition, cells, cells, model)
     with reporter() as progress, started(where) as running:
         model.refine_population(
             population_of(population),

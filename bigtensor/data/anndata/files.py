@@ -105,6 +105,18 @@ def element_name(layer: str | None, obsm: str | None) -> str:
     return "X" if obsm is None else f"obsm/{obsm}"
 
 
+def element_keys(name: str) -> tuple[str | None, str | None]:
+    """Return the layer and the key of ``obsm`` that a name stands for, None for the other.
+
+    Parameters
+    ----------
+    name : str
+        ``X``, ``layers/KEY`` or ``obsm/KEY``.
+    """
+    part, _, key = name.partition("/")
+    return (key if part == "layers" else None), (key if part == "obsm" else None)
+
+
 def is_h5ad(path: str) -> bool:
     """Return True for a path or URL of an AnnData file in HDF5, by its ending."""
     return path.lower().endswith(".h5ad")
@@ -312,7 +324,7 @@ def _frame(path: str, stored: StoredGroup, name: str, rows: int) -> StoredMatrix
     """Describe a data frame of numbers."""
     columns = tuple(str(column) for column in stored.attrs["column-order"])
     for column in columns:
-        values: Any = None if "/" in column else stored[column]
+        values: Any = stored[column]
         if getattr(getattr(values, "dtype", None), "kind", "O") not in "fiub":
             raise DataError(f"{column!r} of {name} in {path} is no number; leave the column out")
         if values.shape != (rows,):
@@ -336,9 +348,12 @@ def unknown_key(owner: str, part: str, key: str, keys: list[str]) -> DataError:
 
 
 def no_values(owner: str, layers: list[str], obsm: list[str]) -> DataError:
-    """Describe AnnData without X, and what it has in place of it."""
-    instead = [Setting("layer", key) for key in layers] + [Setting("obsm", key) for key in obsm]
-    remedy = "give " + Message(" or ").join(instead)
+    """Describe AnnData without X, and what it has in place of it besides answers of models."""
+    fitted_to = [key for key in obsm if not key.startswith("X_bigtensor")]
+    instead = [Setting("layer", key) for key in layers] + [
+        Setting("obsm", key) for key in fitted_to
+    ]
+    remedy = "open_samples and 'bigtensor import' take " + Message(" or ").join(instead)
     return DataError(f"{owner} has no X; " + (remedy if instead else "put the values to fit there"))
 
 

@@ -9,7 +9,7 @@ nothing else in the file is changed:
 ``obs["bigtensor_confidence"]`` float32: the probability of the label
 ``obs["bigtensor_log_density"]`` float32: log-density of the row under the model
 ``obsm["X_bigtensor_proba"]``   (n_obs, k) float32: the probability of every label
-``var["bigtensor_used"]``       bool: the features that were in a view
+``var["bigtensor_used"]``       bool: the features that were in a view; not of a fit to ``obsm``
 ``uns["bigtensor_label_colors"]`` a colour for every category, as scanpy stores it
 ``uns["bigtensor"]``            the model
 ==============================  ==================================================================
@@ -34,10 +34,12 @@ import numpy as np
 
 from bigtensor.data.addresses.file_formats import optional_module, reading
 from bigtensor.data.anndata.columns import index_name, read_column
+from bigtensor.data.anndata.files import find_matrix
 from bigtensor.data.anndata.stored_elements import StoredGroup
 from bigtensor.data.exporters.in_place import InPlace, answer_errors, open_in_place
 from bigtensor.data.exporters.label_colours import label_colours
 from bigtensor.data.exporters.labels import LabelStore, open_labels
+from bigtensor.data.stores.layout import MATRIX
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import (
@@ -81,6 +83,7 @@ def write_answers_to_anndata(
     model: Mapping[str, Any],
     *,
     names: Sequence[str] | None = None,
+    matrix: str | None = None,
     overwrite: bool = False,
     progress: RowProgress = lambda *_: None,
 ) -> None:
@@ -96,6 +99,9 @@ def write_answers_to_anndata(
         What goes to ``uns``: see `bigtensor.annotation.model_record`.
     names : sequence of str, optional
         Names of the labels, by default those that are stored with them.
+    matrix : str, optional
+        Matrix of the file with the features of the labels, such as ``obsm/X_pca``. By default the
+        matrix of the fit, which is stored with the labels.
     overwrite : bool, default False
         Replace the answers of an earlier export. HDF5 does not give their space back: ``h5repack``
         does.
@@ -117,7 +123,7 @@ def write_answers_to_anndata(
     optional_module("anndata", "cytometry")
     with answer_errors(path, labels), open_in_place(path) as file:
         with reading(path, "AnnData"):
-            used = _checked_features(path, file.group, store)
+            used = _checked_features(path, file.group, store, matrix)
             _refuse_present(path, file.group, overwrite=overwrite)
         try:
             _write_partial(file, store, used, model, progress)
@@ -127,15 +133,27 @@ def write_answers_to_anndata(
             file.finish()
 
 
-def _checked_features(path: Path, group: StoredGroup, store: LabelStore) -> list[bool]:
-    """Compare rows and names, and return a mask of the features that the fit used."""
+def _checked_features(
+    path: Path, group: StoredGroup, store: LabelStore, matrix: str | None
+) -> list[bool] | None:
+    """Compare rows and names, and return a mask of the features that the fit used.
+
+    Features of an entry of ``obsm`` are no variables and have no mask.
+    """
     for frame in ("obs", "var"):
         if frame not in group or "column-order" not in group[frame].attrs:
             raise FileFormatError(
                 f"{path} is not AnnData that can be changed in place: it has no data frame "
                 f"{frame!r}; write it again with anndata 0.8 or newer"
             )
-    rows, names = _index_length(group["obs"]), unique_names(_index(group["var"]))
+    matrix = matrix or str(store.attrs.get(MATRIX, "X"))
+    is_of_var = not matrix.startswith("obsm/")
+    rows = _index_length(group["obs"])
+    names = (
+        unique_names(_index(group["var"]))
+        if is_of_var
+        else find_matrix(str(path), group, matrix).features
+    )
     if rows != store.rows:
         raise DataError(
             f"{path} has {rows:,} observations, but {store.path} has {store.rows:,} labels; give "
@@ -149,7 +167,7 @@ def _checked_features(path: Path, group: StoredGroup, store: LabelStore) -> list
             f"the labels of {store.path} come from features that {path} does not have: {missing}; "
             "give the file that the labelled rows were imported from"
         )
-    return [name in fit_features for name in names]
+    return [name in fit_features for name in names] if is_of_var else None
 
 
 def _index(frame: StoredGroup) -> list[str]:
@@ -176,7 +194,7 @@ def _refuse_present(path: Path, group: StoredGroup, *, overwrite: bool) -> None:
 def _write_partial(
     file: InPlace,
     store: LabelStore,
-    used: list[bool],
+    used: list[bool] | None,
     model: Mapping[str, Any],
     progress: RowProgress,
 ) -> None:
@@ -191,7 +209,8 @@ def _write_partial(
         {"encoding-type": "categorical", "encoding-version": "0.2.0", "ordered": False}
     )
     file.write(label, "categories", np.array(names, dtype=object))
-    file.write(partial, "used", np.array(used, dtype=bool))
+    if used is not None:
+        file.write(partial, "used", np.array(used, dtype=bool))
     file.write(partial, "model", dict(model))
     for parent in ("obsm", "uns"):
         if parent not in file.group:

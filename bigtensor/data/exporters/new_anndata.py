@@ -115,7 +115,7 @@ def write_new_anndata(
     with answer_errors(path, labels), whole_file(path) as partial:
         with optional_module("h5py", "cytometry").File(partial, "w") as file:
             _write_cells(file, dataset, _markers(cells, dataset, store), progress)
-        write_answers_to_anndata(labels, partial, model, names=names)
+        write_answers_to_anndata(labels, partial, model, names=names, matrix="X")
 
 
 def _markers(

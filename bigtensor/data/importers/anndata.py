@@ -22,6 +22,7 @@ from bigtensor.data.anndata.stored_elements import (
     StoredGroup,
 )
 from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
+from bigtensor.data.stores.layout import MATRIX
 from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.data.values.sparse_matrices import check_csr, with_summed_duplicates
 from bigtensor.errors import DataError, FileFormatError, StoreReadError
@@ -99,7 +100,7 @@ def open_anndata(
                 )
                 yield ImportBlock(values, values, {k: v[part] for k, v in variables.items()})
 
-    return ImportSource(path, names, blocks, rows=rows, notes=notes)
+    return ImportSource(path, names, blocks, rows=rows, notes=notes, attrs={MATRIX: element})
 
 
 def open_obs(

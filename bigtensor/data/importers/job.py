@@ -19,7 +19,13 @@ from bigtensor.data.importers.rounded_integers import RoundedIntegers
 from bigtensor.data.importers.sequence_ids import SequenceIds
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource, row_weights
 from bigtensor.data.rows.row_shares import RowShares
-from bigtensor.data.stores.layout import FCS_DATASET, SOURCE_ROW, SampleStoreWriter, chunk_rows
+from bigtensor.data.stores.layout import (
+    FCS_DATASET,
+    MATRIX,
+    SOURCE_ROW,
+    SampleStoreWriter,
+    chunk_rows,
+)
 from bigtensor.data.values.feature_roles import COORDINATE
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatWarning, Message, Setting, TransformWarning, warn
@@ -276,13 +282,14 @@ class ImportJob:
 
     def _attrs(self) -> dict[str, Any]:
         """Return the attributes of the store."""
-        dataset = self.sources[0].attrs.get(FCS_DATASET, 0)
+        attrs = self.sources[0].attrs
+        recorded = {name: attrs[name] for name in (FCS_DATASET, MATRIX) if attrs.get(name)}
         return {
             "software": "bigtensor",
             "source_files": [source.path.name for source in self.sources],
             "transform": self._transform_record(),
             "compensation": self._compensations(),
-            **({FCS_DATASET: dataset} if dataset else {}),
+            **recorded,
         }
 
     def _require_rows(self, done: int, chosen: ImportedRows | None) -> None:

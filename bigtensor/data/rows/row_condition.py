@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Literal
 
@@ -50,7 +50,8 @@ class ConditionColumn:
     kind : {"numbers", "flags", "names", "others"}
         Numbers, true and false, names, or values that no condition can compare.
     categories : tuple of str, optional
-        Names of the codes 0, 1, ... None where values are the names themselves.
+        Names of the codes 0, 1, ..., of numbers their own numbers. None where values are the names
+        themselves.
     """
 
     kind: Literal["numbers", "flags", "names", "others"]
@@ -65,14 +66,15 @@ def column_of(dtype: np.dtype[Any], categories: Sequence[str] | None) -> Conditi
     dtype : dtype
         Type of the values.
     categories : sequence of str, optional
-        Names of the codes. Codes that are called by their own number are numbers.
+        Names of the codes. Codes that are called by their own number are numbers, or names in a
+        condition that compares them with texts.
     """
     if dtype.kind == "b":
         return ConditionColumn("flags")
     if dtype.kind in "iu" and categories is not None:
         names = tuple(map(str, categories))
-        if names != tuple(map(str, range(len(names)))):
-            return ConditionColumn("names", names)
+        is_numbered = names == tuple(map(str, range(len(names))))
+        return ConditionColumn("numbers" if is_numbered else "names", names)
     if dtype.kind in "iuf":
         return ConditionColumn("numbers")
     return ConditionColumn("names" if dtype.kind in "OUST" else "others")
@@ -201,6 +203,7 @@ def condition_on(
         for available in columns:
             if variable.name not in available:
                 raise _unknown(text, variable, available)
+    columns = [_with_texts_as_names(tree, available) for available in columns]
     for available in columns:
         _check(text, tree, available)
     for variable, values in _compared_names(tree):
@@ -210,6 +213,25 @@ def condition_on(
         RowCondition(text, tree, {name: available[name] for name in sorted(names)})
         for available in columns
     ]
+
+
+def _with_texts_as_names(
+    tree: Tree, available: Mapping[str, ConditionColumn]
+) -> Mapping[str, ConditionColumn]:
+    """Return the columns, with numbered codes as names if all that they are compared with is text.
+
+    Clusters of scanpy are the names "0", "1", ...
+    """
+    compared: dict[str, list[Value | None]] = {}
+    for variable, values in _compared_names(tree):
+        compared.setdefault(variable.name, []).extend(values or [None])
+    names = {
+        name: replace(available[name], kind="names")
+        for name, values in compared.items()
+        if available[name].categories is not None
+        and all(value is not None and isinstance(value.value, str) for value in values)
+    }
+    return {**available, **names}
 
 
 def _present(values: Any) -> NDArray[np.bool_]:
@@ -329,8 +351,8 @@ def _compared_names(tree: Tree) -> list[tuple[Variable, list[Value]]]:
         return [(tree.variable, list(tree.values))]
     if isinstance(tree, Comparison):
         sides = (tree.left, tree.right)
-        variables = [side for side in sides if isinstance(side, Variable)]
-        return [(variables[0], [side for side in sides if isinstance(side, Value)])]
+        values = [side for side in sides if isinstance(side, Value)]
+        return [(side, values) for side in sides if isinstance(side, Variable)]
     if isinstance(tree, Flag):
         return []
     parts = (tree.part,) if isinstance(tree, Negation) else tree.parts

@@ -86,6 +86,9 @@ class Samples:
         has read them.
     shares : RowShares, optional
         Numbers of rows that meet the condition by which rows were selected. None for all rows.
+    matrix : str, optional
+        Matrix of AnnData that the rows are of or were imported from: ``X``, ``layers/counts``,
+        ``obsm/X_pca``. None for other data.
 
     See Also
     --------
@@ -113,6 +116,7 @@ class Samples:
     weights_repeat_rows: bool = True
     total_weight: float | None = None
     shares: RowShares | None = None
+    matrix: str | None = None
 
     @property
     def rows(self) -> int:

@@ -13,7 +13,7 @@ from xarray.core import indexing
 
 from bigtensor.data.addresses.file_formats import optional_module, reading
 from bigtensor.data.anndata.columns import index_name, read_column
-from bigtensor.data.anndata.files import keys_of, open_anndata_root
+from bigtensor.data.anndata.files import open_anndata_root
 from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.sources.row_sources import Source
 from bigtensor.data.sources.stored_rows import StoredRows
@@ -71,9 +71,9 @@ def obs_columns(source: Source) -> list[str]:
     assert isinstance(source, StoredRows)
     with reading(source.path, "AnnData"), open_anndata_root(source.path) as group:
         frame = group["obs"]
-        stored = set(keys_of(group, "obs")) - {index_name(frame), "__categories"}
+        # a column with a slash in its name is a member of a member
         order = [str(name) for name in frame.attrs.get("column-order", ())]
-        return [name for name in order if name in stored]
+        return [name for name in order if name != index_name(frame) and name in frame]
 
 
 def anndata_dataset(source: Source, sample_dim: str) -> xr.Dataset:

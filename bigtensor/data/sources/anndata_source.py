@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 import numpy as np
 
 from bigtensor.data.addresses.file_formats import reading
+from bigtensor.data.addresses.store_address import with_home
 from bigtensor.data.anndata.files import (
     StoredMatrix,
     find_matrix,
+    is_h5ad,
     local_or_url,
     no_values,
     numbered,
@@ -22,6 +25,7 @@ from bigtensor.data.anndata.files import (
 from bigtensor.data.sources.csr_source import CsrSource, StoredCsrSource
 from bigtensor.data.sources.row_sources import ArraySource, Columns, LazySource, Source
 from bigtensor.data.sources.stored_rows import StoredRows
+from bigtensor.data.stores.zarr_groups import open_whole_group
 from bigtensor.data.values.matrices import as_matrix, feature_names, with_dense_chunks
 from bigtensor.data.values.plain_arrays import without_mask
 from bigtensor.data.values.unique_names import unique_names
@@ -61,6 +65,25 @@ def is_anndata(data: object) -> TypeGuard[AnnData]:
     """Return True for an AnnData object. The library is not imported for this."""
     anndata = sys.modules.get("anndata")
     return anndata is not None and isinstance(data, anndata.AnnData)
+
+
+def holds_anndata(data: object) -> bool:
+    """Return True for an AnnData object, and for the address of a file or store of AnnData.
+
+    Parameters
+    ----------
+    data : object
+        Data as for `bigtensor.open_samples`.
+    """
+    if not isinstance(data, str | os.PathLike):
+        return is_anndata(data)
+    path = with_home(os.fspath(data))
+    return is_h5ad(path) or _is_anndata_group(open_whole_group(path))
+
+
+def _is_anndata_group(group: zarr.Group) -> bool:
+    """Return True for the root of AnnData in a Zarr store."""
+    return bool(group.attrs.get("encoding-type") == "anndata")
 
 
 def anndata_file_source(path: str, name: str = "X") -> Source:
@@ -103,7 +126,7 @@ def anndata_store_source(url: str, group: zarr.Group, name: str = "X") -> Source
     DataError
         When the matrix is absent or cannot be read by rows.
     """
-    if group.attrs.get("encoding-type") != "anndata":
+    if not _is_anndata_group(group):
         return None
     return _stored_source(url, find_matrix(url, group, name))
 
@@ -146,6 +169,11 @@ def _in_memory(data: AnnData, name: str) -> tuple[Any, tuple[str, ...]]:
     matrix = getattr(data, part)[key] if key else data.X
     if matrix is None:
         raise no_values(owner, sorted(map(str, data.layers)), sorted(map(str, data.obsm)))
+    if len(matrix.shape) != 2:
+        raise DataError(
+            f"{name} of {owner} has the shape {matrix.shape}; expected rows and features, "
+            "so choose another matrix or put two dimensions there"
+        )
     if part != "obsm":
         return matrix, tuple(unique_names([str(entry) for entry in data.var_names]))
     if hasattr(matrix, "columns"):

@@ -227,6 +227,8 @@ class ZarrSource:
     """Features off the scale that an import put all others on; None without such a scale."""
     roles: tuple[Role, ...] | None = None
     """Role of every feature; None without roles."""
+    matrix: str | None = None
+    """Matrix of AnnData that the rows were imported from, such as ``obsm/X_pca``."""
     opening: str = field(default_factory=new_opening, compare=False, repr=False)
     """Token of the opening, by which a process keeps the arrays open."""
 

@@ -62,6 +62,9 @@ SOURCE_ROW = "source_row"
 FCS_DATASET = "fcs_dataset"
 """Attribute of a store that was imported from another data set of FCS files than the first."""
 
+MATRIX = "matrix"
+"""Attribute with the matrix of AnnData that was imported: ``X``, ``layers/KEY``, ``obsm/KEY``."""
+
 SAMPLES = "sample_id"
 """Variable of the rows that says which sample a row is of."""
 

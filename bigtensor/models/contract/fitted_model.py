@@ -20,6 +20,7 @@ from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.row_sequences import Lengths
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views, ViewsLike
+from bigtensor.data.stores.layout import MATRIX
 from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.data.values.random_states import integer_seed, is_drawn_from
@@ -76,6 +77,9 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         The views as they were found in the data.
     diagnostics_ : dict
         Every decision taken on the way.
+    matrix_ : str or None
+        Matrix of AnnData of the fit: ``X``, ``layers/counts``, ``obsm/X_pca``. Answers for AnnData
+        read this matrix. None for other data.
     """
 
     declares: ClassVar[tuple[Parameter, ...]] = ()
@@ -101,6 +105,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     categories_: dict[str, tuple[str, ...]]
     diagnostics_: dict[str, Any]
     statistics_: Statistics
+    matrix_: str | None = None
 
     _rounds: Rounds | None = None
     """The passes of a fit in rounds; None unless the model was prepared."""
@@ -401,6 +406,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         names = [name for name in in_data if name in features]
         self.views_ = Views.resolve({name: [name] for name in features}, names)
         self.n_features_in_ = len(names)
+        self.matrix_ = whole.matrix_
         if hasattr(whole, "feature_names_in_"):
             self.feature_names_in_ = np.asarray(names, dtype=object)
         if hasattr(whole, "categories_"):
@@ -438,6 +444,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
             "views": self.views_.as_mapping(),
             "parameters": plain(self.parameters_of_fit()),
             FIT_DIGEST: self._digest_of_fit(),
+            **({} if self.matrix_ is None else {MATRIX: self.matrix_}),
         }
 
     def require_own_fit(self, attrs: Mapping[str, Any]) -> None:
@@ -538,6 +545,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         """Set the attributes that describe the features of a fit."""
         self.views_ = views
         self.n_features_in_ = len(samples.features)
+        self.matrix_ = samples.matrix
         if samples.categories is not None:
             self.categories_ = dict(samples.categories)
         if is_named(X):

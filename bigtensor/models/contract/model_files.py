@@ -28,6 +28,7 @@ class SavedModel(Protocol):
     categories_: dict[str, tuple[str, ...]]
     diagnostics_: dict[str, Any]
     statistics_: Statistics
+    matrix_: str | None
     feature_names_in_: NDArray[np.object_]
 
     def parameters_of_fit(self) -> dict[str, Any]:
@@ -104,6 +105,7 @@ def model_contents(model: SavedModel, rounds: Rounds | None, classes: tuple[type
         "n_features_in": model.n_features_in_,
         "feature_names_in": plain(getattr(model, "feature_names_in_", [])),
         "categories": plain(getattr(model, "categories_", None)),
+        "matrix": model.matrix_,
         "diagnostics": model.diagnostics_,
         "state": packed.tree,
     }
@@ -146,6 +148,7 @@ def restore_model(
         model.categories_ = {
             name: tuple(categories) for name, categories in attrs["categories"].items()
         }
+    model.matrix_ = attrs.get("matrix")
     model.diagnostics_ = attrs["diagnostics"]
     if state["statistics"] is not None:
         model.statistics_ = state["statistics"]

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from sklearn.utils.validation import validate_data
 
-from bigtensor.data.anndata.files import is_h5ad
+from bigtensor.data.anndata.files import element_keys, is_h5ad
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.code_maps import Categories, CodeMap
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
@@ -17,7 +17,7 @@ from bigtensor.data.rows.row_sequences import Lengths
 from bigtensor.data.rows.sample_weights import with_weight_meaning
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
-from bigtensor.data.sources.anndata_source import is_anndata
+from bigtensor.data.sources.anndata_source import holds_anndata, is_anndata
 from bigtensor.data.values.kinds import Kind
 from bigtensor.errors import DataError, Message, Setting, ViewError
 from bigtensor.models.contract.containers import is_by_view, is_named, is_plain, side_by_side
@@ -33,6 +33,7 @@ class KnowsFeatures(Protocol):
     sample_dim: str
     views_: Views
     n_features_in_: int
+    matrix_: str | None
 
     @property
     def preferred_kind(self) -> Kind | None:
@@ -100,7 +101,7 @@ def with_features_of_fit(
     views = model.views_.as_mapping() if named else by_position
     try:
         samples = open_samples(
-            X,
+            in_matrix_of_fit(model, X),
             {name: members for name, members in views.items() if name not in unseen},
             sample_dim=model.sample_dim,
             weight=sample_weight,
@@ -109,7 +110,7 @@ def with_features_of_fit(
     except ViewError as error:
         raise ViewError(
             f"X lacks features of the fit: {error}. {type(model).__name__} is expecting "
-            f"{model.n_features_in_} features as input" + _other_matrix(X)
+            f"{model.n_features_in_} features as input" + _other_matrix(model, X)
         ) from error
     if not named and len(samples.features) != model.n_features_in_:
         raise DataError(
@@ -119,9 +120,50 @@ def with_features_of_fit(
     return _as_in_fit(model, samples, named=named)
 
 
-def _other_matrix(X: DataLike) -> str | Message:
+def in_matrix_of_fit(model: KnowsFeatures, X: DataLike) -> DataLike:
+    """Return data in which AnnData are opened as the matrix that the model was fitted to.
+
+    Other data are returned as they are, and so are all data if the model was fitted to ``X`` or to
+    no AnnData.
+
+    Parameters
+    ----------
+    model : fitted model
+        Model that is to answer.
+    X : path, xarray, AnnData, dask array, array-like, Samples, or a list of these
+        Rows to answer for.
+
+    Raises
+    ------
+    DataError
+        When AnnData have no such matrix.
+    """
+    if model.matrix_ in (None, "X"):
+        return X
+    if isinstance(X, list | tuple):
+        return [_opened_as(model, part) if holds_anndata(part) else part for part in X]
+    return _opened_as(model, X) if holds_anndata(X) else X
+
+
+def _opened_as(model: KnowsFeatures, data: DataLike) -> Samples:
+    """Open AnnData as the matrix that the model was fitted to."""
+    assert model.matrix_ is not None
+    layer, obsm = element_keys(model.matrix_)
+    try:
+        return open_samples(data, sample_dim=model.sample_dim, layer=layer, obsm=obsm)
+    except DataError as error:
+        raise DataError(
+            f"{type(model).__name__} was fitted to {model.matrix_} of AnnData, and its answers for "
+            "AnnData read this matrix: "
+            + error.message
+            + ". To read another matrix, use open_samples or 'bigtensor import'"
+        ) from error
+
+
+def _other_matrix(model: KnowsFeatures, X: DataLike) -> str | Message:
     """Return the way to name another matrix of AnnData, for the message."""
-    if not (is_anndata(X) or (isinstance(X, str | os.PathLike) and is_h5ad(os.fspath(X)))):
+    is_stored = isinstance(X, str | os.PathLike) and is_h5ad(os.fspath(X))
+    if model.matrix_ is not None or not (is_anndata(X) or is_stored):
         return ""
     return (
         "; if the fit was to a layer or an entry of obsm, open it here too: open_samples takes "
@@ -143,7 +185,8 @@ def open_with_groups(model: KnowsFeatures, X: DataLike, by: str | RowVariableLik
     by : str, or (rows,) array-like
         Variable along the samples, or the group of every row.
     """
-    samples = open_samples(X, sample_dim=model.sample_dim, groups=by)
+    rows = in_matrix_of_fit(model, X)
+    samples = open_samples(rows, sample_dim=model.sample_dim, groups=by)
     samples = model.takes.check(samples, type(model).__name__, prefer=model.preferred_kind)
     # features by name or by position, and codes of the fit, as for every other answer
     opened = open_for_answers(model, samples if is_named(X) else X)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.condition_syntax import MOST_CHARACTERS, MOST_DEPTH, parse_condition
-from bigtensor.data.rows.row_condition import ConditionColumn, condition_on
+from bigtensor.data.rows.row_condition import ConditionColumn, column_of, condition_on
 from bigtensor.errors import ConditionError, ParameterError
 
 ROWS = 40
@@ -208,3 +208,22 @@ def test_category__may_be_that_of_another_data_set() -> None:
     codes = {"sample_id": np.array([0, -1])}
     assert first.evaluate(codes).tolist() == [False, False]
     assert second.evaluate(codes).tolist() == [True, False]
+
+
+def test_numbered_categories__are_numbers_or_names() -> None:
+    columns = {"leiden": column_of(np.dtype("int8"), ["0", "1", "2"])}
+    codes = {"leiden": np.array([0, 1, 2, -1], np.int8)}
+    for text in (
+        "leiden == 1",
+        "leiden == '1'",
+        "leiden in ['1']",
+        "not leiden != '1' and '1' == leiden",
+    ):
+        (condition,) = condition_on(text, [columns])
+        assert condition.evaluate(codes).tolist() == [False, True, False, False]
+    (condition,) = condition_on("leiden != '1'", [columns])
+    assert condition.evaluate(codes).tolist() == [True, False, True, False]
+    with pytest.raises(ConditionError, match="no category"):
+        condition_on("leiden == '10'", [columns])
+    with pytest.raises(ConditionError, match="quotes"):
+        condition_on("leiden == '1' or leiden > 1", [columns])

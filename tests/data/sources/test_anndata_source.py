@@ -231,11 +231,32 @@ def test_layer__of_what_is_no_anndata_is_refused(tmp_path):
 
 def test_x__that_is_absent_is_named_with_what_there_is_instead(tmp_path):
     data = anndata.AnnData(obs=pd.DataFrame(index=list("ab")), var=pd.DataFrame(index=["g"]))
-    data.obsm["X_umap"] = np.ones((2, 2))
+    data.obsm["X_umap"] = data.obsm["X_bigtensor_proba"] = np.ones((2, 2))
     data.write_h5ad(tmp_path / "a.h5ad")
     for given in (data, tmp_path / "a.h5ad"):
-        with pytest.raises(DataError, match="no X; give obsm='X_umap'"):
+        with pytest.raises(DataError, match=r"no X; open_samples .* take obsm='X_umap'$"):
             open_samples(given)
+
+
+def test_obsm__of_three_dimensions_is_refused(tmp_path):
+    data = anndata.AnnData(obsm={"tiles": np.ones((3, 2, 2))})
+    data.write_h5ad(tmp_path / "a.h5ad")
+    for cells in (data, tmp_path / "a.h5ad"):
+        with pytest.raises(DataError, match="obsm/tiles"):
+            open_samples(cells, obsm="tiles")
+
+
+@pytest.mark.filterwarnings("ignore:Forward slashes:FutureWarning")
+def test_columns__of_hdf5_may_have_slashes_in_their_names(tmp_path):
+    rows = pd.Index([f"c{row}" for row in range(4)])
+    ratios = pd.DataFrame({"CD4/CD8": [0.5, 1, 2, 3], "size": [1.0, 2, 3, 4]}, rows)
+    obs = pd.DataFrame({"site/donor": pd.Categorical(["a", "b", "a", "b"])}, rows)
+    anndata.AnnData(obs=obs, obsm={"ratios": ratios}).write_h5ad(tmp_path / "a.h5ad")
+    samples = open_samples(tmp_path / "a.h5ad", obsm="ratios", groups="site/donor")
+    assert samples.features == ("CD4/CD8", "size")
+    assert samples.groups is not None
+    assert samples.groups.names == ("a", "b")
+    np.testing.assert_array_equal(samples.sources[0].read(0, 4).values, ratios)
 
 
 @pytest.mark.parametrize(("part", "place"), [("layer", "layers"), ("obsm", "obsm")])
