@@ -17,7 +17,7 @@ from bigtensor.models.pilot.outliers import ordinary_rows
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.models.sources.passes import axes_of, products_in
 from bigtensor.models.sources.rounding import rank_beyond_rounding
-from bigtensor.models.sources.settings import SourceSettings
+from bigtensor.models.sources.settings import SourceSettings, check_rows
 from bigtensor.models.sources.whitened_sample import (
     WhitenedSample,
     independent_rotation,
@@ -99,6 +99,8 @@ class Pilot:
 def drawn_pilot(settings: SourceSettings) -> Script:
     """Ask for a sample, and leave out outlying rows."""
     sample: Sample = yield pilot_pass(settings)
+    # without those of weight zero, which the shape of the data counts
+    check_rows(max(len(sample.values), float(sample.row_weights().sum())), 1)
     ordinary = ordinary_rows(sample, settings.columns, heavy_tails=True)
     diagnostics = {"pilot_rows": len(sample.values), **ordinary.diagnostics}
     rows = ordinary.sample.block(settings.shape.slices)

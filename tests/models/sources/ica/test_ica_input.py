@@ -54,6 +54,9 @@ def test_few_rows__are_an_error(rows):
         ICA().fit(rows[:3])
     with pytest.raises(DataError, match="have 1 row"):
         ICA(1).fit(rows[:1])
+    weight = np.where(np.arange(40) < 3, 1.0, 0.0)
+    with pytest.raises(DataError, match="3 rows, fewer than the 4 "):
+        ICA().fit(np.random.default_rng(0).normal(size=(40, 4)), sample_weight=weight)
 
 
 def test_missing_values__are_an_error(rows):
