@@ -29,14 +29,6 @@ FIRST_ITERATIONS = 20
 GO_ON = 3
 """Clusterings of k-means that go on to convergence."""
 
-COMPARISON_TOLERANCE = 1e-3
-"""Gain of a row, in nats, below which iterations of a compared mixture end.
-
-The mixture may have a regularisation or a number of components that held-out rows compare. In 22 of
-23 fits of 17 tables the chosen regularisation was that of a tolerance of 1e-5, with which a fit
-takes up to 1.8 times as long.
-"""
-
 ENOUGH_HELD_OUT = 2_000
 """Held-out rows after which no further part of the rows is held out."""
 
@@ -48,26 +40,6 @@ gains more likelihood from components of three images than from the digits. Chos
 sets and judged on 15 others: from 2 to 20 rows the mean adjusted Rand index is the same to .01, and
 larger shares of the rows are worse.
 """
-
-
-@dataclass(frozen=True)
-class Finalists:
-    """EM iterations of the best initialisations, after the first iterations of all of them.
-
-    Attributes
-    ----------
-    number : int
-        Number of initialisations.
-    tolerance : float
-        Gain of the mean log-likelihood at which iterations end, in nats.
-    """
-
-    number: int = GO_ON
-    tolerance: float = SAMPLE_TOLERANCE
-
-
-BEST_FEW = Finalists()
-"""Finalists of a fit."""
 
 
 @dataclass(frozen=True, eq=False)

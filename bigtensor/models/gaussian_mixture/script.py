@@ -28,9 +28,7 @@ from bigtensor.models.gaussian.em_iterations import (
 )
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.competition import (
-    BEST_FEW,
-    COMPARISON_TOLERANCE,
-    Finalists,
+    GO_ON,
     best_clusterings,
     shared_components,
 )
@@ -241,7 +239,7 @@ def _chosen_components(
     numbers are compared again under theirs: it lets more components follow few rows. Components
     that share a covariance are not returned.
     """
-    fit = partial(_sample_components, reach=reach, finalists=Finalists(1, COMPARISON_TOLERANCE))
+    fit = partial(_sample_components, reach=reach, finalists=1)
     choice = yield from chosen_components(rows, settings, fit)
     if not settings.own_covariances:
         return choice, None
@@ -261,7 +259,7 @@ def _sample_components(
     rows: SampleRows,
     settings: GaussianSettings,
     reach: Reach,
-    finalists: Finalists = BEST_FEW,
+    finalists: int = GO_ON,
 ) -> Generator[Step, None, Components]:
     """Return the components of some rows of the sample."""
     if settings.own_covariances:
@@ -274,7 +272,7 @@ def _best_own(
     reach: Reach,
     settings: GaussianSettings,
     labelled: GaussianComponents | None = None,
-    finalists: Finalists = BEST_FEW,
+    finalists: int = GO_ON,
 ) -> Generator[Step, None, BestOwn]:
     """Return the best components with a covariance each, and the facts of the competition."""
     shared = {} if labelled is None else {"labels": labelled}
