@@ -29,6 +29,9 @@ FIRST_ITERATIONS = 20
 GO_ON = 3
 """Clusterings of k-means that go on to convergence."""
 
+ENOUGH_HELD_OUT = 2_000
+"""Held-out rows after which no further part of the rows is held out."""
+
 ENOUGH_ROWS = 20.0
 """Rows of the sample that make a component whole, where rows are many.
 

@@ -14,6 +14,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.models.contract.script import Step
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.gaussian_mixture.competition import ENOUGH_HELD_OUT
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
 from bigtensor.models.gaussian_mixture.settings import (
@@ -28,9 +29,6 @@ from bigtensor.statistics.row_copies import random_order
 
 HELD_OUT = 5
 """The inverse of the part of the rows that is held out at once."""
-
-ENOUGH_HELD_OUT = 2_000
-"""Held-out rows after which no further part of the rows is held out."""
 
 INITIALISATIONS = 3
 """Clusterings of k-means that EM iterations start from, for every number."""

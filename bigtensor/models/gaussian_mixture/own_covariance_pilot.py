@@ -51,6 +51,7 @@ from bigtensor.statistics.gaussian.own_covariance_densities import Frame
 from bigtensor.statistics.gaussian.own_covariance_sums import OwnCovarianceSums
 from bigtensor.statistics.gaussian.quadratic_features import QuadraticFeatures
 from bigtensor.statistics.in_memory import sum_in_memory
+from bigtensor.statistics.row_copies import random_order
 from bigtensor.statistics.within_reach import Reach
 
 COMPARISON_TOLERANCE = 1e-3
@@ -63,6 +64,13 @@ takes up to 1.8 times as long.
 FEW_ROWS = 5_000
 """Rows of a sample up to which all initialisations go on to convergence."""
 
+LEAST_FIRST_ROWS = 10_000
+"""Fewest rows of a sample that the first iterations of all initialisations read.
+
+More are read for components with more parameters, one row for each. On 60,000 simulated rows of 50
+features, the initialisations that go on are those of all rows.
+"""
+
 _End: TypeAlias = End[OwnCovarianceComponents]
 
 
@@ -71,6 +79,7 @@ def pilot_components(
     reach: Reach,
     settings: GaussianSettings,
     shared: Mapping[str, GaussianComponents] = MappingProxyType({}),
+    finalists: int = GO_ON,
 ) -> Generator[Step, None, tuple[OwnCovarianceComponents, dict[str, Any]]]:
     """Return the components of the best initialisation, and the facts of the competition.
 
@@ -85,6 +94,8 @@ def pilot_components(
     shared : mapping of str to GaussianComponents
         Initialisations with one covariance for all components, by name. Those of labels stand
         alone.
+    finalists : int
+        Number of initialisations that go on to convergence where rows are many.
     """
     block, total = sample.block, sample.total
     frame = frame_of(total, settings.covariance_type, settings.n_components)
@@ -97,7 +108,7 @@ def pilot_components(
         ends = [End(name, one, _score(one, block)) for name, one in initial.items()]
     else:
         em = OwnCovarianceEm(reach, regularisation_of(total.variances, least))
-        ends = _compared(initial, block, em)
+        ends = _compared(initial, sample, em, settings, finalists)
     best = max(ends, key=lambda end: end.log_likelihood)
     facts = {**competition_facts(best, ends), "reg_covar": least}
     if chooses_regularisation(settings) and best.name != "given" and sample.n_distinct >= 2 * FOLDS:
@@ -110,10 +121,10 @@ def pilot_components(
             # best of them may have a component of a few rows
             initial = {
                 end.name: _regularised(end.components, sample, frame, chosen, settings)
-                for end in ends
+                for end in (ends if block.rows <= FEW_ROWS else ends[:finalists])
             }
             em = OwnCovarianceEm(reach, regularisation_of(total.variances, chosen))
-            ends = _compared(initial, block, em)
+            ends = _compared(initial, sample, em, settings, finalists)
             best = ends[0]
             facts |= competition_facts(best, ends)
     return best.components, facts
@@ -172,16 +183,34 @@ def _regularised(
 
 
 def _compared(
-    initial: Mapping[str, OwnCovarianceComponents], block: Block, em: OwnCovarianceEm
+    initial: Mapping[str, OwnCovarianceComponents],
+    sample: SampleRows,
+    em: OwnCovarianceEm,
+    settings: GaussianSettings,
+    finalists: int,
 ) -> list[_End]:
     """Return initialisations after EM iterations, the best one first.
 
     The best few go on to convergence, and all where rows are few.
     """
     first = [End(name, components, -np.inf) for name, components in initial.items()]
+    if sample.block.rows <= FEW_ROWS:
+        finalists = len(first)
+    block = sample.block if len(first) <= finalists else _first_rows(sample, settings)
     ends = _by_likelihood(_improved(first, block, em, FIRST_ITERATIONS))
-    go_on = len(ends) if block.rows <= FEW_ROWS else GO_ON
-    return _by_likelihood(_improved(ends[:go_on], block, em)) + ends[go_on:]
+    best, others = ends[:finalists], ends[finalists:]
+    return _by_likelihood(_improved(best, sample.block, em)) + others
+
+
+def _first_rows(sample: SampleRows, settings: GaussianSettings) -> Block:
+    """Return the rows of the sample that the first iterations of all initialisations read."""
+    width = QuadraticFeatures(settings.covariance_type, settings.n_features).width
+    rows = max(LEAST_FIRST_ROWS, settings.n_components * width)
+    # without regularisation a component may collapse in fewer rows
+    if rows >= sample.n_distinct or settings.reg_covar == 0:
+        return sample.block
+    places = random_order(sample.distinct, settings.random_state)[sample.distinct]
+    return sample.part(places < rows).block
 
 
 def _by_likelihood(ends: list[_End]) -> list[_End]:

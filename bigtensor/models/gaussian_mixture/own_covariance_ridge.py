@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray, IndexArray
+from bigtensor.models.gaussian_mixture.competition import ENOUGH_HELD_OUT
 from bigtensor.statistics.row_copies import random_order
 
 CANDIDATES = (1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3)
 """Values of ``reg_covar`` that are compared."""
 
 FOLDS = 10
-"""Parts of the sample, each of which is held out once."""
+"""Parts of the sample, each of which is held out once, until enough rows have been."""
 
 ENOUGH_ROWS_A_PARAMETER = 30
 """Rows for each parameter of the mixture, above which the smallest value is taken."""
@@ -43,6 +44,7 @@ def validated_ridge(
 ) -> tuple[float, dict[str, float]]:
     """Return the regularisation with the best likelihood of held-out rows, and what was compared.
 
+    Parts are held out until `ENOUGH_HELD_OUT` rows have been.
     A value that is clearly worse than the best in the first parts of the sample is not compared in
     the others, unless it is the larger one and the best is below `_WITHOUT_FAR_ROWS`.
 
@@ -64,8 +66,8 @@ def validated_ridge(
     reg_covar : float
         The value of `CANDIDATES` that is chosen.
     compared : dict of str to float
-        Mean log-likelihood of held-out rows by value. That of a value that was not compared in all
-        parts is the best one less the mean difference in the parts in which it was.
+        Mean log-likelihood of held-out rows by value. That of a value that was compared in fewer
+        parts than the best is the best one less the mean difference in the parts in which it was.
     """
     fold = random_order(distinct, random_state)[distinct] % FOLDS
     masses = np.ones(len(distinct)) if weight is None else weight[: len(distinct)]
@@ -88,7 +90,7 @@ def validated_ridge(
             for candidate in remaining
             if candidate in kept or not _clearly_worse(scores[candidate], scores[best])
         ]
-        if len(remaining) == 1:
+        if len(remaining) == 1 or sum(map(len, scores[best])) >= ENOUGH_HELD_OUT:
             break
     reached = float(np.mean(means[best]))
     compared = {

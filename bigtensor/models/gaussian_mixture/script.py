@@ -26,12 +26,15 @@ from bigtensor.models.gaussian.em_iterations import (
     em_iterations,
 )
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian_mixture.competition import best_clusterings, shared_components
+from bigtensor.models.gaussian_mixture.competition import (
+    GO_ON,
+    best_clusterings,
+    shared_components,
+)
 from bigtensor.models.gaussian_mixture.component_choice import (
     COMPARED_AGAIN,
     ComponentChoice,
     Components,
-    SampleFit,
     chosen_components,
 )
 from bigtensor.models.gaussian_mixture.initialisations import (
@@ -154,12 +157,9 @@ def prepare(settings: GaussianSettings) -> Script:
         # nearly equal rows are refused; with a shared covariance, their third moment is
         typical_distance(rows.complete.astype(np.float64), 0, settings.n_features)
 
-    def fit(part: SampleRows, fewer: GaussianSettings) -> Generator[Step, None, Components]:
-        return (yield from _sample_components(part, reach, fewer))
-
     best: BestOwn | None = None
     if settings.criterion is not None:
-        choice, best = yield from _chosen_components(rows, reach, settings, fit)
+        choice, best = yield from _chosen_components(rows, reach, settings)
         diagnostics["component_choice"] = choice.facts(settings.criterion)
         settings = replace(settings, n_components=choice.n_components)
     total = rows.total
@@ -185,6 +185,7 @@ def prepare(settings: GaussianSettings) -> Script:
             settings = replace(settings, n_components=components.n_components)
     replicates: Replicates | None = None
     if settings.n_populations is not None:
+        fit = partial(_sample_components, reach=reach)
         replicates = yield from grow_replicates(rows, places, settings, fit)
     return GaussianPreparation(
         settings,
@@ -229,7 +230,7 @@ def _pilot_of(sample: SampleRows, reach: Reach, settings: GaussianSettings) -> P
 
 
 def _chosen_components(
-    rows: SampleRows, reach: Reach, settings: GaussianSettings, fit: SampleFit
+    rows: SampleRows, reach: Reach, settings: GaussianSettings
 ) -> Generator[Step, None, tuple[ComponentChoice, BestOwn | None]]:
     """Return the number of components that the sample speaks for, and the best ones of this number.
 
@@ -237,6 +238,7 @@ def _chosen_components(
     numbers are compared again under theirs: it lets more components follow few rows. Components
     that share a covariance are not returned.
     """
+    fit = partial(_sample_components, reach=reach, finalists=1)
     choice = yield from chosen_components(rows, settings, fit)
     if not settings.own_covariances:
         return choice, None
@@ -253,11 +255,14 @@ def _chosen_components(
 
 
 def _sample_components(
-    rows: SampleRows, reach: Reach, settings: GaussianSettings
+    rows: SampleRows,
+    settings: GaussianSettings,
+    reach: Reach,
+    finalists: int = GO_ON,
 ) -> Generator[Step, None, Components]:
     """Return the components of some rows of the sample."""
     if settings.own_covariances:
-        return (yield from _best_own(rows, reach, settings))[0]
+        return (yield from _best_own(rows, reach, settings, finalists=finalists))[0]
     return (yield from _best_shared(_pilot_of(rows, reach, settings), settings))[0]
 
 
@@ -266,6 +271,7 @@ def _best_own(
     reach: Reach,
     settings: GaussianSettings,
     labelled: GaussianComponents | None = None,
+    finalists: int = GO_ON,
 ) -> Generator[Step, None, BestOwn]:
     """Return the best components with a covariance each, and the facts of the competition."""
     shared = {} if labelled is None else {"labels": labelled}
@@ -273,7 +279,7 @@ def _best_own(
         complete = replace(rows, block=replace(rows.block, values=rows.complete))
         sharing = settings.sharing
         shared = yield from _of_moments(_pilot_of(complete, reach, sharing), sharing)
-    return (yield from pilot_components(rows, reach, settings, shared))
+    return (yield from pilot_components(rows, reach, settings, shared, finalists))
 
 
 def _best_shared(

@@ -58,6 +58,28 @@ def test_few_rows__are_compared_under_all_values():
     assert set(calls.values()) == {FOLDS}
 
 
+def test_many_rows__are_held_out_in_a_few_parts():
+    _, compared, calls = comparison(drawn([0.0, -0.01, -0.01, -0.02, -1, -2, -3], rows=30_000))
+    assert set(calls.values()) == {1}
+    # compared by 3,000 rows with errors of .03
+    levels = np.array(list(compared.values()))
+    np.testing.assert_allclose(levels - levels[0], [0, -0.01, -0.01, -0.02, -1, -2, -3], atol=0.15)
+
+
+def test_copies__do_not_end_the_comparison():
+    """Of 1,000 rows that occur 25 times each, every part is held out."""
+    scores = drawn([0.0, -0.1, -0.1, -0.1, -0.1, -0.1, -0.1], rows=1000)
+    distinct = np.repeat(np.arange(1000), 25)
+    parts = []
+
+    def hold_out(held):
+        parts.append(held)
+        return lambda value: scores[distinct[held], CANDIDATES.index(value)]
+
+    validated_ridge(distinct, 0, hold_out)
+    assert len(parts) == FOLDS
+
+
 @pytest.mark.parametrize(
     "copied",
     [
