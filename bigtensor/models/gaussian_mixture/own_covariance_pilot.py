@@ -68,7 +68,8 @@ LEAST_FIRST_ROWS = 10_000
 """Fewest rows of a sample that the first iterations of all initialisations read.
 
 More are read for components with more parameters, one row for each. On 60,000 simulated rows of 50
-features, the initialisations that go on are those of all rows.
+features, the fit is that of first iterations over all rows. On 15,000 rows of the KEEL table letter
+with 26 components, other rows have -20.52 nats in place of -20.57.
 """
 
 _End: TypeAlias = End[OwnCovarianceComponents]
