@@ -28,8 +28,8 @@ def content_order(
     """Return the positions of groups of columns in the order of their content.
 
     Random numbers and groups of views that follow this order are the same for any order of the
-    columns. The order is by third moments of standardised columns, so that units and signs do not
-    matter, and by their later digits, so that neighbours have no more in common than others.
+    columns. The order is by third moments of standardised columns, so that units do not matter, and
+    by their later digits, so that neighbours have no more in common than others.
 
     Parameters
     ----------
@@ -40,8 +40,7 @@ def content_order(
     weight : (n,) float64 array, optional
         Weights of the rows; None stands for ones.
     """
-    keys = np.abs(_third_moments(values, weight)) * _SHUFFLE % 1
-    return sorted(range(len(groups)), key=lambda group: sorted(map(tuple, keys[groups[group]])))
+    return _ordered(_third_moments(values, weight), groups)
 
 
 def content_order_of_columns(
@@ -56,35 +55,59 @@ def content_order_of_columns(
     weight : (n,) float64 array, optional
         Weights of the rows; None stands for ones.
     """
-    each = [slice(column, column + 1) for column in range(values.shape[1])]
-    return np.array(content_order(values, each, weight), np.intp)
+    return np.array(content_order(values, _each_column(values), weight), np.intp)
 
 
-def towards_their_tails(
-    values: NDArray[np.number], weight: FloatArray | None = None
-) -> NDArray[np.number]:
-    """Return columns with the sign that makes their skewness positive: ``(n, d)``.
+def content_order_and_signs(
+    values: NDArray[np.number], weight: FloatArray
+) -> tuple[list[int], FloatArray]:
+    """Return the positions of columns in an order that no signs change, and a sign for each.
 
     Parameters
     ----------
     values : (n, d) array
-        Rows of a sample, without missing values.
-    weight : (n,) float64 array, optional
-        Weights of the rows; None stands for ones.
+        Rows of a sample. Missing entries are NaN.
+    weight : (n,) float64 array
+        Weights of the rows.
+
+    Returns
+    -------
+    columns : list of int
+        Positions of the columns.
+    signs : (d,) float64 array
+        1 or -1, by which a column has a positive skewness. Of a symmetric column, the third moment
+        with all columns decides.
     """
-    own = _third_moments(values, weight)[:, 0]
-    return np.where(own < 0, -values, values)
+    moments = _third_moments(values, weight)
+    own, shared = moments.T
+    signs = np.where(np.where(own == 0, shared, own) < 0, -1.0, 1.0)
+    return _ordered(moments * signs[:, None], _each_column(values)), signs
+
+
+def _each_column(values: NDArray[np.number]) -> list[slice]:
+    """Return a group of one column for every column."""
+    return [slice(column, column + 1) for column in range(values.shape[1])]
+
+
+def _ordered(moments: FloatArray, groups: Sequence[slice]) -> list[int]:
+    """Return the positions of groups of columns in the order of the later digits of moments."""
+    keys = moments * _SHUFFLE % 1
+    return sorted(range(len(groups)), key=lambda group: sorted(map(tuple, keys[groups[group]])))
 
 
 def _third_moments(values: NDArray[np.number], weight: FloatArray | None) -> FloatArray:
     """Return third moments of standardised columns, rounded: ``(d, 2)``.
 
-    The skewness of every column, and its moment with the squares of all columns.
+    The skewness of every column, and its moment with the squares of all columns. Missing entries
+    stand at the mean.
     """
     rows, n_rows = np.array(values, np.float64), len(values)
     shares = np.full(n_rows, 1 / n_rows) if weight is None else weight / weight.sum()
+    missing = np.isnan(rows)
     # in place: a sample of many columns is the largest array of the driver
-    rows -= shares @ rows
+    rows[missing] = 0.0
+    rows -= (shares @ rows) / np.maximum(shares @ ~missing, np.finfo(float).tiny)
+    rows[missing] = 0.0
     squares = np.square(rows)
     spread = np.sqrt(shares @ squares)
     rows /= np.where(spread > 0, spread, 1.0)

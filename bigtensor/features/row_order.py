@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.features.category_order import category_places, recoded
-from bigtensor.features.column_order import content_order_of_columns, towards_their_tails
+from bigtensor.features.column_order import content_order_and_signs
 from bigtensor.purpose_seeds import purpose_sequence
 
 
@@ -19,9 +21,10 @@ def content_order_of_rows(
     """Return the positions of rows in an order that depends on their content alone.
 
     Random numbers that follow this order, such as folds, are the same for any order of the rows and
-    of the columns, any units and signs, and any codes of categories. Rows of equal values are
-    neighbours, by their weights; otherwise the order is a random one, so that the first rows
-    represent all of them.
+    of the columns. Units, signs and codes of categories do not matter either, unless columns are so
+    symmetric that either sign, or either of two codes, could come first. Rows of equal values are
+    neighbours, by their weights. The distinct rows are shuffled by a fixed seed, so that the first
+    rows represent all of them.
 
     Parameters
     ----------
@@ -40,35 +43,30 @@ def content_order_of_rows(
     weights = np.ones(len(values)) if weight is None else weight
     if not values.size or not weights.any():
         return np.arange(len(values))
-    codes = _canonical_codes(values[:, categorical], weights)
-    measured = np.delete(values, categorical, axis=1)
-    number = np.zeros(len(values), np.int64)
-    # categories decide last: those of equal frequencies can have either place
-    for column in (*_by_content(measured, weights), *_by_content(codes, weights)):
+    group = np.zeros(len(values), np.int64)
+    for column in _columns_by_content(values, weights, categorical):
         value = np.unique(column, return_inverse=True)[1]
-        number = np.unique(number * len(values) + value, return_inverse=True)[1]
-        if number.max() == len(values) - 1:
+        group = np.unique(group * len(values) + value, return_inverse=True)[1]
+        if group.max() == len(values) - 1:
             break
     # of its own seed: a fold that is permuted by the same one would be rows of similar values
     random = np.random.default_rng(purpose_sequence(0, "order of rows"))
-    return np.lexsort((weights, random.permutation(number.max() + 1)[number]))
+    return np.lexsort((weights, random.permutation(group.max() + 1)[group]))
 
 
-def _by_content(values: NDArray[np.number], weight: FloatArray) -> list[NDArray[np.number]]:
-    """Return columns in the order of their content, without missing entries."""
-    if not values.shape[1]:
-        return []
-    missing = np.isnan(values)
-    if missing.any():
-        count = np.maximum(1, len(values) - missing.sum(axis=0))
-        mean = np.where(missing, 0, values).sum(axis=0) / count
-        values = np.where(missing, mean, values)
-    columns = content_order_of_columns(values, weight)
-    return list(towards_their_tails(values, weight)[:, columns].T)
+def _columns_by_content(
+    values: NDArray[np.number], weight: FloatArray, categorical: tuple[int, ...]
+) -> Iterator[NDArray[np.number]]:
+    """Return columns in the order of their content, those of categories last."""
+    measured = np.delete(values, categorical, axis=1) if categorical else values
+    for part in (measured, _codes_by_frequency(values[:, categorical], weight)):
+        if part.shape[1]:
+            columns, signs = content_order_and_signs(part, weight)
+            yield from (signs[column] * part[:, column] for column in columns)
 
 
-def _canonical_codes(values: NDArray[np.number], weight: FloatArray) -> NDArray[np.int64]:
-    """Return codes of categories that are places, which no names and codes change."""
+def _codes_by_frequency(values: NDArray[np.number], weight: FloatArray) -> NDArray[np.int64]:
+    """Return codes by the frequency of the categories, whatever the codes of the data."""
     codes = np.full(values.shape, -1, np.int64)
     for column, own in zip(values.T, codes.T, strict=True):
         # neither NaN nor negative; codes may be far larger than their number

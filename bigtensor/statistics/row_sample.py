@@ -26,7 +26,7 @@ _PER_ROW = ("key", "index", "values", "weight")
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows drawn without replacement, by ascending row index.
+    """Rows drawn without replacement, by ascending row index where it is drawn.
 
     Attributes
     ----------

@@ -8,7 +8,15 @@ from numpy.testing import assert_allclose
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris, load_wine
 from sklearn.metrics import adjusted_rand_score
 
-from bigtensor import GaussianMixture, KernelMixture, TensorTrainDensity
+from bigtensor import (
+    ICA,
+    GaussianMixture,
+    KernelICA,
+    KernelMixture,
+    LinearMixture,
+    SparseICA,
+    TensorTrainDensity,
+)
 from bigtensor.errors import BigtensorWarning
 from bigtensor.features.row_order import content_order_of_rows
 from tests.parameters import first_quick
@@ -55,6 +63,33 @@ def test_density(name):
     assert_allclose(fitted(TensorTrainDensity(), moved).score_samples(rows), expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: ICA(3, method="cumulant"),
+        lambda: SparseICA(3),
+        lambda: KernelICA(3),
+    ],
+    ids=["ICA", "sparse", "kernel"],
+)
+def test_sources(make):
+    rows = load_breast_cancer().data
+    expected = fitted(make(), rows).transform(rows)
+    moved = rows[np.random.default_rng(0).permutation(len(rows))]
+    found = fitted(make(), moved).transform(rows)
+    assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
+
+
+def test_linear_mixture():
+    rng = np.random.default_rng(0)
+    means = rng.normal(size=(6, 12))
+    rows = means[rng.integers(6, size=1_500)] + 0.5 * rng.normal(size=(1_500, 12))
+    views = {"a": [0, 1, 2, 3], "b": [4, 5, 6, 7], "c": [8, 9, 10, 11]}
+    labels = fitted(LinearMixture(6, views=views), rows).predict(rows)
+    moved = fitted(LinearMixture(6, views=views), rng.permutation(rows))
+    assert adjusted_rand_score(labels, moved.predict(rows)) > 0.99
+
+
 def test_density__of_rows_that_are_sorted():
     # the first rows of a sample decide the order of the variables
     rng = np.random.default_rng(0)
@@ -76,6 +111,13 @@ def test_order__is_that_of_the_content():
     rng = np.random.default_rng(0)
     rows = np.round(rng.exponential(size=(300, 5)), 1)
     rows[rng.random(rows.shape) < 0.1] = np.nan
+    weight = rng.integers(1, 4, 300).astype(float)
+    repeated = np.repeat(rows, weight.astype(int), axis=0).astype(np.float32)
+    weighted = content_order_of_rows(rows.astype(np.float32), weight)
+    np.testing.assert_array_equal(
+        ordered(rng.permutation(repeated)),
+        np.repeat(rows[weighted], weight[weighted].astype(int), axis=0).astype(np.float32),
+    )
     expected = ordered(rows)
     np.testing.assert_array_equal(ordered(rng.permutation(rows)), expected)
     for columns in ([4, 3, 2, 1, 0], [2, 0, 4, 1, 3]):

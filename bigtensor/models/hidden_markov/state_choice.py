@@ -96,7 +96,7 @@ def folds_of(
         return result.total, result
     counts: TripleCountsResult = result["counts"]
     places = sequence_places(counts.codes, settings.n_codes, counts.weight)
-    rows = result["sequences"].by_content(places, settings.random_state)
+    rows = result["sequences"].in_content_order(places, settings.random_state)
     return counts, sum_in_memory(_folded_triples(settings, rows.rows), rows)
 
 

@@ -65,9 +65,9 @@ def ordinary_rows(
         "first_outlying_rows": outlying[:MOST_NAMED].tolist(),
     }
     # outlying rows leave first: one of them would change the order of all others
-    kept = sample.take(ordinary)
-    order = content_order_of_rows(kept.values, kept.weight, categorical)
-    return OrdinaryRows(kept.take(order), reach, diagnostics)
+    without = sample if ordinary.all() else sample.take(ordinary)
+    order = content_order_of_rows(without.values, without.weight, categorical)
+    return OrdinaryRows(without.take(order), reach, diagnostics)
 
 
 def outlier_faults(diagnostics: dict[str, Any]) -> list[Fault]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -34,11 +35,11 @@ class SequenceCodesResult:
     weight: FloatArray
     followed: NDArray[np.bool_]
 
-    def by_content(self, places: IntArray, random_state: int) -> Block:
-        """Return the distinct sequences, each with the sum of its weights, in a random order.
+    def in_content_order(self, places: IntArray, random_state: int) -> Block:
+        """Return the sequences in a random order that depends on their content alone.
 
-        The order follows from the codes of the sequences alone. It is the same for any order of
-        the sequences and any names of the categories, and for copies in place of weights.
+        The order is the same for any order of the sequences and any names of the categories.
+        Sequences of weight zero are left out.
 
         Parameters
         ----------
@@ -47,28 +48,24 @@ class SequenceCodesResult:
         random_state : int
             Seed of the order.
         """
-        codes = np.append(places, -1)[np.maximum(self.codes, -1)].astype(np.int16)
+        codes = np.append(places, -1)[self.codes].astype(np.int16)
         ends = np.flatnonzero(~self.followed) + 1
-        starts = np.append(0, ends[:-1])
-        weights = dict[bytes, FloatArray]()
-        for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-            weight = self.weight[start:end]
-            if not weight.any():
-                continue
-            content = codes[start:end].tobytes()
-            weights[content] = weights[content] + weight if content in weights else weight
-        contents = sorted(weights)
-        order = np.random.default_rng(random_state).permutation(len(contents))
-        ordered = [contents[place] for place in order.tolist()]
-        sizes = [len(weights[content]) for content in ordered]
-        at_places = np.frombuffer(b"".join(ordered), np.int16)
+        bounds = np.append(0, ends).tolist()
+        by_content = sorted(
+            (codes[start:end].tobytes(), self.weight[start:end].tobytes(), start, end)
+            for start, end in pairwise(bounds)
+            if self.weight[start:end].any()
+        )
+        order = np.random.default_rng(random_state).permutation(len(by_content))
+        ranges = [np.arange(*by_content[place][2:]) for place in order.tolist()]
+        rows = np.concatenate([np.arange(0), *ranges])
         return Block(
-            np.append(np.argsort(places), -1)[at_places][:, None],
+            self.codes[rows, None],
             {"code": slice(0, 1)},
             0,
-            sum(sizes),
-            np.concatenate([np.zeros(0), *(weights[content] for content in ordered)]),
-            np.repeat(np.arange(len(sizes)), sizes),
+            len(rows),
+            self.weight[rows],
+            np.repeat(np.arange(len(ranges)), [len(own) for own in ranges]),
         )
 
 
