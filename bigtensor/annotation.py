@@ -27,6 +27,7 @@ from bigtensor.data.exporters.label_colours import label_colours
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.anndata_source import is_anndata
+from bigtensor.data.stores.layout import MATRIX
 from bigtensor.errors import ModelFileError, OutputError, ParameterError, Setting, ViewError
 from bigtensor.models.contract.model_files import from_contents
 from bigtensor.models.contract.opening_for_answers import in_matrix_of_fit, open_for_answers
@@ -281,7 +282,7 @@ def model_record(contents: Contents, matrix: str | None = None) -> dict[str, Any
         "version": __version__,
         "kind": contents.kind,
         "contents": contents.attrs,
-        "matrix": matrix or contents.attrs.get("matrix"),
+        "matrix": matrix or contents.attrs.get(MATRIX),
         "digest": _digest(contents.attrs, contents.arrays),
     }
     return {"description": json.dumps(description), "arrays": dict(contents.arrays)}

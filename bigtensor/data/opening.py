@@ -41,7 +41,7 @@ from bigtensor.data.sources.csr_source import CsrSource
 from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source, ZarrSource
 from bigtensor.data.sources.source_checks import check_alike, check_values
 from bigtensor.data.sources.xarray_source import XarraySource
-from bigtensor.data.stores.layout import MATRIX, SAMPLE_DIM
+from bigtensor.data.stores.layout import SAMPLE_DIM, anndata_matrix
 from bigtensor.data.stores.zarr_datasets import as_dataset
 from bigtensor.data.stores.zarr_groups import open_whole_group
 from bigtensor.data.values.categories import (
@@ -259,7 +259,7 @@ def _matrix(data: object, source: Source, name: str) -> str | None:
     if isinstance(data, Samples):
         return data.matrix
     if isinstance(data, xr.Dataset):
-        return data.attrs.get(MATRIX)
+        return anndata_matrix(data.attrs)
     if isinstance(source, ZarrSource):
         return source.matrix
     return name if has_obs(source) else None
@@ -377,7 +377,7 @@ def _open_store(path: str, sample_dim: str, name: str) -> Source:
         sequence=sequence,
         untransformed=_off_scale(dataset),
         roles=_roles_of(values, sample_dim),
-        matrix=dataset.attrs.get(MATRIX),
+        matrix=anndata_matrix(dataset.attrs),
         categories=_categories_of(values, sample_dim),
     )
     inspect_store(source, group, sample_dim, str(_feature_dim(values, sample_dim)))

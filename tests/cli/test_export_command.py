@@ -141,6 +141,9 @@ def test_export__of_a_fit_to_obsm_writes_into_the_file_of_the_cells(run, annotat
     for command in commands:
         result = run(*command)
         assert result.exit_code == 0, result.stderr
+    lines = run("info", model).stdout.splitlines()
+    (line,) = [line for line in lines if line.startswith("matrix of the fit  ")]
+    assert line.split("  ")[1].startswith("obsm/X_pca of AnnData (")
     data = anndata.read_h5ad(annotated)
     same = bigtensor.from_anndata(data, obsm="X_pca")
     np.testing.assert_array_equal(data.obs["bigtensor_label"].cat.codes, same.predict(store))

@@ -59,7 +59,7 @@ def model_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     yield f"parameters {', '.join(f'{name} {value}' for name, value in parameters)}"
     yield f"{'fitted on' if facts['fitted'] else 'prepared on':<10} {facts['data']}"
     if facts["matrix"] is not None:
-        yield f"matrix     {facts['matrix']} of AnnData, which answers for AnnData read too"
+        yield f"matrix of the fit  {facts['matrix']} of AnnData (answers for AnnData read it)"
     yield "passes"
     for entry in facts["passes"]:
         reused = f", {entry['reused_parts']} from the checkpoint" if entry["reused_parts"] else ""

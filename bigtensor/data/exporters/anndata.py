@@ -39,7 +39,7 @@ from bigtensor.data.anndata.stored_elements import StoredGroup
 from bigtensor.data.exporters.in_place import InPlace, answer_errors, open_in_place
 from bigtensor.data.exporters.label_colours import label_colours
 from bigtensor.data.exporters.labels import LabelStore, open_labels
-from bigtensor.data.stores.layout import MATRIX
+from bigtensor.data.stores.layout import anndata_matrix
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import (
@@ -146,7 +146,7 @@ def _checked_features(
                 f"{path} is not AnnData that can be changed in place: it has no data frame "
                 f"{frame!r}; write it again with anndata 0.8 or newer"
             )
-    matrix = matrix or str(store.attrs.get(MATRIX, "X"))
+    matrix = matrix or anndata_matrix(store.attrs) or "X"
     is_of_var = not matrix.startswith("obsm/")
     rows = _index_length(group["obs"])
     names = (

@@ -50,8 +50,8 @@ class ConditionColumn:
     kind : {"numbers", "flags", "names", "others"}
         Numbers, true and false, names, or values that no condition can compare.
     categories : tuple of str, optional
-        Names of the codes 0, 1, ..., of numbers their own numbers. None where values are the names
-        themselves.
+        Names of the codes 0, 1, ... Numbers may have categories too: the names "0", "1", ... in
+        this order, as clusters of scanpy have them. None if values are no codes.
     """
 
     kind: Literal["numbers", "flags", "names", "others"]
@@ -66,18 +66,23 @@ def column_of(dtype: np.dtype[Any], categories: Sequence[str] | None) -> Conditi
     dtype : dtype
         Type of the values.
     categories : sequence of str, optional
-        Names of the codes. Codes that are called by their own number are numbers, or names in a
-        condition that compares them with texts.
+        Names of the codes 0, 1, ... If the names are "0", "1", ... in this order, the column is of
+        numbers. `condition_on` makes it a column of names for a condition that compares it with
+        texts alone, such as ``leiden == "1"``.
     """
     if dtype.kind == "b":
         return ConditionColumn("flags")
     if dtype.kind in "iu" and categories is not None:
         names = tuple(map(str, categories))
-        is_numbered = names == tuple(map(str, range(len(names))))
-        return ConditionColumn("numbers" if is_numbered else "names", names)
+        return ConditionColumn("numbers" if _is_numbered(names) else "names", names)
     if dtype.kind in "iuf":
         return ConditionColumn("numbers")
     return ConditionColumn("names" if dtype.kind in "OUST" else "others")
+
+
+def _is_numbered(names: Sequence[str]) -> bool:
+    """Return True if the names of the codes are their numbers."""
+    return tuple(names) == tuple(map(str, range(len(names))))
 
 
 @dataclass(frozen=True)
@@ -138,7 +143,7 @@ class RowCondition:
             if self.columns[side.name].kind == "names":
                 return self._is_one_of(side, [other.value], values, tree.operator == "!=")
         left, right = (
-            side.value if isinstance(side, Value) else values[side.name]
+            side.value if isinstance(side, Value) else self._numbers(side, values)
             for side in (tree.left, tree.right)
         )
         with np.errstate(over="ignore", invalid="ignore"):
@@ -146,6 +151,13 @@ class RowCondition:
         if tree.operator == "!=":
             result &= _present(left) & _present(right)
         return result
+
+    def _numbers(self, variable: Variable, values: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+        """Return the values of a variable, with NaN in place of missing categories."""
+        stored = values[variable.name]
+        if self.columns[variable.name].categories is None:
+            return stored
+        return np.where(stored < 0, np.nan, stored)
 
     def _is_one_of(
         self,
@@ -155,15 +167,16 @@ class RowCondition:
         negated: bool,
     ) -> NDArray[np.bool_]:
         """Return True where a variable has one of some values, or none of them if negated."""
-        column, stored = self.columns[variable.name], values[variable.name]
+        column = self.columns[variable.name]
         if column.kind == "names":
-            codes, names = _coded(stored, column.categories)
+            codes, names = _coded(values[variable.name], column.categories)
             texts = {*entries}
             member = np.array([name in texts for name in names], bool)
             present = (codes >= 0) & (codes < len(names))
             result = np.zeros(len(codes), bool)
             result[present] = member[codes[present]] != negated
             return result
+        stored = self._numbers(variable, values)
         result = np.zeros(len(stored), bool)
         with np.errstate(over="ignore", invalid="ignore"):
             for entry in entries:
@@ -340,9 +353,11 @@ def _check_pair(
             text, value.place, f"{variables[0].name!r} holds numbers; leave the quotes out"
         )
     if named and sign not in ("==", "!="):
-        raise condition_error(
-            text, named[0].place, f"{named[0].name!r} holds names; compare them by ==, != or in"
-        )
+        reason = f"{named[0].name!r} holds names; compare them by ==, != or in"
+        categories = available[named[0].name].categories
+        if categories is not None and _is_numbered(categories):
+            reason += ", or compare their numbers: write the value without quotes"
+        raise condition_error(text, named[0].place, reason)
 
 
 def _compared_names(tree: Tree) -> list[tuple[Variable, list[Value]]]:

@@ -62,7 +62,7 @@ SOURCE_ROW = "source_row"
 FCS_DATASET = "fcs_dataset"
 """Attribute of a store that was imported from another data set of FCS files than the first."""
 
-MATRIX = "matrix"
+MATRIX = "anndata_matrix"
 """Attribute with the matrix of AnnData that was imported: ``X``, ``layers/KEY``, ``obsm/KEY``."""
 
 SAMPLES = "sample_id"
@@ -91,6 +91,19 @@ _NARROW_CHUNK_BYTES = 256 * 2**10
 
 RowVariable = DTypeLike | tuple[DTypeLike, Mapping[str, Any]]
 """The dtype of a variable along the samples, alone or with its attributes."""
+
+
+def anndata_matrix(attrs: Mapping[Any, Any]) -> str | None:
+    """Return the matrix of AnnData that data were imported from, None without a valid name.
+
+    Parameters
+    ----------
+    attrs : mapping
+        Attributes of a data set or of a store.
+    """
+    name = attrs.get(MATRIX)
+    is_name = isinstance(name, str) and (name == "X" or name.startswith(("layers/", "obsm/")))
+    return name if is_name else None
 
 
 def chunk_rows(n_features: int, itemsize: int = 4) -> int:

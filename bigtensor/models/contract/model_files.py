@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.views import Views
+from bigtensor.data.stores.layout import MATRIX
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.errors import ModelFileError, ParameterError
 from bigtensor.features.kernels.custom_kernel import CustomKernel
@@ -105,7 +106,7 @@ def model_contents(model: SavedModel, rounds: Rounds | None, classes: tuple[type
         "n_features_in": model.n_features_in_,
         "feature_names_in": plain(getattr(model, "feature_names_in_", [])),
         "categories": plain(getattr(model, "categories_", None)),
-        "matrix": model.matrix_,
+        MATRIX: model.matrix_,
         "diagnostics": model.diagnostics_,
         "state": packed.tree,
     }
@@ -148,7 +149,7 @@ def restore_model(
         model.categories_ = {
             name: tuple(categories) for name, categories in attrs["categories"].items()
         }
-    model.matrix_ = attrs.get("matrix")
+    model.matrix_ = attrs.get(MATRIX)
     model.diagnostics_ = attrs["diagnostics"]
     if state["statistics"] is not None:
         model.statistics_ = state["statistics"]

@@ -227,3 +227,31 @@ def test_numbered_categories__are_numbers_or_names() -> None:
         condition_on("leiden == '10'", [columns])
     with pytest.raises(ConditionError, match="quotes"):
         condition_on("leiden == '1' or leiden > 1", [columns])
+    with pytest.raises(ConditionError, match="without quotes"):
+        condition_on("leiden < '1'", [columns])
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    [
+        ("leiden < 1", [True, False, False, False]),
+        ("1 >= leiden", [True, True, False, False]),
+        ("-1 == leiden", [False, False, False, False]),
+        ("leiden != 1", [True, False, True, False]),
+        ("leiden in [-1, 2]", [False, False, True, False]),
+        ("leiden not in [1]", [True, False, True, False]),
+        ("leiden < CD3", [True, True, False, False]),
+        ("CD3 != leiden", [True, True, False, False]),
+        ("not leiden < 1", [False, True, True, True]),
+    ],
+)
+def test_numbered_categories__of_a_missing_row_are_no_number(text: str, rows: list[bool]) -> None:
+    columns = {
+        "leiden": column_of(np.dtype("int8"), ["0", "1", "2"]),
+        "CD3": ConditionColumn("numbers"),
+    }
+    (condition,) = condition_on(text, [columns])
+    codes = np.array([0, 1, 2, -1], np.int8)
+    values = {"leiden": codes, "CD3": np.full(4, 2, np.float32)}
+    assert condition.evaluate(values).tolist() == rows
+    assert codes.tolist() == [0, 1, 2, -1]

@@ -90,6 +90,30 @@ def test_fit__after_another_fit_forgets_its_matrix(cells):
     assert model.fit(cells).matrix_ == "X"
 
 
+@pytest.mark.parametrize("kind", ["dataset", "store"])
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {"matrix": "urine"},
+        {"matrix": [[0.0, 1.0], [1.0, 0.0]]},
+        {"anndata_matrix": "urine"},
+        {"anndata_matrix": [0.0, 1.0]},
+    ],
+)
+def test_fit__to_data_with_another_attribute_has_no_matrix(cells, tmp_path, kind, attrs):
+    import xarray as xr
+
+    data = xr.Dataset(
+        {"X": (("sample", "feature"), cells.X)}, {"feature": np.array(GENES, object)}, attrs
+    )
+    if kind == "store":
+        data.to_zarr(tmp_path / "cells.zarr", consolidated=False)
+        data = tmp_path / "cells.zarr"
+    model = GaussianMixture(2, random_state=0).fit(data)
+    assert model.matrix_ is None
+    np.testing.assert_array_equal(model.predict(cells), model.predict(data))
+
+
 @pytest.mark.parametrize("opened", ["path", "xarray"])
 def test_import__keeps_the_matrix(cells, tmp_path, opened):
     path = stored(cells, "h5ad", tmp_path)
