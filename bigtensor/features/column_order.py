@@ -103,11 +103,8 @@ def _third_moments(values: NDArray[np.number], weight: FloatArray | None) -> Flo
     """
     rows, n_rows = np.array(values, np.float64), len(values)
     shares = np.full(n_rows, 1 / n_rows) if weight is None else weight / weight.sum()
-    missing = np.isnan(rows)
     # in place: a sample of many columns is the largest array of the driver
-    rows[missing] = 0.0
-    rows -= (shares @ rows) / np.maximum(shares @ ~missing, np.finfo(float).tiny)
-    rows[missing] = 0.0
+    _centre(rows, shares)
     squares = np.square(rows)
     spread = np.sqrt(shares @ squares)
     rows /= np.where(spread > 0, spread, 1.0)
@@ -116,3 +113,15 @@ def _third_moments(values: NDArray[np.number], weight: FloatArray | None) -> Flo
     shared = (shares * squares.sum(axis=1)) @ rows
     squares *= rows
     return np.round(np.stack([shares @ squares, shared], axis=1), _DIGITS)
+
+
+def _centre(rows: FloatArray, shares: FloatArray) -> None:
+    """Subtract the weighted mean of every column in place. Missing entries become zero."""
+    missing = np.isnan(rows)
+    if not missing.any():
+        rows -= shares @ rows
+        return
+    rows[missing] = 0.0
+    present = np.array([shares[~gap].sum() for gap in missing.T])
+    rows -= shares @ rows / np.where(present > 0, present, 1.0)
+    rows[missing] = 0.0
