@@ -22,7 +22,7 @@ class OrdinaryRows:
     Attributes
     ----------
     sample : Sample
-        The ordinary rows, in an order that depends on their content alone.
+        The ordinary rows, by default in an order that depends on their content alone.
     reach : Reach
         Distances from the median within which the ordinary rows lie.
     diagnostics : dict
@@ -41,6 +41,7 @@ def ordinary_rows(
     *,
     categorical: tuple[int, ...] = (),
     heavy_tails: bool = False,
+    keeps_order: bool = False,
 ) -> OrdinaryRows:
     """Leave outlying rows out of a pilot sample.
 
@@ -54,6 +55,8 @@ def ordinary_rows(
         Columns of codes of categories, which say nothing about distances.
     heavy_tails : bool, default False
         Take the decay of the tails into account.
+    keeps_order : bool, default False
+        Leave the rows in the order of the data, as of a recording, whose neighbours are alike.
     """
     reach = reach_of_ordinary_rows(
         sample.values, columns, weight=sample.weight, ignored=categorical, heavy_tails=heavy_tails
@@ -64,8 +67,10 @@ def ordinary_rows(
         "outlying_rows": len(outlying),
         "first_outlying_rows": outlying[:MOST_NAMED].tolist(),
     }
-    # outlying rows leave first: one of them would change the order of all others
     without = sample if ordinary.all() else sample.take(ordinary)
+    if keeps_order:
+        return OrdinaryRows(without, reach, diagnostics)
+    # after outlying rows have left: one of them would change the order of all others
     order = content_order_of_rows(without.values, without.weight, categorical)
     return OrdinaryRows(without.take(order), reach, diagnostics)
 

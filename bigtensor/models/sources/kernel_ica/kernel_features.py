@@ -18,6 +18,7 @@ from bigtensor.features.kernels.landmarks import choose_landmarks
 from bigtensor.features.kernels.nystroem import Nystroem, eigenvalue_cut, nystroem_root
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import Standardised
+from bigtensor.features.row_order import content_order_of_rows
 from bigtensor.models.sources.kernel_ica.settings import LINEAR, KernelSettings
 from bigtensor.models.sources.passes import rounding_variances
 from bigtensor.models.sources.pilot import Pilot
@@ -157,8 +158,11 @@ def _full_map(
         lengths = np.minimum(bandwidth * spread, _NO_PART)
     kernel = default_kernel(settings.kernel, lengths).relative_to(np.empty((0, 1)))
     values = pilot.rows.dense_values[: pilot.rows.rows].astype(np.float64)
-    # landmarks are chosen without weights, so rows are repeated by their weights
-    values = values[occurrences(pilot.rows.row_weights(), settings.pilot_rows)]
+    # landmarks are chosen without weights, so rows are repeated by their weights, and follow the
+    # content of the rows in place of their order
+    weight = pilot.rows.row_weights()
+    order = content_order_of_rows(values, weight)
+    values = values[order][occurrences(weight[order], settings.pilot_rows)]
     landmarks = choose_landmarks(
         "kmeans", values, settings.n_landmarks, spread, kernel, settings.random_state
     )
