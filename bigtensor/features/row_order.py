@@ -22,8 +22,9 @@ def content_order_of_rows(
 
     Random numbers that follow this order, such as folds, are the same for any order of the rows and
     of the columns. Units, signs and codes of categories do not matter either, unless columns are so
-    symmetric that either sign, or either of two codes, could come first. Rows of equal values are
-    neighbours, by their weights. The distinct rows are shuffled by a fixed seed, so that the first
+    symmetric that either sign, or either of two codes, could come first. Values that are rounded to
+    float32 can have another order than those in float64. Rows of equal values are neighbours, by
+    their weights. The distinct rows are shuffled by a fixed seed, so that the first
     rows represent all of them.
 
     Parameters
@@ -57,7 +58,7 @@ def content_order_of_rows(
 def _columns_by_content(
     values: NDArray[np.number], weight: FloatArray, categorical: tuple[int, ...]
 ) -> Iterator[NDArray[np.number]]:
-    """Return columns in the order of their content, those of categories last."""
+    """Return columns in the order of their content. Columns of categories come last."""
     measured = np.delete(values, categorical, axis=1) if categorical else values
     for part in (measured, _codes_by_frequency(values[:, categorical], weight)):
         if part.shape[1]:

@@ -9,9 +9,7 @@ import numpy as np
 from bigtensor.array_types import IndexArray
 from bigtensor.testing.cases import ModelCase, fitted
 from bigtensor.testing.model_runs import model_law, require_close_model
-
-SEQUENCES = 12
-"""Sequences that rows in order are cut into, because whole sequences change places."""
+from bigtensor.testing.sample_weight_laws import SEQUENCES
 
 
 @model_law

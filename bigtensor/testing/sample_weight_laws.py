@@ -21,7 +21,7 @@ SCORES = ("score", *CRITERIA)
 """Methods that return one number for weighted rows. Not every model has all of them."""
 
 SEQUENCES = 12
-"""Sequences that rows in order are cut into, because weights repeat whole sequences."""
+"""Sequences that rows in order are cut into, because weights and orders are of whole sequences."""
 
 
 @model_law

@@ -95,7 +95,7 @@ def pilot_components(
     shared : mapping of str to GaussianComponents
         Initialisations with one covariance for all components, by name. Those of labels stand
         alone.
-    finalists : int
+    finalists : int, default 3
         Number of initialisations that go on to convergence where rows are many.
     """
     block, total = sample.block, sample.total

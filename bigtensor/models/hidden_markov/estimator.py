@@ -82,7 +82,7 @@ class HiddenMarkovModel(SequenceModel):
         without a better likelihood, at the number of categories, or with a warning at 40 states
         (24 of measured rows). A fifth of the
         sequences is held out at a time, and of long sequences stretches of a fiftieth of the rows.
-        Their order has no effect, except in more than 2,097,152 rows and in rounds.
+        The order of sequences has no effect in up to 2,097,152 rows, outside rounds.
     views : mapping of str to feature names or columns, optional
         Of categories one view of one feature, by default the only one. Of measured rows any views,
         which are independent of each other given the state; by default every feature is one.

@@ -83,7 +83,7 @@ def choice_statistic(settings: TripleSettings, shape: DataShape) -> Statistic[An
 def folds_of(
     result: FoldedTriplesResult | dict[str, Any], settings: TripleSettings
 ) -> tuple[TripleCountsResult, FoldedTriplesResult]:
-    """Return the counts of all triples and of those of every fold.
+    """Return the counts of all triples, and the counts by fold.
 
     Parameters
     ----------

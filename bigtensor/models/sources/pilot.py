@@ -101,7 +101,7 @@ def drawn_pilot(settings: SourceSettings) -> Script:
     sample: Sample = yield pilot_pass(settings)
     # without those of weight zero, which the shape of the data counts
     check_rows(max(len(sample.values), float(sample.row_weights().sum())), 1)
-    # errors are estimated from blocks of consecutive rows, which may be a recording
+    # the choice of the method compares blocks of consecutive rows, which may be a recording
     ordinary = ordinary_rows(sample, settings.columns, heavy_tails=True, keeps_order=True)
     diagnostics = {"pilot_rows": len(sample.values), **ordinary.diagnostics}
     rows = ordinary.sample.block(settings.shape.slices)
