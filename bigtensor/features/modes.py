@@ -17,8 +17,50 @@ TAIL_MOMENTS = 3
 _LEAST_SHARE = 1e-300
 """Of a value in a tail, so that no density is zero."""
 
+ROUNDING = 2.0**-24
+"""Relative distance of values that are one value: rounding to float32 changes them by that much.
+
+A model of a float32 store is asked about float64 rows, and a sum of decimals has other last digits.
+"""
+
 FEW_SYMBOLS = 10
 """Most distinct values of a numeric variable that is categorical."""
+
+
+def distinct_values(column: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
+    """Return the distinct values of a column, and which of them every entry has.
+
+    Values that differ by no more than rounding to float32 are one, and the least stands for them.
+
+    Parameters
+    ----------
+    column : (n,) float64 array
+        Entries, none of them missing.
+
+    Returns
+    -------
+    values : (m,) float64 array
+        Ascending.
+    of_entry : (n,) integer array
+        Places among the values.
+    """
+    values, of_entry = np.unique(column, return_inverse=True)
+    begins = np.append(True, np.diff(values) > ROUNDING * np.abs(values[:-1]))[: len(values)]
+    return values[begins], (np.cumsum(begins) - 1)[of_entry]
+
+
+def is_on(column: FloatArray, values: FloatArray) -> NDArray[np.bool_]:
+    """Return True for entries that are one of some values, but for rounding to float32.
+
+    Parameters
+    ----------
+    column : (n,) float64 array
+        Entries. NaN is missing, and no value.
+    values : (m,) float64 array
+        Values.
+    """
+    distance = np.abs(column[:, None] - values)
+    return np.asarray((distance <= ROUNDING * np.abs(values)).any(axis=1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +345,8 @@ def _locate(
             if is_nodes[j]:
                 last = first[j] + np.int64(numbers[j, 3]) - 1
                 for candidate in range(last + 1, first[j + 1] - 1):
-                    if values[candidate] == entry:
+                    number = values[candidate]
+                    if abs(entry - number) <= ROUNDING * abs(number):
                         atom = np.int64(candidate)
             if np.isnan(entry):
                 pass
@@ -330,11 +373,13 @@ def _locate(
                 begin, end = first[j], last
                 while begin < end:
                     middle = (begin + end) // 2
-                    if values[middle] < entry:
+                    number = values[middle]
+                    if number + ROUNDING * abs(number) < entry:
                         begin = middle + 1
                     else:
                         end = middle
-                low = begin if values[begin] == entry else last
+                number = values[begin]
+                low = begin if abs(entry - number) <= ROUNDING * abs(number) else last
             point[row, j] = low
             left[row, j] = share
             right[row, j] = above
@@ -355,6 +400,7 @@ def _write_continuous(
             entry = np.float64(rows[row, j])
             if is_nodes[j]:
                 for atom in range(first[j] + np.int64(numbers[j, 3]), first[j + 1] - 1):
-                    if values[atom] == entry:
+                    number = values[atom]
+                    if abs(entry - number) <= ROUNDING * abs(number):
                         entry = np.float64(np.nan)
             out[row, j] = entry

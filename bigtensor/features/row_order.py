@@ -22,10 +22,9 @@ def content_order_of_rows(
 
     Random numbers that follow this order, such as folds, are the same for any order of the rows and
     of the columns. Units, signs and codes of categories do not matter either, unless columns are so
-    symmetric that either sign, or either of two codes, could come first. Values that are rounded to
-    float32 can have another order than those in float64. Rows of equal values are neighbours, by
-    their weights. The distinct rows are shuffled by a fixed seed, so that the first
-    rows represent all of them.
+    symmetric that either sign, or either of two codes, could come first. Rounding to float32 moves
+    only rows whose values it makes equal. Rows of equal values are neighbours, by their weights.
+    The distinct rows are shuffled by a fixed seed, so that the first rows represent all of them.
 
     Parameters
     ----------

@@ -56,6 +56,32 @@ def test_mixtures(name, make):
 
 
 @pytest.mark.parametrize("name", first_quick(SETS))
+@pytest.mark.parametrize("type_of_covariance", ["tied", "diag", None])
+def test_mixtures__of_float32(name, type_of_covariance):
+    rows = SETS[name]().data
+    labels, rounded = (
+        fitted(
+            GaussianMixture(3, covariance_type=type_of_covariance)
+            if type_of_covariance
+            else KernelMixture(),
+            values,
+        ).predict(rows)
+        for values in (rows, rows.astype(np.float32))
+    )
+    assert adjusted_rand_score(labels, rounded) > 0.97
+
+
+@pytest.mark.parametrize("name", first_quick(SETS))
+def test_density__of_float32(name):
+    rows = SETS[name]().data
+    expected, rounded = (
+        fitted(TensorTrainDensity(), values).score_samples(rows)
+        for values in (rows, rows.astype(np.float32))
+    )
+    assert_allclose(rounded, expected, atol=1e-5 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", first_quick(SETS))
 def test_density(name):
     rows = SETS[name]().data
     expected = fitted(TensorTrainDensity(), rows).score_samples(rows)

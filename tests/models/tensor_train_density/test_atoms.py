@@ -22,12 +22,12 @@ def rows_with_atoms(n, seed):
 def model():
     settings = {"coordinates": "ns", "widths": (0.3, 0.9), "random_state": 0}
     trains = TensorTrainOptions(n_trains=2)
-    return TensorTrainDensity(5, trains=trains, **settings).fit(rows_with_atoms(1_500, 5))
+    return TensorTrainDensity(5, trains=trains, **settings).fit(rows_with_atoms(1_500, 3))
 
 
 def total_over(density, atom):
     """Return the sum over an atom and the integral elsewhere of a density of one variable."""
-    grid = np.concatenate([-np.geomspace(1e9, 1e-9, 60_000), np.geomspace(1e-9, 1e9, 60_000)])
+    grid = np.concatenate([-np.geomspace(1e9, 1e-9, 120_000), np.geomspace(1e-9, 1e9, 120_000)])
     heights = np.exp(density.score_samples((grid + atom)[:, None]))
     return np.exp(density.score_samples([[atom]]))[0] + np.trapezoid(heights, grid)
 
@@ -141,3 +141,28 @@ def test_stored_models_and_other_types__keep_atoms(model, tmp_path):
     assert loaded.atoms_.keys() == model.atoms_.keys()
     single = model.score_samples(X.astype(np.float32))
     assert single == pytest.approx(model.score_samples(X), abs=1e-3)
+
+
+def test_atoms_and_symbols__are_the_same_in_float32():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack(
+        [
+            np.where(rng.random(400) < 0.3, 0.1, rng.normal(size=400)),
+            rng.choice([0.1, 0.7, -1.3], size=400),
+            rng.normal(size=400),
+        ]
+    )
+    single = rows.astype(np.float32)
+    models = [TensorTrainDensity(2, random_state=0).fit(values) for values in (rows, single)]
+    expected = models[0].score_samples(rows)
+    for model in models:
+        for values in (rows, single):
+            np.testing.assert_allclose(model.score_samples(values), expected, atol=1e-4)
+
+
+def test_sums_of_decimals__are_one_value():
+    rng = np.random.default_rng(0)
+    spiked = np.where(rng.random(1_000) < 0.3, 0.3, rng.normal(size=1_000))
+    on_spike = np.flatnonzero(spiked == 0.3)
+    spiked[on_spike[::2]] = 0.1 + 0.2
+    assert list(atoms_of(spiked, np.ones(1_000))) == [0.3]

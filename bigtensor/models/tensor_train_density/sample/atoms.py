@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bigtensor.array_types import FloatArray
+from bigtensor.features.modes import distinct_values
 
 LEAST_SHARE = 0.05
 """Share of the rows that an atom has more than."""
@@ -40,8 +41,8 @@ def atoms_of(column: FloatArray, weight: FloatArray) -> FloatArray:
         Weights of the rows.
     """
     present = ~np.isnan(column)
-    values, of_row, counts = np.unique(column[present], return_inverse=True, return_counts=True)
-    weights = np.bincount(of_row, weight[present])
+    values, of_row = distinct_values(column[present])
+    counts, weights = np.bincount(of_row), np.bincount(of_row, weight[present])
     is_atom = (weights > LEAST_SHARE * weights.sum()) & (counts >= _LEAST_ROWS)
     for place in np.flatnonzero(is_atom):
         left = weights[max(place - _NEIGHBOURS, 0) : place]

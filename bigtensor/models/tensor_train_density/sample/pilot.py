@@ -13,7 +13,7 @@ from bigtensor.errors import DataError
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.margins.adaptive_kernel import AdaptiveKernel, chosen_width
 from bigtensor.features.margins.normal_scores import NormalScores
-from bigtensor.features.modes import FEW_SYMBOLS, Symbols
+from bigtensor.features.modes import FEW_SYMBOLS, Symbols, distinct_values, is_on
 from bigtensor.models.tensor_train_density.sample.atoms import atoms_of
 from bigtensor.models.tensor_train_density.settings import TrainSettings, check_rows
 from bigtensor.statistics.row_copies import original_rows
@@ -111,7 +111,7 @@ class PilotRows:
         """Values with NaN for entries on atoms, (n, d)."""
         values = self.values.copy()
         for column, atoms in zip(values.T, self.atoms, strict=True):
-            column[np.isin(column, atoms)] = np.nan
+            column[is_on(column, atoms)] = np.nan
         return values
 
     @cached_property
@@ -181,7 +181,7 @@ def takes_atoms(settings: TrainSettings) -> bool:
 def _symbols(column: FloatArray) -> Symbols | None:
     """Return the values of a variable that has few of them, which come again."""
     present = column[~np.isnan(column)]
-    distinct = np.unique(present)
+    distinct = distinct_values(present)[0]
     # of few rows, any variable has few values
     if len(distinct) <= FEW_SYMBOLS and 2 * len(distinct) <= max(len(present), 2):
         return Symbols(distinct)
@@ -204,7 +204,7 @@ def tie_width(column: FloatArray) -> float:
     Narrower bumps would make the density at these values as large as one likes.
     """
     present = np.sort(column[~np.isnan(column)])
-    distinct = np.unique(present)
+    distinct = distinct_values(present)[0]
     if len(distinct) < 2 or len(distinct) >= _TIED * len(present):
         return 0.0
     return float(np.median(np.diff(distinct)))
