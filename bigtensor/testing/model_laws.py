@@ -18,7 +18,6 @@ from bigtensor.testing.estimator_laws import ESTIMATOR_LAWS
 from bigtensor.testing.fit_laws import FIT_LAWS
 from bigtensor.testing.outlier_laws import OUTLIER_LAWS
 from bigtensor.testing.population_laws import POPULATION_LAWS
-from bigtensor.testing.precision_laws import PRECISION_LAWS
 from bigtensor.testing.round_laws import ROUND_LAWS
 from bigtensor.testing.row_order_laws import ROW_ORDER_LAWS
 from bigtensor.testing.sample_weight_laws import WEIGHT_LAWS
@@ -35,7 +34,6 @@ MODEL_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     *COLUMN_LAWS,
     *CATEGORY_LAWS,
     *UNIT_LAWS,
-    *PRECISION_LAWS,
     *OUTLIER_LAWS,
     *DEGENERATE_LAWS,
 )

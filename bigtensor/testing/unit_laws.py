@@ -1,4 +1,4 @@
-"""Law of units and origins: values in another unit, from another zero, change no answer."""
+"""Laws of units, origins and precision: they change no answer."""
 
 from __future__ import annotations
 
@@ -19,6 +19,12 @@ UNIT = 3.0
 ORIGIN = 0.7
 """Shift of every feature, in units of the largest deviation of a value from the mean."""
 
+ROUNDING_RTOL = 1e-4
+"""Tolerance of answers, relative to the largest: float32 rounds by 6e-8, and fits iterate."""
+
+MOST_LABELS = 0.01
+"""Largest share of rows with another label: rows that lie between two components."""
+
 
 @model_law
 def the_unit_and_the_origin_do_not_matter(case: ModelCase) -> None:
@@ -38,7 +44,26 @@ def the_unit_and_the_origin_do_not_matter(case: ModelCase) -> None:
         _require_equal(name, answers[name], expected, tolerance)
 
 
-UNIT_LAWS: tuple[Callable[[ModelCase], None], ...] = (the_unit_and_the_origin_do_not_matter,)
+@model_law
+def float32_values_give_the_same_answers(case: ModelCase) -> None:
+    """Assert that a fit of values in float32 answers as a fit of the same values in float64."""
+    if case.samples.kind != "measured" or case.data.dtype != np.float64:
+        return
+    model = fitted(case.make(), case.data.astype(np.float32))
+    answers = case.answers_of(model, case.data)
+    for name, expected in case.fitted_answers.items():
+        if expected.dtype.kind != "f":
+            share = float(np.mean(answers[name] != expected))
+            require(share <= MOST_LABELS, f"{name} of {share:.0%} of the rows differs")
+            continue
+        largest = float(np.abs(answers[name] - expected).max() / np.abs(expected).max())
+        require(largest <= ROUNDING_RTOL, f"{name} differs by {largest:.2g}")
+
+
+UNIT_LAWS: tuple[Callable[[ModelCase], None], ...] = (
+    the_unit_and_the_origin_do_not_matter,
+    float32_values_give_the_same_answers,
+)
 
 
 def _require_equal(

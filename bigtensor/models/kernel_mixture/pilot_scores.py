@@ -22,7 +22,19 @@ from bigtensor.statistics.row_sample import Sample
 Pair = tuple[int, int]
 
 FOLDS = 2
-"""Folds of the sample. Densities of half of a small data set are a little worse than of all."""
+"""Folds of a sample of many rows."""
+
+FEW_ROWS = 2_000
+FOLDS_OF_FEW_ROWS = 10
+"""Folds of a sample of at most so many rows, whose halves have worse densities than the whole."""
+
+SINGLE_WEIGHT = 0.01
+"""Weight of the single component in what mixtures are compared by.
+
+A row where no component has a density would otherwise decide the mean of all rows. With two folds
+and without this part, the verdict denied components of 150 rows in four groups, eight standard
+deviations from each other, for 11 of 30 simulated sets whose labels were all right.
+"""
 
 
 @dataclass(frozen=True)
@@ -52,7 +64,8 @@ class PilotScores:
     log_likelihood : float
         Mean log-likelihood of held-out rows, in nats a row.
     gain : Difference
-        Held-out log-likelihood minus the held-out log-likelihood of a single component.
+        Held-out log-likelihood minus the held-out log-likelihood of a single component, of which
+        every mixture has a small part.
     merging_losses : mapping of pairs of components to Difference
         Held-out log-likelihood that is lost when the pair becomes one component, of every
         component with the one that shares most rows with it.
@@ -104,21 +117,26 @@ def score_pilot(
     before = log_joint(passes.mixture, sample, slices)
     pairs = _nearest_pairs(joint) if of_component is None and k > 1 else []
     first = np.unique(sample.originals, return_index=True)[1]
-    folds = fold_of_rows(np.arange(len(first)), FOLDS, preparation.settings.random_state)
+    n_folds = FOLDS if len(first) > FEW_ROWS else FOLDS_OF_FEW_ROWS
+    folds = fold_of_rows(np.arange(len(first)), n_folds, preparation.settings.random_state)
     fold = folds[sample.originals]
     log_densities = np.empty((2 + len(pairs), rows))
-    for number in range(FOLDS):
+    for number in range(n_folds):
         inside = fold == number
         part, sums = sample.take(inside), passes.sums
         if contained:
             statistic = PosteriorSums(passes.mixture, preparation.embedded_maps)
             sums = _difference(sums, sum_in_memory(statistic, part.block(slices)))
         log_densities[:, inside] = _log_densities(sums, part, preparation, pairs)
-    ours, single, *merged = log_densities
+    log_likelihood = float(np.average(log_densities[0], weights=weight)) - mixture.log_volume
+    single = log_densities[1]
+    ours, _, *merged = np.logaddexp(
+        np.log1p(-SINGLE_WEIGHT) + log_densities, np.log(SINGLE_WEIGHT) + single
+    )
     changed = _labels(joint, of_component) != _labels(before, of_component)
     return PilotScores(
         rows=rows,
-        log_likelihood=float(np.average(ours, weights=weight)) - mixture.log_volume,
+        log_likelihood=log_likelihood,
         gain=mean_difference(ours - single, weight),
         merging_losses={
             pair: mean_difference(ours - other, weight)
