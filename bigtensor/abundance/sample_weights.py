@@ -127,13 +127,16 @@ def sample_weights(weights: WeightsLike) -> SampleWeights:
     """
     if isinstance(weights, SampleWeights):
         return weights
-    if not isinstance(weights, xr.Dataset | str | os.PathLike):
+    if isinstance(weights, xr.Dataset):
+        table = _of_dataset(weights)
+    elif isinstance(weights, str | os.PathLike):
+        table = _read(local_path(weights))
+    else:
         raise DataError(
-            f"weights of samples are a {type(weights).__name__}; give the Dataset of weights_by or "
-            "the path of its table. bigtensor.abundance.sample_weights.weights_of_counts takes counts"
+            f"weights of samples are a {type(weights).__name__}; give the Dataset of weights_by, "
+            "the path of its table, or counts in the form of weights_of_counts of "
+            "bigtensor.abundance.sample_weights"
         )
-    is_dataset = isinstance(weights, xr.Dataset)
-    table = _of_dataset(weights) if is_dataset else _read(local_path(weights))
     if not np.isfinite(table.weight).all() or (table.weight < 0).any() or (table.weight > 1).any():
         raise DataError("weights of samples have to lie between 0 and 1; give those of weights_by")
     if not np.isfinite(table.standard_error).all() or (table.standard_error < 0).any():
