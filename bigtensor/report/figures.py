@@ -56,7 +56,8 @@ def bars(shown: Bars) -> Figure:
     with report_style():
         import matplotlib.patheffects
 
-        figure = empty_figure(4.4, 1.0 + 0.24 * k)
+        # the name of the axis needs the height of two bars
+        figure = empty_figure(4.4, 1.0 + 0.24 * max(k, 2))
         axes = figure.add_subplot()
         axes.barh(np.arange(k), values, color=palette(k), height=0.72)
         right = values

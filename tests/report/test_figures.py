@@ -318,3 +318,11 @@ def test_figures__of_long_names_keep_their_axes_and_tell_names_apart():
 def test_names__of_one_word_keep_their_ends():
     assert names_or_numbers(("B cells", "CD4" + "x" * 60 + "CD8"), 2)[1].startswith("CD4")
     assert names_or_numbers(("B cells", "CD4" + "x" * 60 + "CD8"), 2)[1].endswith("CD8")
+
+
+def test_bars__of_one_component_have_room_for_the_name_of_the_axis():
+    figure = bars(np.ones(1), np.ones(1))
+    figure.draw_without_rendering()
+    box = figure.axes[0].yaxis.label.get_window_extent()
+    assert box.y0 >= 0
+    assert box.y1 <= figure.bbox.y1
