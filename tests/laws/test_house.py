@@ -40,7 +40,7 @@ MAY_IMPORT = {
     "termination": set(),
     "data": set(),
     "features": set(),
-    # tables of samples alone, where they lie, how spreadsheet programs save them, and names of columns
+    # tables of samples alone: where they lie, how spreadsheets save them, and names of columns
     "abundance": {
         "data.addresses.store_address",
         "data.values.spreadsheet_text",
