@@ -179,10 +179,15 @@ def _condition(
 ) -> Condition:
     """Return the columns of one condition."""
     texts = samples.column(name)
+    if not texts:
+        raise DataError(
+            f"no sample has a value of {name} and of the other conditions; fill in the table of "
+            "samples"
+        )
     codes, names, values = grouped(texts, as_groups or reference is not None)
     if len({*values.tolist()}) < 2:
         raise DataError(
-            f"all {len(texts)} samples have the same {name} ({texts[0] if texts else 'none'}); "
+            f"all {len(texts)} samples have the same {name} ({texts[0]}); "
             "a condition needs two values"
         )
     if not names:

@@ -24,9 +24,9 @@ def differential_abundance(
     samples: SamplesLike,
     by: str,
     *,
-    adjust: Sequence[str] = (),
+    adjust: str | Sequence[str] = (),
     groups: Collection[str] = (),
-    reference: str | None = None,
+    reference: str | float | None = None,
 ) -> xr.Dataset:
     """Test which populations change their share with a condition of the samples.
 
@@ -46,11 +46,11 @@ def differential_abundance(
     by : str
         Column to compare. Texts are groups. Numbers are a covariate with a slope, unless `groups`
         or `reference` makes groups of them.
-    adjust : sequence of str, optional
+    adjust : str or sequence of str, optional
         Columns of further conditions, such as the batch, or the patient of paired samples.
     groups : collection of str, optional
         Columns of numbers whose values are groups, such as a few concentrations.
-    reference : str, optional
+    reference : str or number, optional
         Group of `by` that the others are compared with. By default the first one in natural order.
         With a reference, numbers are groups.
 
@@ -100,6 +100,9 @@ def differential_abundance(
     True
     """
     groups = (groups,) if isinstance(groups, str) else groups
+    adjust = (adjust,) if isinstance(adjust, str) else tuple(adjust)
+    if not isinstance(by, str):
+        raise ParameterError(Setting("by") + f" is {by!r}; expected the name of one column")
     unused = [name for name in groups if name not in (by, *adjust)]
     if unused:
         raise ParameterError(
@@ -116,7 +119,9 @@ def differential_abundance(
     without = [name for place, name in enumerate(table.samples) if place not in set(kept)]
     table = table.of_samples(kept)
     matched = matched.matched(table.samples)
-    design = design_matrix(matched, by, tuple(adjust), groups, reference)
+    design = design_matrix(
+        matched, by, adjust, groups, None if reference is None else str(reference)
+    )
     numbers = [entry for entry in design.further if not entry.groups]
     for entry in numbers:
         _warn_of_numbered_names(entry)

@@ -14,6 +14,7 @@ from typing import NoReturn, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from bigtensor.data.addresses.store_address import local_path
 from bigtensor.data.values.spreadsheet_text import (
     separator_of,
     with_decimal_points,
@@ -163,7 +164,7 @@ def sample_table(samples: SamplesLike) -> SampleTable:
     if isinstance(samples, SampleTable):
         return samples
     if isinstance(samples, str | os.PathLike):
-        return _read(Path(samples))
+        return _read(local_path(samples))
     if isinstance(samples, Mapping):
         columns = {str(name): _texts(samples[name]) for name in samples}
     elif isinstance(samples, Frame):

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from bigtensor.abundance.natural_order import natural_order
 from bigtensor.array_types import FloatArray, IndexArray, IntArray
+from bigtensor.data.addresses.store_address import local_path
 from bigtensor.data.values.spreadsheet_text import without_apostrophe
 from bigtensor.errors import DataError
 
@@ -126,7 +127,16 @@ def sample_weights(weights: WeightsLike) -> SampleWeights:
     """
     if isinstance(weights, SampleWeights):
         return weights
-    table = _of_dataset(weights) if isinstance(weights, xr.Dataset) else _read(Path(weights))
+    if isinstance(weights, xr.Dataset):
+        table = _of_dataset(weights)
+    elif isinstance(weights, str | os.PathLike):
+        table = _read(local_path(weights))
+    else:
+        raise DataError(
+            f"weights of samples are a {type(weights).__name__}; give the Dataset of weights_by, "
+            "the path of its table, or counts in the form of weights_of_counts of "
+            "bigtensor.abundance.sample_weights"
+        )
     if not np.isfinite(table.weight).all() or (table.weight < 0).any() or (table.weight > 1).any():
         raise DataError("weights of samples have to lie between 0 and 1; give those of weights_by")
     if not np.isfinite(table.standard_error).all() or (table.standard_error < 0).any():

@@ -16,7 +16,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.stores.manifest import UNFINISHED
 from bigtensor.data.stores.object_outputs import begun_again
-from bigtensor.data.stores.outputs import discard_if_abandoned
+from bigtensor.data.stores.outputs import absent_output, discard_if_abandoned
 from bigtensor.data.stores.stored_arrays import open_to_write
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.engine.ranges import Part, span
@@ -66,7 +66,10 @@ def evaluate_range(
     if task.path is None:
         return outputs, validity, tally.repeated
     options = read_options(task.path) or None
-    group = zarr.open_group(task.path, mode="r+", zarr_format=3, storage_options=options)
+    try:
+        group = zarr.open_group(task.path, mode="r+", zarr_format=3, storage_options=options)
+    except FileNotFoundError as error:
+        raise absent_output(task.path) from error
     if group.attrs.get(UNFINISHED) != task.mark:
         # a task may outlive its run, and its rows are not those of the next one
         raise begun_again(task.path)

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bigtensor.models.words.report_figures import Curve, Curves, Panel, Rule
-from bigtensor.report.style import INK, MUTED, empty_figure, palette, report_style
+from bigtensor.report.style import (
+    INK,
+    LETTERS_OF_FEATURE,
+    MUTED,
+    empty_figure,
+    palette,
+    report_style,
+    shortened,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
@@ -49,7 +58,8 @@ def _draw_panel(axes: Axes, panel: Panel) -> None:
             _draw_curve(axes, item)
         else:
             _draw_rule(axes, item)
-    axes.set(title=panel.title, xlabel=panel.x_label, ylabel=panel.y_label)
+    (title,) = shortened([panel.title], LETTERS_OF_FEATURE)
+    axes.set(title=title, xlabel=wrapped(panel.x_label), ylabel=wrapped(panel.y_label))
     if panel.logarithmic:
         axes.set_yscale("log")
         # the default labels of a logarithmic axis are mathematics, which the style switches off

@@ -12,7 +12,7 @@ from bigtensor.models.words.label_level import is_cut
 from bigtensor.models.words.report_figures import TreePlot
 from bigtensor.report.figures import colour_scale
 from bigtensor.report.label_placement import spread_on_line
-from bigtensor.report.style import INK, MUTED, empty_figure, palette, report_style
+from bigtensor.report.style import INK, MUTED, empty_figure, palette, report_style, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -138,7 +138,7 @@ def merge_tree(shown: TreePlot) -> Figure:
         bar = figure.colorbar(image, ax=below, pad=0.01, fraction=0.03, aspect=max(6, 4 * height))
         bar.set_label(leaves.label)
         bar.outline.set_visible(False)
-        below.set_yticks(np.arange(len(names)), list(names), fontsize=7)
+        below.set_yticks(np.arange(len(names)), shortened(names), fontsize=7)
         below.tick_params(length=0)
         below.spines[:].set_visible(False)
         _number_leaves(below, drawing.leaves)

@@ -16,11 +16,13 @@ from bigtensor.report.style import (
     FAINT,
     INK,
     LETTERS_AN_INCH,
+    LETTERS_OF_FEATURE,
     dashes,
     empty_figure,
     names_or_numbers,
     palette,
     report_style,
+    shortened,
     wrapped,
 )
 
@@ -54,7 +56,8 @@ def bars(shown: Bars) -> Figure:
     with report_style():
         import matplotlib.patheffects
 
-        figure = empty_figure(4.4, 1.0 + 0.24 * k)
+        # the name of the axis needs the height of two bars
+        figure = empty_figure(4.4, 1.0 + 0.24 * max(k, 2))
         axes = figure.add_subplot()
         axes.barh(np.arange(k), values, color=palette(k), height=0.72)
         right = values
@@ -114,7 +117,8 @@ def feature_densities(shown: DensityPlot) -> Figure:
             style = dashes(component)
             above.plot(points, density, color=colour, linewidth=1.2, linestyle=style)
         above.plot(points, shown.density @ shown.weights, color=INK, linewidth=0.9)
-        above.set(title=shown.title, yticks=[], ylim=(0, None))
+        (title,) = shortened([shown.title], LETTERS_OF_FEATURE)
+        above.set(title=title, yticks=[], ylim=(0, None))
         above.spines["left"].set_visible(False)
         if several:
             above.tick_params(axis="x", length=0)
@@ -134,19 +138,23 @@ def heatmap(shown: Heatmap) -> Figure:
     rows, columns = shown.shades.shape
     has_numbers = shown.shades.size <= ANNOTATED_CELLS
     width = (0.52 if has_numbers else 0.34) * max(columns, 6)
-    longest = max(map(len, shown.column_names))
+    row_names = shortened(shown.row_names, LETTERS_OF_FEATURE)
+    column_names = shortened(shown.column_names, LETTERS_OF_FEATURE)
+    beside, longest = max(map(len, row_names)), max(map(len, column_names))
     # names wider than their columns are written upright
     upright = longest > LETTERS_AN_INCH * width / columns
     head = longest / LETTERS_AN_INCH if upright else 0.0
     with report_style():
-        figure = empty_figure(2.4 + width, 1.1 + 0.3 * rows + head)
+        figure = empty_figure(
+            max(2.4, 1.2 + beside / LETTERS_AN_INCH) + width, 1.1 + 0.3 * rows + head
+        )
         axes = figure.add_subplot()
         image = axes.imshow(shown.shades, aspect="auto", **colour_scale(shown))
         bar = figure.colorbar(image, ax=axes, pad=0.015, aspect=max(8, 2 * rows), fraction=0.05)
         bar.set_label(shown.label)
         bar.outline.set_visible(False)
-        axes.set_xticks(np.arange(columns), list(shown.column_names))
-        axes.set_yticks(np.arange(rows), list(shown.row_names))
+        axes.set_xticks(np.arange(columns), column_names)
+        axes.set_yticks(np.arange(rows), row_names)
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.tick_params(axis="x", labelsize=7.5, labelrotation=90 if upright else 0)

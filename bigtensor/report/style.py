@@ -6,12 +6,13 @@ import base64
 import io
 import re
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import MissingDependencyError
 
 if TYPE_CHECKING:
@@ -30,8 +31,11 @@ LETTERS_AN_INCH = 22
 _LETTERS_OF_NAME = 28
 """Letters of the name of a population in a figure. Tables have whole names."""
 
-_LETTERS_OF_LABEL = 34
-"""Letters in a line of the label of an axis, for figures three inches high."""
+LETTERS_OF_FEATURE = 40
+"""Letters of the name of a feature in a figure. They fit in the title of a narrow figure."""
+
+_LETTERS_OF_LABEL, _LINES_OF_LABEL = 34, 3
+"""Letters in a line of the label of an axis, for figures three inches high, and lines."""
 
 # Hues after Okabe and Ito (2008) without black and yellow, and two after Tol (2021, "muted").
 _HUES = ("0072B2", "D55E00", "009E73", "CC79A7", "E69F00", "56B4E9", "882255", "999933")
@@ -126,12 +130,34 @@ def names_or_numbers(names: tuple[str, ...], count: int) -> list[str]:
     """Return names that are short enough for the ticks of a figure, or numbers without names."""
     if not names:
         return [str(number) for number in range(count)]
-    return [textwrap.shorten(name, _LETTERS_OF_NAME, placeholder=" ...") for name in names]
+    return shortened(names)
+
+
+def shortened(names: Sequence[str], letters: int = _LETTERS_OF_NAME) -> list[str]:
+    """Return names that leave room for the rest of a figure.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of any length.
+    letters : int
+        Longer names lose their middle, because long names often differ at their end.
+
+    Returns
+    -------
+    list of str
+        Different names stay different.
+    """
+    distinct = list(dict.fromkeys(names))
+    short = unique_names([_without_middle(name, letters) for name in distinct])
+    by_name = dict(zip(distinct, short, strict=True))
+    return [by_name[name] for name in names]
 
 
 def wrapped(label: str) -> str:
     """Return the label of an axis in lines that are not longer than the axis."""
-    return textwrap.fill(label, _LETTERS_OF_LABEL)
+    (short,) = shortened([label], _LETTERS_OF_LABEL * _LINES_OF_LABEL)
+    return textwrap.fill(short, _LETTERS_OF_LABEL)
 
 
 def data_uri(figure: Figure, kind: str = "svg") -> str:
@@ -160,6 +186,14 @@ def data_uri(figure: Figure, kind: str = "svg") -> str:
         content = _drawing(figure) if kind == "svg" else _bitmap(figure)
     mime = {"svg": "image/svg+xml", "png": "image/png"}[kind]
     return f"data:{mime};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+def _without_middle(name: str, letters: int) -> str:
+    """Return a name of at most this length, with an ellipsis in place of the middle."""
+    if len(name) <= letters:
+        return name
+    end = letters // 2
+    return f"{name[: letters - end - 1].rstrip()}…{name[-end:].lstrip()}"
 
 
 def _drawing(figure: Figure) -> bytes:

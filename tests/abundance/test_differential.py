@@ -274,3 +274,19 @@ def test_adjusted_numbers__that_look_like_patients_are_warned_of():
 def test_counts__that_are_no_shares_are_refused(counts, samples, populations, words):
     with pytest.raises(DataError, match=words):
         weights_of_counts(counts, samples, populations)
+
+
+def test_conditions__are_named_as_in_notebooks():
+    counts = drawn(np.random.default_rng(3), np.repeat([0, 1], 4))
+    dose, donor = [0, 0, 0, 0, 5, 5, 5, 5], list("abcdabcd")
+    weights, samples = tables(counts, dose=dose, donor=donor, empty=[None] * 8)
+    expected = differential_abundance(weights, samples, "dose", adjust=["donor"], reference="0")
+    for reference in (0, 0.0, np.int64(0)):
+        result = differential_abundance(
+            weights, samples, "dose", adjust="donor", reference=reference
+        )
+        xr.testing.assert_identical(result, expected)
+    with pytest.raises(ParameterError, match="by"):
+        differential_abundance(weights, samples, ["dose"])
+    with pytest.raises(DataError, match="no sample has a value of empty"):
+        differential_abundance(weights, samples, "empty")

@@ -1,13 +1,15 @@
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from bigtensor.abundance.sample_table import sample_table
 from bigtensor.abundance.sample_weights import sample_weights, weights_of_counts
 from bigtensor.cli.group_table import write_table
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, ParameterError
 
 COUNTS = np.array([[90, 10, 0], [5, 5, 10], [1, 2, 3]])
 NAMES = ["s10", "s2", "s1"]
@@ -146,3 +148,17 @@ def test_sample_weights__number_populations_of_one_name():
 def test_sample_weights__refuse_two_samples_of_one_name():
     with pytest.raises(DataError, match="same name"):
         sample_weights(dataset().assign_coords(sample_id=["a", "a", "b"]))
+
+
+def test_tables__at_urls_and_of_other_kinds_are_refused_in_words():
+    for read in (sample_weights, sample_table):
+        with pytest.raises(ParameterError, match=r"s3://bucket/table\.csv"):
+            read("s3://bucket/table.csv")
+    with pytest.raises(DataError, match="DataFrame"):
+        sample_weights(pd.DataFrame({"B": [0.5], "T": [0.5]}))
+
+
+def test_tables__are_found_in_the_folder_of_the_user(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "samples.csv").write_text("sample,arm\na,x\nb,y\n")
+    assert sample_table("~/samples.csv").columns["arm"] == ("x", "y")

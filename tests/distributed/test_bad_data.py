@@ -21,6 +21,7 @@ from bigtensor.errors import (
     LayoutWarning,
     MissingValueError,
     MissingValueWarning,
+    OutputError,
     StoreReadError,
 )
 from tests.engine.sums import write_store
@@ -204,3 +205,10 @@ def test_gap_in_row_4567890__is_named(tmp_path: Path) -> None:
     store = own_store(tmp_path / "cells.zarr", values)
     with pytest.raises(MissingValueError, match=r"1 of 5,000,000 rows .* row 4,567,890, feature "):
         model(init="kmeans", max_iter=1).fit(store)
+
+
+def test_output__that_no_worker_sees_is_named(tmp_path: Path, two_workers: Client) -> None:
+    few = VALUES[:2000]
+    target = f"memory://{tmp_path.name}/labels.zarr"
+    with pytest.raises(OutputError, match="worker"):
+        model().fit(few).write(few, target, client=two_workers)

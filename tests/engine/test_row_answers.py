@@ -194,7 +194,7 @@ def test_store__is_removed_by_a_task_that_outlives_the_driver(tmp_path: Path) ->
             (partial / "zarr.json").unlink(missing_ok=True)
 
     task = row_tasks.RowTask(samples, Slow(("total",)), str(partial))
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(OutputError):
         row_tasks.evaluate_range(task, [(0, 1000)])
     discard(partial)
     assert list(tmp_path.iterdir()) == []

@@ -40,8 +40,12 @@ MAY_IMPORT = {
     "termination": set(),
     "data": set(),
     "features": set(),
-    # tables of samples alone, how spreadsheet programs save them, and names of their columns
-    "abundance": {"data.values.spreadsheet_text", "data.values.unique_names"},
+    # tables of samples alone: where they lie, how spreadsheets save them, and names of columns
+    "abundance": {
+        "data.addresses.store_address",
+        "data.values.spreadsheet_text",
+        "data.values.unique_names",
+    },
     # what a statistic is given
     "statistics": {"features", "data.rows.block"},
     "engine": {"data", "statistics"},

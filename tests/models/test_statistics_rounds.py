@@ -498,3 +498,16 @@ def test_statistics__from_another_machine_have_the_same_digest(rows, prepared, t
     )
     theirs = loaded.accumulate(rows[2000:])
     assert bigtensor.merge([prepared.accumulate(rows[:2000]), theirs]).rows == 4000
+
+
+def test_statistics__in_no_list_or_in_one_too_many_are_refused(rows, prepared, tmp_path):
+    model = prepared
+    sums = model.accumulate(rows)
+    sums.save(tmp_path / "sums.zarr")
+    for single in (sums, tmp_path / "sums.zarr", str(tmp_path / "sums.zarr")):
+        with pytest.raises(StatisticsError, match="list"):
+            bigtensor.merge(single)
+    with pytest.raises(StatisticsError, match=r"list.*merge"):
+        model.solve([sums])
+    with pytest.raises(StatisticsError, match="KernelMixture"):
+        bigtensor.merge([sums, model])

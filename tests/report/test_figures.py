@@ -8,10 +8,28 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from bigtensor.models.words.report_figures import Bars, DensityPlot, Heatmap, Scatter
+from bigtensor.models.words.report_figures import (
+    ArcDiagram,
+    Bars,
+    Curve,
+    Curves,
+    DensityPlot,
+    Heatmap,
+    Panel,
+    Scatter,
+)
+from bigtensor.models.words.sample_figures import GroupedShares, SampleMap, StackedBars
 from bigtensor.models.words.wording import percent
 from bigtensor.report import figures
-from bigtensor.report.style import INK, dashes, data_uri, palette, report_style
+from bigtensor.report.drawing import draw
+from bigtensor.report.style import (
+    INK,
+    dashes,
+    data_uri,
+    names_or_numbers,
+    palette,
+    report_style,
+)
 
 MEANS = np.array([0.0, 5.0])
 
@@ -229,7 +247,7 @@ def test_figures__show_names_in_place_of_numbers():
     ).axes
     ticks = [tick.get_text() for tick in below.get_yticklabels()]
     assert ticks[0] == "B cells"
-    assert ticks[1].startswith("a very long name")
+    assert ticks[1].startswith("a very long")
     assert len(ticks[1]) < 30
     place, label = np.arange(40.0), np.arange(40) % 2
     (axes,) = figures.label_scatter(
@@ -263,3 +281,48 @@ def test_data_uri__draws_by_hundredths_of_a_point(plot):
     digits = {len(number.partition(".")[2]) for number in numbers}
     assert kind == "data:image/svg+xml;base64"
     assert max(digits) == 2
+
+
+QUESTION = "How often do you eat vegetables and fruit in a usual week, {} juices and soups?"
+
+
+def test_figures__of_long_names_keep_their_axes_and_tell_names_apart():
+    names = (*map(QUESTION.format, ("with", "without", "counting")), "x" * 120)
+    points = np.linspace(-5, 5, 100)
+    density = stats.norm.pdf(points[:, None], [0.0, 1.0], 1.0)
+    share = np.full((4, 4), 0.25)
+    shown = (
+        Heatmap("", np.eye(4), names, names, "probability"),
+        DensityPlot("", names[3], points, density, np.full(2, 0.5), names=names[:2]),
+        Curves("", (Panel((Curve([0, 1], [0, 1]),), names[3], "rows", f"median of {names[3]}"),)),
+        ArcDiagram("", np.eye(4), names, "dependence"),
+        StackedBars("", share, names, names),
+        GroupedShares("", names, share, share / 10, np.arange(4), names, "dose", (0, 1, 2, 3)),
+        SampleMap("", np.eye(4)[:, :2], np.full(2, 0.5), names, np.arange(4), names, names[3]),
+    )
+    for one in shown:
+        figure = draw(one)
+        # an axes that collapses is a warning of matplotlib, which the tests take for an error
+        figure.draw_without_rendering()
+        axes = figure.axes[0]
+        assert axes.get_position().width > 0.2
+        for axis in (axes.xaxis, axes.yaxis):
+            texts = [text for text in axis.get_ticklabels() if "…" in text.get_text()]
+            assert len({text.get_text() for text in texts}) == len(texts)
+            for text in texts:
+                box = text.get_window_extent()
+                assert box.x0 > -1
+                assert box.y1 < figure.bbox.y1 + 1
+
+
+def test_names__of_one_word_keep_their_ends():
+    assert names_or_numbers(("B cells", "CD4" + "x" * 60 + "CD8"), 2)[1].startswith("CD4")
+    assert names_or_numbers(("B cells", "CD4" + "x" * 60 + "CD8"), 2)[1].endswith("CD8")
+
+
+def test_bars__of_one_component_have_room_for_the_name_of_the_axis():
+    figure = bars(np.ones(1), np.ones(1))
+    figure.draw_without_rendering()
+    box = figure.axes[0].yaxis.label.get_window_extent()
+    assert box.y0 >= 0
+    assert box.y1 <= figure.bbox.y1

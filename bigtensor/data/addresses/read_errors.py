@@ -21,7 +21,7 @@ _DAMAGED = (
     "the data again"
 )
 
-_OF_ONE_PROCESS = (
+OF_ONE_PROCESS = (
     "memory:// is in the memory of one process, which worker processes do not read: use threads, "
     "or write the store to a disk or an object store"
 )
@@ -96,7 +96,7 @@ def row_errors(variable: str, address: str, start: int, stop: int) -> Iterator[N
         ) from error
     except Exception as error:
         absent = address.startswith("memory://") and isinstance(error, FileNotFoundError)
-        remedy = read_remedy(error, _OF_ONE_PROCESS if absent else _DAMAGED)
+        remedy = read_remedy(error, OF_ONE_PROCESS if absent else _DAMAGED)
         raise StoreReadError(
             f"rows {start:,} to {stop - 1:,} of {variable!r} in {address} cannot be "
             f"read ({type(error).__name__}: {error}); {remedy}"

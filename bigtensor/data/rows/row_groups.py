@@ -47,7 +47,8 @@ def with_groups(
     parts : sequence
         What every source was described from.
     groups : str, or (rows,) array-like
-        The name of a variable along the samples, or the group of every row in memory. Integers
+        The name of a variable along the samples, a part of its dates (``"time.month"``), or the
+        group of every row in memory. Integers
         with the attribute ``categories`` are codes. All other numbers and strings are names
         themselves, which one reading of the variable finds. Some values stand for no group, see
         `stands_for_none`.
@@ -69,11 +70,12 @@ def with_groups(
         When the variable cannot be read.
     """
     if isinstance(groups, str):
-        name = groups
         variables = [
-            named_variable(source, part, name, sample_dim, _REMEDY)
+            named_variable(source, part, groups, sample_dim, _REMEDY)
             for source, part in zip(samples.sources, parts, strict=True)
         ]
+        # of "time.month", as in xarray, "month"
+        name = str(variables[0].name)
     else:
         name = str(getattr(groups, "name", None) or "group")
         variables = _groups_by_source(samples, groups, sample_dim)
@@ -130,6 +132,7 @@ def _listed(source: Source, variable: xr.DataArray, name: str) -> list[tuple[Any
         raise DataError(
             f"{name!r} of {source.describe()} is {variable.dtype}; groups are integer codes with "
             "the attribute 'categories', or names: strings or numbers"
+            + (f". Name a part of the dates, such as '{name}.month'" if kind == "M" else "")
         )
     values: set[Any] = set()
     for start in range(0, source.rows, _STEP):

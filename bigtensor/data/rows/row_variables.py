@@ -32,7 +32,7 @@ def named_variable(
     part : object
         What the source was described from.
     name : str
-        A variable, or a column of ``obs``.
+        A variable, a part of its dates as in xarray (``"time.month"``), or a column of ``obs``.
     sample_dim : str
         Name of the sample dimension.
     remedy : str
@@ -48,6 +48,14 @@ def named_variable(
     dataset = _dataset(source, part)
     if name in dataset.variables and dataset[name].dims == (sample_dim,):
         return dataset[name]
+    of_dates = _part_of_dates(dataset, name)
+    if of_dates is not None and of_dates.dims == (sample_dim,):
+        if isinstance(source, ZarrSource):
+            raise DataError(
+                f"{name!r} is no variable of {source.describe()}; parts of dates are computed by "
+                "xarray, so give the Dataset of xarray.open_zarr in place of the path"
+            )
+        return of_dates
     names = _names_along(dataset, sample_dim)
     there = f"there are {', '.join(names)}" if names else "there are none"
     raise DataError(
@@ -132,6 +140,18 @@ def variables_beside(samples: Samples, sample_dim: str) -> xr.Dataset:
         return dataset
     # eight bytes for every row that meets the condition
     return dataset.isel({sample_dim: samples.rows_of_sources(0, samples.rows)})
+
+
+def _part_of_dates(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
+    """Return what xarray calls ``"time.month"``, or None if the name means no part of dates."""
+    dates, _, field = name.partition(".")
+    if not field or dates not in dataset.variables:
+        return None
+    try:
+        values = getattr(dataset[dates].dt, field)
+    except (AttributeError, TypeError):
+        return None
+    return values if isinstance(values, xr.DataArray) else None
 
 
 def _names_along(dataset: xr.Dataset, sample_dim: str) -> list[str]:

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from bigtensor.data.addresses.object_stores import explain_failure, is_store_failure
+from bigtensor.data.addresses.read_errors import OF_ONE_PROCESS
 from bigtensor.data.addresses.store_address import as_address
 from bigtensor.data.stores.leftovers import (
     STORE_ROOTS,
@@ -256,6 +257,20 @@ def check_room(address: str | os.PathLike[str], nbytes: int) -> None:
             f"{path} needs at least {nbytes:,} bytes, and its disk has {free:,} bytes free; write "
             "fewer rows, make room or choose another disk"
         )
+
+
+def absent_output(address: str) -> OutputError:
+    """Describe an output that the driver has made, and that a worker does not find.
+
+    Parameters
+    ----------
+    address : str
+        The output, for the message.
+    """
+    remedy = "give a path on a disk that all workers share, or in an object store"
+    if address.startswith("memory://"):
+        remedy = OF_ONE_PROCESS
+    return OutputError(f"{address} is not there for a worker; {remedy}")
 
 
 @contextmanager

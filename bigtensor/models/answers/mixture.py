@@ -307,7 +307,8 @@ class MixtureAnswers(LogDensityAnswers):
             As for `fit`.
         by : str, or (rows,) array-like, default "sample_id"
             A variable of ``X`` along the samples, or a column of ``obs`` of AnnData: integer codes
-            with the attribute ``categories``, or names, strings or numbers. In several data sets,
+            with the attribute ``categories``, or names, strings or numbers. ``"time.month"`` is a
+            part of the dates ``time``, as in ``groupby`` of xarray. In several data sets,
             groups of the same name are one group. For data in memory also the group of every row.
             Negative whole numbers, NaN and empty strings stand for none.
         level : {"population", "component"}, optional

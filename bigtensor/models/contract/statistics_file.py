@@ -186,11 +186,18 @@ def read_statistics(source: Statistics | str | os.PathLike[str]) -> Statistics:
 
     Raises
     ------
+    StatisticsError
+        When the source is neither.
     ModelFileError
         When the file is damaged or holds something else.
     """
     if isinstance(source, Statistics):
         return source
+    if not isinstance(source, str | os.PathLike):
+        raise StatisticsError(
+            f"expected Statistics or their path, and got a {type(source).__name__}; "
+            "accumulate(data) makes Statistics, and bigtensor.merge([...]) adds those of parts"
+        )
     contents = read_group(source, statistics=True)
     if contents.kind != KIND:
         raise ModelFileError(
@@ -225,6 +232,8 @@ def merge(statistics: Iterable[Statistics | str | os.PathLike[str]]) -> Statisti
     WeightWarning
         When parts of one store have more rows together than the store.
     """
+    if isinstance(statistics, Statistics | str | os.PathLike):
+        raise StatisticsError("merge takes a list of Statistics or paths; write merge([a, b])")
     read = [read_statistics(entry) for entry in statistics]
     if not read:
         raise StatisticsError("there are no statistics to merge; give at least one")

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bigtensor.models.words.report_figures import ArcDiagram
-from bigtensor.report.style import INK, LETTERS_AN_INCH, MUTED, empty_figure, palette, report_style
+from bigtensor.report.style import (
+    INK,
+    LETTERS_AN_INCH,
+    LETTERS_OF_FEATURE,
+    MUTED,
+    empty_figure,
+    palette,
+    report_style,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -36,7 +45,8 @@ def arc_diagram(shown: ArcDiagram) -> Figure:
         from matplotlib.lines import Line2D
         from matplotlib.patches import Arc
 
-        room_for_names = max(map(len, shown.names)) / LETTERS_AN_INCH
+        names = shortened(shown.names, LETTERS_OF_FEATURE)
+        room_for_names = max(map(len, names)) / LETTERS_AN_INCH
         figure = empty_figure(3.0 + room_for_names, 1.0 + 0.26 * n)
         axes = figure.add_subplot()
         axes.plot(np.zeros(n), np.arange(n), color=MUTED, linewidth=1.0, zorder=1)
@@ -53,7 +63,7 @@ def arc_diagram(shown: ArcDiagram) -> Figure:
             )
             axes.add_patch(arc)
         axes.plot(np.zeros(n), np.arange(n), "o", color=INK, markersize=3.5, zorder=3)
-        axes.set_yticks(np.arange(n), list(shown.names))
+        axes.set_yticks(np.arange(n), names)
         # half an arc is half as wide as it is long
         axes.set(xlim=(-0.03 * reach, 0.52 * reach), ylim=(n - 0.4, -0.6), xticks=[])
         axes.tick_params(length=0)

@@ -8,7 +8,14 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.models.words.sample_figures import GroupedShares
-from bigtensor.report.style import INK, LETTERS_AN_INCH, empty_figure, palette, report_style
+from bigtensor.report.style import (
+    INK,
+    LETTERS_AN_INCH,
+    empty_figure,
+    palette,
+    report_style,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +46,7 @@ def grouped_shares(shown: GroupedShares) -> Figure:
     count = len(shown.titles)
     columns = min(count, _COLUMNS)
     rows = -(-count // columns)
-    longest = max(map(len, shown.group_names), default=0)
+    longest = max(map(len, shortened(shown.group_names)), default=0)
     upright = longest * max(len(shown.group_names), 1) > 1.6 * LETTERS_AN_INCH
     with report_style():
         figure = empty_figure(
@@ -72,7 +79,7 @@ def _draw_panel(axes: Axes, shown: GroupedShares, number: int) -> None:
             if members.size:
                 middle = float(np.median(shares[members]))
                 axes.hlines(middle, group - 0.4, group + 0.4, color=INK, linewidth=1.4, zorder=3)
-        axes.set_xticks(np.arange(len(shown.group_names)), list(shown.group_names))
+        axes.set_xticks(np.arange(len(shown.group_names)), shortened(shown.group_names))
         axes.set_xlim(-0.6, len(shown.group_names) - 0.4)
     elif (steps := _even_steps(places)) is not None:
         distinct = np.unique(places)
@@ -81,7 +88,7 @@ def _draw_panel(axes: Axes, shown: GroupedShares, number: int) -> None:
         places = steps
     axes.plot(places, shares, "o", color=colour, markersize=4, zorder=2)
     axes.vlines(places, shares - errors, shares + errors, color=colour, linewidth=1, zorder=2)
-    axes.set_title(shown.titles[number], fontsize=8.5)
+    axes.set_title(shortened(shown.titles)[number], fontsize=8.5)
     axes.set_ylim(0, 1.08 * float((shares + errors).max()) or 1.0)
 
 

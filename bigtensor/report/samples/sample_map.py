@@ -9,7 +9,7 @@ import numpy as np
 from bigtensor.array_types import FloatArray
 from bigtensor.models.words.sample_figures import SampleMap
 from bigtensor.report.label_placement import spread_in_box
-from bigtensor.report.style import INK, MUTED, empty_figure, palette, report_style
+from bigtensor.report.style import INK, MUTED, empty_figure, palette, report_style, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,10 +45,11 @@ def sample_map(shown: SampleMap) -> Figure:
     # margins of the axes, with one scale in both directions
     scale = float((box / (1.4 * np.maximum(np.ptp(points, axis=0), 1e-9))).min())
     middle = (points.min(axis=0) + points.max(axis=0)) / 2
+    group_label, *group_names = shortened([shown.group_label, *shown.group_names])
     groups = sorted(set(shown.group.tolist()))
     colours = palette(max(len(shown.group_names), 1))
     with report_style():
-        legend = _LETTER * max((len(n) for n in (shown.group_label, *shown.group_names)), default=0)
+        legend = _LETTER * max(map(len, (group_label, *group_names)))
         width = _WIDTH + _AXIS_LABELS + (legend + 0.5 if shown.group_names else 0)
         figure = empty_figure(width, box[1] + _AXIS_LABELS)
         axes = figure.add_subplot()
@@ -60,7 +61,7 @@ def sample_map(shown: SampleMap) -> Figure:
                 points[chosen, 1],
                 s=34,
                 color=colours[number] if named else MUTED,
-                label=shown.group_names[number] if named else None,
+                label=group_names[number] if named else None,
                 edgecolors="white",
                 linewidths=0.7,
             )
@@ -75,7 +76,7 @@ def sample_map(shown: SampleMap) -> Figure:
         if len(points) <= MOST_NAMES:
             _write_names(axes, shown, (points - middle) * scale + box / 2, box, middle, scale)
         if shown.group_names:
-            figure.legend(title=shown.group_label, loc="outside right upper")
+            figure.legend(title=group_label, loc="outside right upper")
         return figure
 
 
@@ -111,13 +112,14 @@ def _write_names(
     scale : float
         Inches of a data unit.
     """
-    letters = np.array([len(name) for name in shown.sample_names])
+    names = shortened(shown.sample_names)
+    letters = np.array([len(name) for name in names])
     sizes = _FONT / 72 * np.column_stack([0.6 * letters, np.full(len(letters), 1.15)])
     placed = spread_in_box(places + np.array([0.0, 0.13]), sizes, box, places, _POINT)
     nearest = np.clip(places, placed - sizes / 2, placed + sizes / 2)
     distance = np.linalg.norm(nearest - places, axis=1)
     for name, place, end, point, apart in zip(
-        shown.sample_names,
+        names,
         (placed - box / 2) / scale + middle,
         (nearest - box / 2) / scale + middle,
         shown.coordinates,

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bigtensor.models.words.sample_figures import StackedBars
-from bigtensor.report.style import INK, LETTERS_AN_INCH, empty_figure, palette, report_style
+from bigtensor.report.style import (
+    INK,
+    LETTERS_AN_INCH,
+    LETTERS_OF_FEATURE,
+    empty_figure,
+    palette,
+    report_style,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,17 +37,19 @@ def stacked_bars(shown: StackedBars) -> Figure:
     """
     samples, k = shown.shares.shape
     places = bar_places(shown.sections, samples)
-    room = max(map(len, shown.sample_names)) / LETTERS_AN_INCH
-    room += max(map(len, shown.names)) / LETTERS_AN_INCH
+    names = shortened(shown.names, LETTERS_OF_FEATURE)
+    sample_names = shortened(shown.sample_names, LETTERS_OF_FEATURE)
+    room = max(map(len, sample_names)) / LETTERS_AN_INCH
+    room += max(map(len, names)) / LETTERS_AN_INCH
     height = max(1.1 + 0.22 * (places[-1] + 1), 0.7 + 0.19 * min(k, _LEGEND_ROWS))
     with report_style():
         figure = empty_figure(5.2 + room, height)
         axes = figure.add_subplot()
         left = np.zeros(samples)
-        for share, colour, name in zip(shown.shares.T, palette(k), shown.names, strict=True):
+        for share, colour, name in zip(shown.shares.T, palette(k), names, strict=True):
             axes.barh(places, 100 * share, 0.8, 100 * left, color=colour, label=name)
             left = left + share
-        axes.set_yticks(places, list(shown.sample_names))
+        axes.set_yticks(places, sample_names)
         axes.set(ylim=(places[-1] + 0.6, places[0] - 0.6), xlim=(0, 100), xlabel="share (%)")
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)

@@ -338,3 +338,34 @@ def test_weights_by__finds_a_variable_of_a_dataset_that_was_opened(chunks, where
     xr.testing.assert_identical(
         model.weights_by(opened, "donor")["weight"], model.weights_by(kept, "donor")["weight"]
     )
+
+
+@pytest.mark.parametrize("kind", ["memory", "lazy", "array"])
+def test_weights_by__takes_a_part_of_the_dates_as_xarray_names_it(cells, fitted, kind):
+    hours = np.arange(cells.sizes["sample"]) * np.timedelta64(1, "h")
+    dated = cells.assign_coords(time=("sample", np.datetime64("2024-01-01T00") + hours))
+    data = {"memory": dated, "lazy": dated.chunk(sample=1700), "array": dated["X"]}[kind]
+    weights = fitted.weights_by(data, "time.month")
+    assert weights["weight"].dims[0] == "month"
+    xr.testing.assert_equal(weights, fitted.weights_by(dated, dated["time"].dt.month))
+    with pytest.raises(DataError, match=r"time\.month"):
+        fitted.weights_by(data, "time")
+    for no_part in ("time.moth", "time.strftime", "sample_id.month", "time."):
+        with pytest.raises(DataError, match="has no variable"):
+            fitted.weights_by(data, no_part)
+
+
+def test_weights_by__a_path_has_no_parts_of_dates(store, fitted, tmp_path):
+    """A variable of the store that is called month is another one."""
+    dated = xr.open_zarr(store, consolidated=False)
+    hours = np.arange(dated.sizes["sample"]) * np.timedelta64(1, "h")
+    dated = dated.drop_encoding().assign(
+        time=("sample", np.datetime64("2024-01-01T00") + hours),
+        month=("sample", np.zeros(len(hours), np.int32)),
+    )
+    dated["feature"] = dated["feature"].astype(object)
+    dated[["X", "time", "month"]].to_zarr(tmp_path / "dated.zarr", consolidated=False)
+    with pytest.raises(DataError, match="open_zarr"):
+        fitted.weights_by(tmp_path / "dated.zarr", "time.month")
+    opened = xr.open_zarr(tmp_path / "dated.zarr", consolidated=False)
+    assert fitted.weights_by(opened, "time.month").sizes["month"] > 1
