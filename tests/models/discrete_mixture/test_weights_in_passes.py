@@ -55,7 +55,7 @@ def apart(found: DiscreteMixture, expected: DiscreteMixture) -> float:
 def test_weights_of_two__are_rows_that_occur_twice(rows, fitted) -> None:
     weighted = fit(rows, np.full(ROWS, 2.0))
     repeated = fit(coded(xr.concat([rows, rows], "sample")))
-    assert apart(weighted, repeated) < 1e-9
+    assert apart(weighted, repeated) < OTHER_PILOT
     # the ridge is a number of rows, and weighs less against more of them
     assert apart(weighted, fitted) > 1e-4
 

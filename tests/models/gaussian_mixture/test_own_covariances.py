@@ -260,7 +260,7 @@ def test_description__names_the_measure_that_iterations_raise(covariance_type, m
 
 
 def test_few_rows__have_a_larger_regularisation_that_helps_other_rows():
-    rng = default_rng(3)
+    rng = default_rng(7)
     rows = rng.normal(size=(400, 20)) @ rng.normal(size=(20, 20))
     train, other = rows[:60], rows[60:]
     model = GaussianMixture(2, random_state=0).fit(train)
@@ -270,7 +270,7 @@ def test_few_rows__have_a_larger_regularisation_that_helps_other_rows():
 
 
 def test_few_float32_rows_with_heavy_tails__have_a_fit():
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(1)
     n, d, k = (int(rng.integers(*ends)) for ends in ((20, 120), (2, 6), (2, 5)))
     rows = rng.standard_t(2, (n, d)).astype(np.float32)
     # the covariance of two rows far out is rounded by more than the least regularisation
@@ -329,7 +329,7 @@ def test_iterations_that_have_not_settled__are_a_warning_of_scikit_learn():
     assert any(issubclass(one.category, RefinementWarning) for one in warned)
 
 
-@pytest.mark.parametrize("reg_covar", [0.01, 0.3, "auto"])
+@pytest.mark.parametrize("reg_covar", [0.01, 0.1, "auto"])
 def test_iterations__raise_the_penalised_likelihood(kind, reg_covar):
     rows = load_iris().data
     model = GaussianMixture(

@@ -201,7 +201,7 @@ def test_groups__are_chosen_where_neighbours_confuse_the_same_components(seed, s
 
 
 def test_groups__that_are_chosen_are_told_with_what_else_there_was(small):
-    rows, label = confusing_rows(9)
+    rows, label = confusing_rows(7)
     model = KernelMixture(3, **small).fit(rows)
     choice, groups = model.diagnostics_["group_choice"], model.diagnostics_["groups"]
     assert sorted(name for group in groups for name in group) == COLUMNS
