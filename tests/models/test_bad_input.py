@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 
-from bigtensor import ICA, GaussianMixture, LinearMixture
+from bigtensor import ICA, GaussianMixture, HiddenMarkovModel, LinearMixture
 from bigtensor.errors import (
     BigtensorError,
     BigtensorWarning,
@@ -206,3 +206,14 @@ def test_constant_features__of_ica_have_a_warning_of_their_own(data):
     wide = np.hstack([data[2], np.ones((3000, 1))])
     with pytest.warns(ConstantFeatureWarning, match="'x9' has one value only"):
         ICA(random_state=0).fit(wide)
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("sample_weights", "sample_weight"), ("sequences", "sequence"), ("worker", "workers")],
+)
+def test_an_option_of_fit_that_does_not_exist(name, near, data):
+    message = rf"fit\(\) got an unexpected keyword argument '{name}'; did you mean '{near}'"
+    for model in (gaussian(K), HiddenMarkovModel(2, emissions="gaussian")):
+        with pytest.raises(TypeError, match=message):
+            model.fit(data, **{name: 2})

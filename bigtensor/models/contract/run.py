@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from typing import Any, Protocol, TypedDict, Unpack
 
 from bigtensor.data.rows.samples import Samples
@@ -93,7 +94,13 @@ def run_script(
         Whether the model can use the other entries of such rows, for messages.
     checkpoint, listeners, **where
         As for `Estimator.fit`.
+
+    Raises
+    ------
+    TypeError
+        When an option has a name that `Estimator.fit` does not know.
     """
+    _check_names(where)
     history: list[Event] = []
     listeners = (*listeners, history.append)
     tasks = len(pass_parts(samples))
@@ -240,6 +247,15 @@ class RunOptions(WhereOptions, total=False):
 
     checkpoint: str | os.PathLike[str] | None
     listeners: Iterable[Callable[[Any], None]]
+
+
+def _check_names(options: Mapping[str, Any]) -> None:
+    """Refuse options that `Estimator.fit` does not have."""
+    for name in options.keys() - WhereOptions.__optional_keys__:
+        own = {"sample_weight", "sequence", *RunOptions.__optional_keys__}
+        near = get_close_matches(name, own, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise TypeError(f"fit() got an unexpected keyword argument {name!r}{hint}")
 
 
 class RunsPasses(Protocol):
