@@ -213,7 +213,5 @@ def test_constant_features__of_ica_have_a_warning_of_their_own(data):
     [("sample_weights", "sample_weight"), ("sequences", "sequence"), ("worker", "workers")],
 )
 def test_an_option_of_fit_that_does_not_exist(name, near, data):
-    message = rf"fit\(\) got an unexpected keyword argument '{name}'; did you mean '{near}'"
-    for model in (gaussian(K), HiddenMarkovModel(2, emissions="gaussian")):
-        with pytest.raises(TypeError, match=message):
-            model.fit(data, **{name: 2})
+    with pytest.raises(TypeError, match=rf"fit\(\) got an .*'{name}'; did you mean '{near}'"):
+        HiddenMarkovModel(2, emissions="gaussian").fit(data[2], **{name: 2})
