@@ -219,7 +219,7 @@ def test_parameters_out_of_range__are_refused(counts, settings):
 
 
 @pytest.mark.parametrize("n_components", [2, 5])
-@pytest.mark.parametrize(("documents", "length"), [(300, 100), (3000, 20)])
+@pytest.mark.parametrize(("documents", "length"), [(60, 60), (300, 100), (3000, 20)])
 def test_documents_without_topics__are_worth_a_warning(n_components, documents, length):
     rng = default_rng(documents)
     data = rng.multinomial(length, rng.dirichlet(np.full(150, 0.3)), documents)
