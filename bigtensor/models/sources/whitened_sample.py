@@ -71,7 +71,15 @@ _SAME = 0.01
 
 _SWEEPS = 3
 _LEAST_WEIGHT = 1e-12
-_LEAST_DEVIATIONS = 3.0
+_LARGEST_OF_ROTATION = 1.7
+"""Largest non-Gaussianity of Gaussian rows along rotated axes, in standard deviations, over the
+root of the number of axes.
+
+Chosen on Gaussian rows of 2, 4 and 10 axes and judged on 3, 6, 20 and 50: nine in ten largest
+values are below. With 3 + sqrt(k) in its place, the verdict called four uniform sources of 150 rows
+Gaussian for 11 of 12 sets whose mixing was right, and missed Gaussian sources among 50.
+"""
+
 _HEAVY = 2.0
 """Weight of a term of heavy tails."""
 
@@ -343,7 +351,7 @@ def gaussian_sources(distances: FloatArray, rows: float) -> int:
     rows : float
         Number of independent rows.
     """
-    deviations = _LEAST_DEVIATIONS + np.sqrt(len(distances))
+    deviations = _LARGEST_OF_ROTATION * np.sqrt(len(distances))
     most = deviations * GAUSSIAN_DEVIATION / np.sqrt(rows)
     return int(np.count_nonzero(np.abs(distances) <= most))
 

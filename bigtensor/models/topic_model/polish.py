@@ -28,7 +28,7 @@ HELD_OUT = 500
 """Documents that are held out until the last passes, or a tenth of them where there are few."""
 
 LEAST_HELD_OUT_WORDS = 1000
-"""With fewer held-out words, their prediction tells nothing, and the passes are `FEW`."""
+"""With fewer held-out words, gains of single passes are noise, and the passes are `FEW`."""
 
 FEW = 6
 """Passes where no held-out words decide."""
@@ -47,7 +47,9 @@ _NOISE_OF_GAIN = 0.25
 
 The gain is in nats a word. In 46 fits to 100 to 5,000 documents without topics it was larger once,
 by a fifth; with two topics its standard deviation was a third of this. On scikit-learn's digits and
-on articles it was 0.035 to 0.47, which is 23 to 257 times as much.
+on articles it was 0.035 to 0.47, which is 23 to 257 times as much. In 72 fits of four topics to 40
+to 150 documents of 60 words without topics it was larger six times. With four topics, it was
+smaller in none of 72 fits to documents of 60 words, and in seven of 72 to documents of 15 words.
 """
 
 LONG = 30.0
@@ -200,12 +202,14 @@ class _Polished:
         """Return the plan of the passes after documents have been held out of one, if any."""
         if completion is None or of_one_topic is None:
             return self
+        gain = None
+        if completion.words:
+            # a weight of two is no second document
+            noise = _NOISE_OF_GAIN / np.sqrt(completion.words / max(1.0, weight_of_document))
+            gain = completion.mean - of_one_topic.mean, float(noise)
         if completion.words < LEAST_HELD_OUT_WORDS:
-            return replace(self, scores=(), closing=FEW - CLOSING, most=FEW)
+            return replace(self, closing=FEW - CLOSING, most=FEW, gain=gain)
         scores = (*self.scores, completion.mean)
-        # a weight of two is no second document
-        noise = _NOISE_OF_GAIN / np.sqrt(completion.words / max(1.0, weight_of_document))
-        gain = completion.mean - of_one_topic.mean, float(noise)
         scored = replace(self, scores=scores, gain=gain)
         if not _is_settled(scores):
             return scored

@@ -125,6 +125,28 @@ def test_gaussian_sources__are_told():
     assert np.abs(found.kurtosis_[-2:]).max() < 0.2
 
 
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+@pytest.mark.parametrize("n_sources", [2, 4])
+def test_uniform_sources_of_few_rows__are_rarely_called_gaussian(n_sources):
+    good = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        mixing, _ = np.linalg.qr(rng.normal(size=(n_sources, n_sources)))
+        rows = rng.uniform(-1, 1, size=(150, n_sources)) @ mixing.T
+        model = ICA(random_state=0).fit(rows)
+        cosines = np.abs(mixing.T @ (model.mixing_ / np.linalg.norm(model.mixing_, axis=0)))
+        assert cosines.max(axis=0).min() > 0.9
+        good += model.diagnostics_["verdict"]["good"]
+    assert good >= 10
+
+
+def test_gaussian_sources__are_counted_among_many():
+    rows = np.random.default_rng(0).normal(size=(1000, 60))
+    with pytest.warns(ConditioningWarning, match="of the 60 sources are Gaussian within"):
+        model = ICA(random_state=0).fit(rows)
+    assert model.diagnostics_["gaussian_sources"] >= 55
+
+
 def test_fewer_sources_than_asked__are_returned_as_fewer():
     values, mixing, _ = problem("laplace", 12, 5, 60_000, noise=0.3, seed=3)
     with pytest.warns(ConditioningWarning, match="5 of 8 sources .*n_components=5"):
