@@ -75,7 +75,7 @@ _LARGEST_OF_ROTATION = 1.7
 """Largest non-Gaussianity of Gaussian rows along rotated axes, in standard deviations, over the
 root of the number of axes.
 
-Chosen on Gaussian rows of 2, 4 and 10 axes and judged on 3, 6, 20 and 50: nine in ten largest
+Chosen on Gaussian rows of 2, 4 and 10 axes and judged on 3, 6, 20 and 50: about nine in ten largest
 values are below. With 3 + sqrt(k) in its place, the verdict called four uniform sources of 150 rows
 Gaussian for 11 of 12 sets whose mixing was right, and missed Gaussian sources among 50.
 """
