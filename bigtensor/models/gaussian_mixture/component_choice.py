@@ -18,6 +18,7 @@ from bigtensor.models.gaussian_mixture.competition import ENOUGH_HELD_OUT
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
 from bigtensor.models.gaussian_mixture.settings import (
+    QUICK,
     GaussianSettings,
     free_parameters,
     least_components,
@@ -118,6 +119,7 @@ def chosen_components(
         n_init=min(settings.n_init, INITIALISATIONS),
         reg_covar=REGULARISATION if settings.reg_covar is None else settings.reg_covar,
         criterion=None,
+        competition=QUICK,
     )
     folds: list[_Fold] = []
     if settings.criterion == "held_out":
