@@ -73,11 +73,7 @@ THOROUGH = Competition(finalists=3, few_rows=5_000, tolerance=1e-5)
 """Competition for the components that a fit goes on with."""
 
 QUICK = Competition(finalists=1, few_rows=0, tolerance=1e-4)
-"""Competition in the comparison of numbers of components, which makes up to a hundred mixtures.
-
-On 13 tables, two halves each, 24 of 26 numbers are those of the thorough competition, in half of
-the time, and the other two are better for held-out rows.
-"""
+"""Competition in the comparison of numbers of components, which makes up to a hundred mixtures."""
 
 
 @dataclass(frozen=True)
