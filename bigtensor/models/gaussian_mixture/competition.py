@@ -20,14 +20,8 @@ _Components = TypeVar("_Components")
 SAMPLE_ITERATIONS = 200
 """Most EM iterations of every initialisation in the sample."""
 
-SAMPLE_TOLERANCE = 1e-5
-"""Gain of the mean log-likelihood at which they end, in nats."""
-
 FIRST_ITERATIONS = 20
 """EM iterations of every clustering of k-means, before the best ones go on."""
-
-GO_ON = 3
-"""Clusterings of k-means that go on to convergence."""
 
 ENOUGH_HELD_OUT = 2_000
 """Held-out rows after which no further part of the rows is held out."""
@@ -107,7 +101,7 @@ def best_clusterings(
         for name, initial in initialisations.items()
     }
     names = sorted(first, key=lambda name: -first[name][1])
-    return {name: first[name][0] for name in names[:GO_ON]}
+    return {name: first[name][0] for name in names[: settings.competition.finalists]}
 
 
 def _distinct(
@@ -133,7 +127,7 @@ def _settled(
         EmIterate(components, pilot.total),
         SharedCovarianceEm(pilot.tensor.within, settings.spherical),
         max_iter=iterations,
-        tolerance=SAMPLE_TOLERANCE,
+        tolerance=settings.competition.tolerance,
     )
     ended = in_memory(script, pilot.block)
     return ended.state.components, ended.measures[-1]

@@ -18,9 +18,7 @@ from bigtensor.models.gaussian.em_iterations import EmIterate, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.competition import (
     FIRST_ITERATIONS,
-    GO_ON,
     SAMPLE_ITERATIONS,
-    SAMPLE_TOLERANCE,
     End,
     competition_facts,
 )
@@ -61,9 +59,6 @@ In 22 of 23 fits of 17 tables the chosen value was that of a tolerance of 1e-5, 
 takes up to 1.8 times as long.
 """
 
-FEW_ROWS = 5_000
-"""Rows of a sample up to which all initialisations go on to convergence."""
-
 LEAST_FIRST_ROWS = 10_000
 """Fewest rows of a sample that the first iterations of all initialisations read.
 
@@ -80,7 +75,6 @@ def pilot_components(
     reach: Reach,
     settings: GaussianSettings,
     shared: Mapping[str, GaussianComponents] = MappingProxyType({}),
-    finalists: int = GO_ON,
 ) -> Generator[Step, None, tuple[OwnCovarianceComponents, dict[str, Any]]]:
     """Return the components of the best initialisation, and the facts of the competition.
 
@@ -95,8 +89,6 @@ def pilot_components(
     shared : mapping of str to GaussianComponents
         Initialisations with one covariance for all components, by name. Those of labels stand
         alone.
-    finalists : int, default 3
-        Number of initialisations that go on to convergence where rows are many.
     """
     block, total = sample.block, sample.total
     frame = frame_of(total, settings.covariance_type, settings.n_components)
@@ -109,7 +101,7 @@ def pilot_components(
         ends = [End(name, one, _score(one, block)) for name, one in initial.items()]
     else:
         em = OwnCovarianceEm(reach, regularisation_of(total.variances, least))
-        ends = _compared(initial, sample, em, settings, finalists)
+        ends = _compared(initial, sample, em, settings)
     best = max(ends, key=lambda end: end.log_likelihood)
     facts = {**competition_facts(best, ends), "reg_covar": least}
     if chooses_regularisation(settings) and best.name != "given" and sample.n_distinct >= 2 * FOLDS:
@@ -120,12 +112,13 @@ def pilot_components(
         if chosen != least:
             # covariances that are free to shrink end elsewhere than those that are not, and the
             # best of them may have a component of a few rows
+            finalists = _number_of_finalists(ends, sample, settings)
             initial = {
                 end.name: _regularised(end.components, sample, frame, chosen, settings)
-                for end in (ends if block.rows <= FEW_ROWS else ends[:finalists])
+                for end in ends[:finalists]
             }
             em = OwnCovarianceEm(reach, regularisation_of(total.variances, chosen))
-            ends = _compared(initial, sample, em, settings, finalists)
+            ends = _compared(initial, sample, em, settings)
             best = ends[0]
             facts |= competition_facts(best, ends)
     return best.components, facts
@@ -188,19 +181,26 @@ def _compared(
     sample: SampleRows,
     em: OwnCovarianceEm,
     settings: GaussianSettings,
-    finalists: int,
 ) -> list[_End]:
     """Return initialisations after EM iterations, the best one first.
 
     The best few go on to convergence, and all where rows are few.
     """
     first = [End(name, components, -np.inf) for name, components in initial.items()]
-    if sample.block.rows <= FEW_ROWS:
-        finalists = len(first)
+    finalists = _number_of_finalists(first, sample, settings)
     block = sample.block if len(first) <= finalists else _first_rows(sample, settings)
-    ends = _by_likelihood(_improved(first, block, em, FIRST_ITERATIONS))
+    tolerance = settings.competition.tolerance
+    ends = _by_likelihood(_improved(first, block, em, FIRST_ITERATIONS, tolerance))
     best, others = ends[:finalists], ends[finalists:]
-    return _by_likelihood(_improved(best, sample.block, em)) + others
+    return _by_likelihood(_improved(best, sample.block, em, SAMPLE_ITERATIONS, tolerance)) + others
+
+
+def _number_of_finalists(
+    ends: Sequence[_End], sample: SampleRows, settings: GaussianSettings
+) -> int:
+    """Return the number of initialisations that go on to convergence."""
+    competition = settings.competition
+    return len(ends) if sample.block.rows <= competition.few_rows else competition.finalists
 
 
 def _first_rows(sample: SampleRows, settings: GaussianSettings) -> Block:
@@ -223,8 +223,8 @@ def _improved(
     ends: Sequence[_End],
     block: Block,
     em: OwnCovarianceEm,
-    iterations: int = SAMPLE_ITERATIONS,
-    tolerance: float = SAMPLE_TOLERANCE,
+    iterations: int,
+    tolerance: float,
 ) -> list[_End]:
     """Return components after further EM iterations.
 

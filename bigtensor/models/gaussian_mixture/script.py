@@ -27,7 +27,6 @@ from bigtensor.models.gaussian.em_iterations import (
 )
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.competition import (
-    GO_ON,
     best_clusterings,
     shared_components,
 )
@@ -238,7 +237,7 @@ def _chosen_components(
     numbers are compared again under theirs: it lets more components follow few rows. Components
     that share a covariance are not returned.
     """
-    fit = partial(_sample_components, reach=reach, finalists=1)
+    fit = partial(_sample_components, reach=reach)
     choice = yield from chosen_components(rows, settings, fit)
     if not settings.own_covariances:
         return choice, None
@@ -258,11 +257,10 @@ def _sample_components(
     rows: SampleRows,
     settings: GaussianSettings,
     reach: Reach,
-    finalists: int = GO_ON,
 ) -> Generator[Step, None, Components]:
     """Return the components of some rows of the sample."""
     if settings.own_covariances:
-        return (yield from _best_own(rows, reach, settings, finalists=finalists))[0]
+        return (yield from _best_own(rows, reach, settings))[0]
     return (yield from _best_shared(_pilot_of(rows, reach, settings), settings))[0]
 
 
@@ -271,7 +269,6 @@ def _best_own(
     reach: Reach,
     settings: GaussianSettings,
     labelled: GaussianComponents | None = None,
-    finalists: int = GO_ON,
 ) -> Generator[Step, None, BestOwn]:
     """Return the best components with a covariance each, and the facts of the competition."""
     shared = {} if labelled is None else {"labels": labelled}
@@ -279,7 +276,7 @@ def _best_own(
         complete = replace(rows, block=replace(rows.block, values=rows.complete))
         sharing = settings.sharing
         shared = yield from _of_moments(_pilot_of(complete, reach, sharing), sharing)
-    return (yield from pilot_components(rows, reach, settings, shared, finalists))
+    return (yield from pilot_components(rows, reach, settings, shared))
 
 
 def _best_shared(

@@ -51,6 +51,32 @@ have a held-out log-likelihood of 28.0 nats a row with one component, 34.7 with 
 
 
 @dataclass(frozen=True)
+class Competition:
+    """How initialisations compete in the pilot sample.
+
+    Attributes
+    ----------
+    finalists : int
+        Number of initialisations that go on to convergence, after the first iterations of all.
+    few_rows : int
+        Rows of a sample up to which all initialisations go on.
+    tolerance : float
+        Gain of the mean log-likelihood at which EM iterations end, in nats.
+    """
+
+    finalists: int
+    few_rows: int
+    tolerance: float
+
+
+THOROUGH = Competition(finalists=3, few_rows=5_000, tolerance=1e-5)
+"""Competition for the components that a fit goes on with."""
+
+QUICK = Competition(finalists=1, few_rows=0, tolerance=1e-4)
+"""Competition in the comparison of numbers of components, which makes up to a hundred mixtures."""
+
+
+@dataclass(frozen=True)
 class GaussianSettings:
     """Resolved parameters and the data that they are resolved for.
 
@@ -82,6 +108,8 @@ class GaussianSettings:
         Seed of the model.
     initial : InitialArrays, optional
         Parameters to start from.
+    competition : Competition
+        How initialisations compete in the pilot sample.
     """
 
     shape: DataShape
@@ -97,6 +125,7 @@ class GaussianSettings:
     pilot_rows: int
     random_state: int
     initial: InitialArrays | None = None
+    competition: Competition = THOROUGH
 
     @property
     def n_features(self) -> int:
