@@ -181,8 +181,8 @@ def _condition(
     texts = samples.column(name)
     if not texts:
         raise DataError(
-            f"no sample has a value of {name} and of the other conditions; fill in the table of "
-            "samples"
+            f"no sample has a value of {name} and of all other conditions that are compared; fill "
+            "in the table of samples"
         )
     codes, names, values = grouped(texts, as_groups or reference is not None)
     if len({*values.tolist()}) < 2:

@@ -18,10 +18,13 @@ _LEAST_SHARE = 1e-300
 """Of a value in a tail, so that no density is zero."""
 
 ROUNDING = 2.0**-24
-"""Relative distance of values that are one value: rounding to float32 changes them by that much.
+"""Relative distance of an entry from the atom or category that it lies on: rounding to float32.
 
-A model of a float32 store is asked about float64 rows, and a sum of decimals has other last digits.
+A model of a float32 store is asked about float64 rows, and the other way round.
 """
+
+_LAST_DIGITS = 8 * float(np.finfo(np.float64).eps)
+"""Relative distance of neighbouring values that are one value, such as 0.3 and 0.1 + 0.2."""
 
 FEW_SYMBOLS = 10
 """Most distinct values of a numeric variable that is categorical."""
@@ -30,7 +33,7 @@ FEW_SYMBOLS = 10
 def distinct_values(column: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
     """Return the distinct values of a column, and which of them every entry has.
 
-    Values that differ by no more than rounding to float32 are one, and the least stands for them.
+    Values that differ in their last digits are one, and the least stands for them.
 
     Parameters
     ----------
@@ -45,7 +48,7 @@ def distinct_values(column: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
         Places among the values.
     """
     values, of_entry = np.unique(column, return_inverse=True)
-    begins = np.append(True, np.diff(values) > ROUNDING * np.abs(values[:-1]))[: len(values)]
+    begins = np.append(True, np.diff(values) > _LAST_DIGITS * np.abs(values[:-1]))[: len(values)]
     return values[begins], (np.cumsum(begins) - 1)[of_entry]
 
 
@@ -373,13 +376,22 @@ def _locate(
                 begin, end = first[j], last
                 while begin < end:
                     middle = (begin + end) // 2
-                    number = values[middle]
-                    if number + ROUNDING * abs(number) < entry:
+                    if values[middle] < entry:
                         begin = middle + 1
                     else:
                         end = middle
-                number = values[begin]
-                low = begin if abs(entry - number) <= ROUNDING * abs(number) else last
+                nearest = begin
+                if begin > first[j] and entry - values[begin - 1] < values[begin] - entry:
+                    nearest = begin - 1
+                distance = abs(entry - values[nearest])
+                # an entry half-way to another category is of neither
+                gap = np.inf
+                if nearest > first[j]:
+                    gap = values[nearest] - values[nearest - 1]
+                if nearest + 1 < last:
+                    gap = min(gap, values[nearest + 1] - values[nearest])
+                is_on = distance <= ROUNDING * abs(values[nearest]) and 2 * distance <= gap
+                low = nearest if nearest < last and is_on else last
             point[row, j] = low
             left[row, j] = share
             right[row, j] = above

@@ -59,6 +59,8 @@ def test_mixtures(name, make):
 @pytest.mark.parametrize("type_of_covariance", ["tied", "diag", None])
 def test_mixtures__of_float32(name, type_of_covariance):
     rows = SETS[name]().data
+    # of 442 and 569 rows, a few lie between components
+    least = 0.99 if len(rows) < 400 else 0.97
     labels, rounded = (
         fitted(
             GaussianMixture(3, covariance_type=type_of_covariance)
@@ -68,7 +70,17 @@ def test_mixtures__of_float32(name, type_of_covariance):
         ).predict(rows)
         for values in (rows, rows.astype(np.float32))
     )
-    assert adjusted_rand_score(labels, rounded) > 0.97
+    assert adjusted_rand_score(labels, rounded) > least
+
+
+def test_float32__of_positions_on_a_grid():
+    # their third moments are zero, and rounding gives them a sign
+    rng = np.random.default_rng(0)
+    row, column = np.divmod(np.arange(736), 32)
+    measured = rng.normal(size=(736, 2)) + (row > 11)[:, None]
+    rows = np.column_stack([0.1 * row, 0.7 * column, measured])
+    rounded = rows.astype(np.float32)
+    np.testing.assert_array_equal(content_order_of_rows(rows), content_order_of_rows(rounded))
 
 
 @pytest.mark.parametrize("name", first_quick(SETS))

@@ -145,7 +145,7 @@ def variables_beside(samples: Samples, sample_dim: str) -> xr.Dataset:
 def _part_of_dates(dataset: xr.Dataset, name: str) -> xr.DataArray | None:
     """Return what xarray calls ``"time.month"``, or None if the name means no part of dates."""
     dates, _, field = name.partition(".")
-    if not field or dates not in dataset.variables:
+    if not field or field.startswith("_") or dates not in dataset.variables:
         return None
     try:
         values = getattr(dataset[dates].dt, field)

@@ -232,7 +232,8 @@ def merge(statistics: Iterable[Statistics | str | os.PathLike[str]]) -> Statisti
     WeightWarning
         When parts of one store have more rows together than the store.
     """
-    if isinstance(statistics, Statistics | str | os.PathLike):
+    is_one = isinstance(statistics, Statistics | str | os.PathLike)
+    if is_one or not isinstance(statistics, Iterable):
         raise StatisticsError("merge takes a list of Statistics or paths; write merge([a, b])")
     read = [read_statistics(entry) for entry in statistics]
     if not read:

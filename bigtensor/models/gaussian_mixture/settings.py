@@ -59,7 +59,8 @@ class Competition:
     finalists : int
         Number of initialisations that go on to convergence, after the first iterations of all.
     few_rows : int
-        Rows of a sample up to which all initialisations go on.
+        Rows of a sample up to which all initialisations go on, if every component has a covariance
+        for itself.
     tolerance : float
         Gain of the mean log-likelihood at which EM iterations end, in nats.
     """

@@ -21,15 +21,14 @@ from bigtensor.statistics.row_sample import Sample
 
 Pair = tuple[int, int]
 
-FOLDS = 2
-"""Folds of a sample of many rows."""
+FOLDS = 10
+"""Folds of a sample, whose halves have worse densities than the whole."""
 
-FEW_ROWS = 2_000
-FOLDS_OF_FEW_ROWS = 10
-"""Folds of a sample of at most so many rows, whose halves have worse densities than the whole."""
+ROWS_FOR_TWO_FOLDS = 2_000
+"""Rows, not counting copies, of which half have the densities of all: two folds are enough."""
 
 SINGLE_WEIGHT = 0.01
-"""Weight of the single component in what mixtures are compared by.
+"""Before the comparison, every density is mixed with this part of the density of one component.
 
 A row where no component has a density would otherwise decide the mean of all rows. With two folds
 and without this part, the verdict denied components of 150 rows in four groups, eight standard
@@ -64,8 +63,8 @@ class PilotScores:
     log_likelihood : float
         Mean log-likelihood of held-out rows, in nats a row.
     gain : Difference
-        Held-out log-likelihood minus the held-out log-likelihood of a single component, of which
-        every mixture has a small part.
+        Held-out log-likelihood minus the held-out log-likelihood of a single component. Every
+        density is mixed with 1 % of the single component before.
     merging_losses : mapping of pairs of components to Difference
         Held-out log-likelihood that is lost when the pair becomes one component, of every
         component with the one that shares most rows with it.
@@ -117,7 +116,7 @@ def score_pilot(
     before = log_joint(passes.mixture, sample, slices)
     pairs = _nearest_pairs(joint) if of_component is None and k > 1 else []
     first = np.unique(sample.originals, return_index=True)[1]
-    n_folds = FOLDS if len(first) > FEW_ROWS else FOLDS_OF_FEW_ROWS
+    n_folds = 2 if len(first) > ROWS_FOR_TWO_FOLDS else FOLDS
     folds = fold_of_rows(np.arange(len(first)), n_folds, preparation.settings.random_state)
     fold = folds[sample.originals]
     log_densities = np.empty((2 + len(pairs), rows))

