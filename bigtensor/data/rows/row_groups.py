@@ -132,11 +132,7 @@ def _listed(source: Source, variable: xr.DataArray, name: str) -> list[tuple[Any
         raise DataError(
             f"{name!r} of {source.describe()} is {variable.dtype}; groups are integer codes with "
             "the attribute 'categories', or names: strings or numbers"
-            + (
-                f". Of dates of xarray, name a part, such as '{name}.month'"
-                if kind == "M"
-                else ""
-            )
+            + (f". Of dates of xarray, name a part, such as '{name}.month'" if kind == "M" else "")
         )
     values: set[Any] = set()
     for start in range(0, source.rows, _STEP):
