@@ -351,11 +351,9 @@ def _locate(
                     number = values[candidate]
                     if abs(entry - number) <= ROUNDING * abs(number):
                         atom = np.int64(candidate)
-            if np.isnan(entry):
-                pass
-            elif atom >= 0:
+            if atom >= 0:
                 low = atom
-            elif np.isnan(value):
+            elif np.isnan(entry) or np.isnan(value):
                 pass
             elif is_nodes[j]:
                 place = (value - numbers[j, 0]) / numbers[j, 1]
@@ -380,18 +378,15 @@ def _locate(
                         begin = middle + 1
                     else:
                         end = middle
-                nearest = begin
                 if begin > first[j] and entry - values[begin - 1] < values[begin] - entry:
-                    nearest = begin - 1
-                distance = abs(entry - values[nearest])
+                    begin -= 1
+                number = values[begin]
+                distance, gap = abs(entry - number), values[begin + 1] - number
+                if begin > first[j]:
+                    gap = min(gap, number - values[begin - 1])
                 # an entry half-way to another category is of neither
-                gap = np.inf
-                if nearest > first[j]:
-                    gap = values[nearest] - values[nearest - 1]
-                if nearest + 1 < last:
-                    gap = min(gap, values[nearest + 1] - values[nearest])
-                is_on = distance <= ROUNDING * abs(values[nearest]) and 2 * distance <= gap
-                low = nearest if nearest < last and is_on else last
+                is_near = distance <= ROUNDING * abs(number) and 2 * distance <= gap
+                low = begin if is_near else last
             point[row, j] = low
             left[row, j] = share
             right[row, j] = above
