@@ -348,8 +348,7 @@ def _locate(
             if is_nodes[j]:
                 last = first[j] + np.int64(numbers[j, 3]) - 1
                 for candidate in range(last + 1, first[j + 1] - 1):
-                    number = values[candidate]
-                    if abs(entry - number) <= ROUNDING * abs(number):
+                    if abs(entry - values[candidate]) <= ROUNDING * abs(values[candidate]):
                         atom = np.int64(candidate)
             if atom >= 0:
                 low = atom
@@ -366,9 +365,8 @@ def _locate(
                     base = 1 + (place - last + first[j]) * numbers[j, 1] / numbers[j, 2]
                     share = max(1 / (base * base * base * base), _LEAST_SHARE)
                 else:
-                    below = np.int64(place)
-                    low = first[j] + below
-                    above = place - below
+                    low = first[j] + np.int64(place)
+                    above = place - np.int64(place)
                     share = 1.0 - above
             else:
                 begin, end = first[j], last
