@@ -113,7 +113,9 @@ def test_cut_scores__are_those_of_predicted_populations(fits: Fits):
     assert list(scores) == list(range(4, 31))
     for count in (4, 11, 30):
         labels = np.asarray(fits.populations(count).predict(fits.cells.store))
-        assert scores[count] == pytest.approx(match_clusters(labels, fits.cells.gates).mean_f1)
+        score = match_clusters(labels, fits.cells.gates).mean_f1
+        # sums of float32 probabilities may give a cell between two populations to the other one
+        assert scores[count] == pytest.approx(score, abs=0.002)
 
 
 def test_reliabilities__are_of_the_gated_cells(fits: Fits):
