@@ -60,7 +60,7 @@ from bigtensor.models.gaussian_mixture.populations import (
     with_populations,
 )
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows, completed_sample
-from bigtensor.models.gaussian_mixture.settings import GaussianSettings
+from bigtensor.models.gaussian_mixture.settings import Competition, GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
 from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor, typical_distance
 from bigtensor.models.pilot.constant_features import (
@@ -125,7 +125,7 @@ class GaussianPreparation:
 
 STORED_CLASSES = (
     *(Populations, MergeTree, Replicate, Replicates, CoPosteriorSums),
-    *(GaussianComponents, GaussianPreparation, GaussianSettings, Reach),
+    *(GaussianComponents, GaussianPreparation, GaussianSettings, Competition, Reach),
     *(OwnCovarianceComponents, OwnCovarianceSums, OwnCovarianceDensities, Frame),
     *(WithinReach, Together, Covariances, GaussianPosteriorSums, GaussianDensities, LabelMeans),
 )
