@@ -52,7 +52,7 @@ have a held-out log-likelihood of 28.0 nats a row with one component, 34.7 with 
 
 @dataclass(frozen=True)
 class Competition:
-    """How initialisations compete in the pilot sample.
+    """Rules of the competition of initialisations in the pilot sample.
 
     Attributes
     ----------
@@ -110,7 +110,7 @@ class GaussianSettings:
     initial : InitialArrays, optional
         Parameters to start from.
     competition : Competition
-        How initialisations compete in the pilot sample.
+        Rules of the competition of initialisations in the pilot sample.
     """
 
     shape: DataShape
