@@ -49,8 +49,8 @@ def with_groups(
     groups : str, or (rows,) array-like
         The name of a variable along the samples, a part of its dates (``"time.month"``), or the
         group of every row in memory. Integers with the attribute ``categories`` are codes. All
-        other numbers and strings are names themselves, which one reading of the variable finds. Some values stand for no group, see
-        `stands_for_none`.
+        other numbers and strings are names themselves, which one reading of the variable finds.
+        Some values stand for no group, see `stands_for_none`.
     sample_dim : str
         Name of the sample dimension.
 
