@@ -9,6 +9,7 @@ from bigtensor.decomposition.topics.topic_moments import (
     estimated_concentration,
     solve_topics,
 )
+from bigtensor.errors import IdentifiabilityError
 
 
 def raw_moments(topics, prior):
@@ -68,6 +69,20 @@ def test_concentration__is_that_of_the_moments(concentration, guess):
     prior = concentration * rng.dirichlet(np.full(4, 5.0))
     found = estimated_concentration(raw_moments(topics, prior), 4, guess)
     assert found == pytest.approx(concentration, rel=1e-5)
+
+
+@pytest.mark.parametrize("concentration", [0.2, 3.0, 20.0])
+def test_moments_of_two_topics__agree_with_every_concentration(concentration):
+    topics = default_rng(4).dirichlet(np.full(12, 0.5), 2).T
+    moments = raw_moments(topics, np.array([0.4, 0.8]))
+    other = solve_topics(moments, 2, concentration)
+    again = raw_moments(other.topics, other.prior)
+    assert other.prior.sum() == pytest.approx(concentration)
+    assert again.mean == pytest.approx(moments.mean, abs=1e-12)
+    assert again.pair == pytest.approx(moments.pair, abs=1e-12)
+    assert again.triple == pytest.approx(moments.triple, abs=1e-12)
+    with pytest.raises(IdentifiabilityError, match="two topics"):
+        estimated_concentration(moments, 2)
 
 
 def test_a_wrong_concentration__is_no_sum_of_topics():

@@ -13,6 +13,9 @@ from bigtensor.decomposition.joint_diagonalisation import joint_diagonalisation
 from bigtensor.decomposition.whitening import whiten
 from bigtensor.errors import IdentifiabilityError
 
+TWO_TOPICS = 2
+"""Number of topics whose moments do not tell the concentration."""
+
 _REACH = np.log(1e3)
 """Logarithm of the factor about the guess within which the concentration is looked for."""
 
@@ -151,8 +154,18 @@ def estimated_concentration(moments: WordMoments, n_topics: int, guess: float = 
     Raises
     ------
     IdentifiabilityError
-        When the sum crosses nowhere there.
+        When the sum crosses nowhere there, or there are two topics.
+
+    Notes
+    -----
+    The shares of two topics lie on a segment, and have a mean, a variance and a skewness. Its two
+    ends and two parameters of the prior are more than these three tell: with every concentration,
+    other topics have the same moments.
     """
+    if n_topics == TWO_TOPICS:
+        raise IdentifiabilityError(
+            "the moments of two topics agree with every concentration: give it, or use more topics"
+        )
     # one initialisation for all: the sum is then a function of the concentration alone
     start = solve_topics(moments, n_topics, guess)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.decomposition.topics.topic_moments import TWO_TOPICS
 from bigtensor.errors import ConditioningWarning, Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.topic_model.settings import MOST_TOPICS, TopicSettings
@@ -38,7 +39,7 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
     k = topics.n_components
     faults = [
         *(_no_topics(k, diagnostics) or [*_alike(topics), *_small(topics)]),
-        *_unknown_concentration(diagnostics),
+        *_unknown_concentration(k, diagnostics),
         *_lengths(topics, diagnostics),
         *_words(settings, diagnostics),
         *_most(settings, k),
@@ -68,21 +69,25 @@ def _no_topics(k: int, diagnostics: dict[str, Any]) -> list[Fault]:
     return as_warnings(sentence + fewer + " more or longer documents.")
 
 
-def _unknown_concentration(diagnostics: dict[str, Any]) -> list[Fault]:
-    """Return a sentence on moments that no concentration agrees with."""
-    if not diagnostics.get("no_concentration"):
+def _unknown_concentration(k: int, diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a sentence on moments that do not tell the concentration."""
+    followed = bool(diagnostics.get("n_iter"))
+    if not diagnostics.get("no_concentration") or (k == TWO_TOPICS and followed):
         return []
     sentence = Message(
-        "No concentration of the prior agrees with the moments of so many topics, as where words "
-        "come in bursts"
+        "Moments of two topics agree with every concentration of the prior, each with topics of "
+        "its own"
+        if k == TWO_TOPICS
+        else "No concentration of the prior agrees with the moments of so many topics, as where "
+        "words come in bursts"
     )
-    if not diagnostics.get("n_iter"):
-        remedy = Message(": give ") + Setting("doc_concentration")
-        if diagnostics["whole_counts"]:
-            passes = " out, so that passes over the documents estimate it"
-            remedy = remedy + ", or leave " + Setting("max_iter") + passes
-        return as_warnings(sentence + remedy + ".")
-    return [(None, sentence + "; the passes that followed have estimated it.")]
+    if followed:
+        return [(None, sentence + "; the passes that followed have estimated it.")]
+    remedy = Message(": give ") + Setting("doc_concentration")
+    if diagnostics["whole_counts"]:
+        passes = " out, so that passes over the documents estimate it"
+        remedy = remedy + ", or leave " + Setting("max_iter") + passes
+    return as_warnings(sentence + remedy + ".")
 
 
 def _alike(topics: Topics) -> list[Fault]:

@@ -243,9 +243,15 @@ def test_gain_over_one_topic__is_that_of_held_out_words(counts):
     assert model.diagnostics_["gain_over_one_topic"] == pytest.approx(gain, abs=0.05)
 
 
+def test_two_topics_of_moments__depend_on_the_concentration(counts):
+    with pytest.warns(ConditioningWarning, match="every concentration"):
+        TopicModel(2, random_state=0, max_iter=0).fit(counts)
+    TopicModel(2, random_state=0, max_iter=0, doc_concentration=1.0).fit(counts)
+
+
 def test_answers__refuse_negative_counts(counts):
     """Values that were scaled after the fit, as scanpy does in X, have no shares of topics."""
-    model = TopicModel(2, random_state=0, max_iter=0).fit(counts)
+    model = TopicModel(3, random_state=0, max_iter=0).fit(counts)
     scaled = counts - 1.0
     for answer in (model.transform, model.score):
         with pytest.raises(DataError, match="counts are negative"):

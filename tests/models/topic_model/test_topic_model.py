@@ -47,6 +47,17 @@ def test_topics_shares_and_prior__are_those_of_the_truth(corpus, model):
     assert model.doc_concentration_.sum() == pytest.approx(1.0, rel=0.1)
 
 
+def test_two_topics_of_few_documents__are_found():
+    rng = np.random.default_rng(0)
+    for _ in range(6):
+        topics = rng.dirichlet(np.full(60, 0.1), 2)
+        shares = rng.dirichlet(np.full(2, 0.3), 200)
+        counts = rng.multinomial(30, shares @ topics)
+        fitted = TopicModel(2, random_state=0).fit(counts)
+        assert distances(topics.T, fitted.topics_)[0].mean() < 0.12
+        assert fitted.diagnostics_["verdict"]["good"]
+
+
 def test_passes__improve_the_topics_of_moments(corpus, model):
     moments = TopicModel(5, max_iter=0).fit(corpus)
     before, _ = distances(corpus.varm["true_topics"], moments.topics_)
