@@ -122,7 +122,7 @@ class Job:
         return [f"{name}={value!r}" for name, value in arguments.items() if value is not None]
 
 
-def filled_files(kind: str, job: Job) -> dict[str, str]:
+def filled_files(kind: str, job: Job, folder: str = "job") -> dict[str, str]:
     """Return the texts of the files of a kind of cluster, by name.
 
     Parameters
@@ -131,6 +131,8 @@ def filled_files(kind: str, job: Job) -> dict[str, str]:
         A key of `KINDS`.
     job : Job
         Fit that the templates are filled in for.
+    folder : str, default "job"
+        Folder of the files, which commands of the README name.
     """
     folders = [templates() / kind]
     fields = job.fields()
@@ -141,11 +143,17 @@ def filled_files(kind: str, job: Job) -> dict[str, str]:
     if kind in QUEUES:
         folders.append(templates() / "queue")
         fields["cluster"] = QUEUES[kind]
-    return {
+    files = {
         path.name: fill(path.read_text(encoding="utf-8"), fields)
-        for folder in folders
-        for path in sorted(folder.iterdir())
+        for source in folders
+        for path in sorted(source.iterdir())
     }
+    # the READMEs are pages of the documentation too, and name a folder in place of a field
+    readme, own = files["README.md"], shlex.quote(folder)
+    readme = readme.replace("--out job ", f"--out {own} ")
+    for name in files:
+        readme = readme.replace(f"job/{name}", f"{own}/{name}")
+    return files | {"README.md": readme}
 
 
 def fill(template: str, fields: Mapping[str, str]) -> str:

@@ -128,7 +128,7 @@ def sum_parts(
         with nullcontext() if stored is None else PartWriter(stored) as writer:
             runtime.run(
                 accumulate,
-                (samples.without_lazy_rows(), statistic),
+                (samples.for_tasks(in_driver=runtime.in_driver), statistic),
                 jobs,
                 collect,
                 result_nbytes=statistic.state_nbytes() + lazy_nbytes(samples, parts),

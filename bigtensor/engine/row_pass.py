@@ -38,7 +38,7 @@ def evaluate_ranges(
 
     progress.start()
     stamp = task.samples.stamp()
-    light = replace(task, samples=task.samples.without_lazy_rows())
+    light = replace(task, samples=task.samples.for_tasks(in_driver=runtime.in_driver))
     parts = [segments(task.samples, *rows) for rows in ranges]
     jobs = [job_of(task.samples, part) for part in parts]
     progress.at_once = tasks_at_once(runtime)

@@ -153,6 +153,20 @@ def test_files__are_written_to_a_new_folder_only(study: Path, deploy: Callable[.
     assert (study / "job" / "fit.sbatch").read_text() == before
 
 
+def test_readme__names_the_folder_of_its_files(
+    study: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(study)
+    assert run("slurm", "--out", "my fit").exit_code == 0
+    readme = (study / "my fit" / "README.md").read_text()
+    assert "    sbatch 'my fit'/fit.sbatch " in readme
+    assert "--out 'my fit' " in readme
+    assert "job/fit.sbatch" not in readme
+    # a Job of Kubernetes is no folder
+    assert run("kubernetes", "--out", "pods").exit_code == 0
+    assert "logs -f job/bigtensor-fit" in (study / "pods" / "README.md").read_text()
+
+
 # not all files of a recipe have room on this disk
 @pytest.mark.parametrize("small_disk", ["20k"], indirect=True)
 def test_files__on_a_full_disk_leave_nothing(small_disk: Path) -> None:

@@ -246,9 +246,12 @@ def test_fit_job__names_an_interpreter_without_the_package(
     deploy: Callable[..., Path], study: Path, program_environment: dict[str, str]
 ) -> None:
     python = study / "python of another environment"
-    python.write_text("#!/bin/sh\nexit 1\n")
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
     python.chmod(0o755)
+    # the copy of the repository that the README has the user make
+    (study / "bigtensor" / "bigtensor").mkdir(parents=True)
     job = {"SLURM_SUBMIT_DIR": str(study), "SLURM_JOB_ID": "1", "PYTHON": str(python)}
+    job["PYTHONPATH"] = ""
     done = subprocess.run(
         ["bash", deploy("slurm") / "fit.sbatch"],
         env=program_environment | job,

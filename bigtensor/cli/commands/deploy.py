@@ -176,7 +176,7 @@ def _deploy(
         out=str(options["out"]),
         checkpoint=options["checkpoint"],
     )
-    files = filled_files(kind, job)
+    files = filled_files(kind, job, "job" if out is None else str(out))
     if out is None:
         say("\n".join(f"==> {name} <==\n{text}" for name, text in files.items()), {"files": files})
     else:

@@ -37,6 +37,9 @@ _CREDENTIALS = {
 }
 """Where the packages of stores with buckets look for credentials."""
 
+_PUBLIC = {"s3fs": "; for a public bucket set FSSPEC_S3_ANON=true"}
+"""Settings of packages for buckets that everybody may read."""
+
 _CLIENTS = ("fsspec", "botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "azure")
 """Packages whose errors come from an object store: fsspec, and the clients that it uses."""
 
@@ -269,7 +272,13 @@ def explain_failure(address: str, error: BaseException) -> str:
     names = {kind.__name__ for kind in type(error).__mro__}
     where = _CREDENTIALS.get(_package(address) or "", "the settings of its protocol")
     if names & {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError"}:
-        return f"{address} needs credentials, and there are none; set {where}"
+        public = _PUBLIC.get(_package(address) or "", "")
+        return f"{address} needs credentials, and there are none; set {where}{public}"
+    if "ProfileNotFound" in names:
+        return (
+            f"{address} cannot be reached: {error}; correct AWS_PROFILE, or name the file with "
+            "this profile in AWS_CONFIG_FILE"
+        )
     if isinstance(error, PermissionError):
         return (
             f"{address} may not be used with the present credentials ({error}); check the key and "

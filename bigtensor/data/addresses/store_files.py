@@ -161,6 +161,11 @@ class StoreFiles:
         for name, info in self.infos(folder):
             yield stamped(f"{folder}/{name}", info)
 
+    def sizes(self, folder: str) -> Iterator[tuple[str, int]]:
+        """Yield the name and the size of every file below a folder."""
+        for name, info in self.infos(folder):
+            yield name, stamped(name, info)[1]
+
     def _entries(self, folder: str) -> Iterator[tuple[str, Any]]:
         """Yield the files below a folder; on a disk without ever holding a list of them."""
         place = self._place(folder)

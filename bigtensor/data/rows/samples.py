@@ -19,7 +19,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.data.rows.block_cutting import cut_blocks
 from bigtensor.data.rows.code_maps import Categories, CodeMap, numbered_categories
 from bigtensor.data.rows.row_shares import RowShares
-from bigtensor.data.rows.rows_where import RowsWhere, all_rows
+from bigtensor.data.rows.rows_where import RowsWhere, all_rows, with_all_rows
 from bigtensor.data.rows.views import Views
 from bigtensor.data.sources.csr_source import CsrSource, is_sparse
 from bigtensor.data.sources.row_sources import ArraySource, Columns, LazySource, Source, ZarrSource
@@ -259,6 +259,24 @@ class Samples:
         if not lazy:
             return self
         return replace(self, sources=(), removed_starts=self.offsets, sequence_names=None)
+
+    def for_tasks(self, *, in_driver: bool) -> Samples:
+        """Return samples that tasks are sent.
+
+        Parameters
+        ----------
+        in_driver : bool
+            False if tasks run in other processes, which must then find the files of this one.
+        """
+        if in_driver:
+            return self.without_lazy_rows()
+        sources = (
+            with_all_rows(source, stored.for_workers())
+            if isinstance(stored := all_rows(source), ZarrSource | StoredRows)
+            else source
+            for source in self.sources
+        )
+        return replace(self, sources=tuple(sources)).without_lazy_rows()
 
     def fingerprint(self) -> str:
         """Return a digest that changes when the rows or the features change."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ import zarr
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
+from bigtensor.data.addresses.copies_on_workers import contents_digest, require_same_contents
 from bigtensor.data.addresses.read_errors import row_errors
 from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.stores.process_wide import ProcessWide
@@ -231,6 +232,8 @@ class ZarrSource:
     """Matrix of AnnData that the rows were imported from, such as ``obsm/X_pca``."""
     opening: str = field(default_factory=new_opening, compare=False, repr=False)
     """Token of the opening, by which a process keeps the arrays open."""
+    contents: str | None = field(default=None, compare=False, repr=False)
+    """Digest of the files of the driver, which those of a worker must have."""
 
     @property
     def has_weight(self) -> bool:
@@ -294,6 +297,8 @@ class ZarrSource:
     @contextmanager
     def _reading(self, name: str, start: int, stop: int) -> Iterator[None]:
         """Read rows, with errors that name them."""
+        if self.contents is not None:
+            require_same_contents(self.url, self._folders, self.contents)
         with row_errors(name, self.url, start, stop), opened_anew_after_errors(), zarr_reading:
             yield
 
@@ -306,8 +311,17 @@ class ZarrSource:
 
     def _files(self) -> Iterator[tuple[str, int, str]]:
         """List the chunks of all variables that are read."""
-        for variable in filter(None, (self.variable, *row_variables(self))):
+        for variable in self._folders:
             yield from StoreFiles(self.url).stamps(variable)
+
+    @property
+    def _folders(self) -> tuple[str, ...]:
+        """Names of all variables that are read."""
+        return tuple(filter(None, (self.variable, *row_variables(self))))
+
+    def for_workers(self) -> ZarrSource:
+        """Return the source with the digest of the files that workers must find."""
+        return replace(self, contents=contents_digest(self.url, self._folders))
 
     def describe(self) -> str:
         """Return the words that name the source in messages."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.data.addresses.copies_on_workers import contents_digest, require_same_contents
 from bigtensor.data.addresses.read_errors import row_errors
 from bigtensor.data.anndata.files import Arrays, StoredMatrix, element_stamps, open_arrays
 from bigtensor.data.sources.row_sources import Columns, zarr_reading
@@ -40,6 +41,8 @@ class StoredRows:
         Table of the rows of the object that the file backs. None if it is the one in the file.
     opening : str
         Token of the opening, by which a process keeps the arrays of a Zarr store open.
+    contents : str, optional
+        Digest of the files of the driver, which those of a worker must have.
     """
 
     path: str
@@ -48,6 +51,7 @@ class StoredRows:
     sequence: NDArray[Any] | None = None
     obs: pd.DataFrame | None = field(default=None, repr=False)
     opening: str = field(default_factory=new_opening, repr=False)
+    contents: str | None = field(default=None, kw_only=True, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out ``obs``, which a task does not need."""
@@ -101,6 +105,10 @@ class StoredRows:
                 digest.update(name.encode() + part.tobytes())
         return digest.hexdigest()
 
+    def for_workers(self) -> Self:
+        """Return the source with the digest of the files that workers must find."""
+        return replace(self, contents=contents_digest(self.path, (self.matrix.name,)))
+
     def describe(self) -> str:
         """Return the words that name the source in messages."""
         prefix = "" if self.matrix.name == "X" else f"{self.matrix.name} of "
@@ -110,6 +118,8 @@ class StoredRows:
     @contextmanager
     def opened(self, part: str, start: int, stop: int) -> Iterator[Arrays]:
         """Give access to the arrays of the file, with errors that name rows and matrix."""
+        if self.contents is not None:
+            require_same_contents(self.path, (self.matrix.name,), self.contents)
         with (
             row_errors(f"{self.matrix.name}{part}", self.path, start, stop),
             zarr_reading,
