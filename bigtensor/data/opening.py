@@ -19,7 +19,7 @@ from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.addresses.store_address import with_home
 from bigtensor.data.anndata.files import element_name, is_h5ad
-from bigtensor.data.rows.code_maps import code_check
+from bigtensor.data.rows.code_maps import code_check, with_shared_categories
 from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
 from bigtensor.data.rows.inspection import inspect_store
 from bigtensor.data.rows.row_groups import with_groups
@@ -222,6 +222,7 @@ def _samples(
     By default only features with the role ``use`` are in a view, or without roles those on the
     common scale of an import.
     """
+    sources = with_shared_categories(sources)
     check_alike(sources)
     for source in sources:
         check_values(source)
