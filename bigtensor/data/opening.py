@@ -39,7 +39,7 @@ from bigtensor.data.sources.anndata_source import (
 )
 from bigtensor.data.sources.csr_source import CsrSource
 from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source, ZarrSource
-from bigtensor.data.sources.source_checks import check_alike, check_values
+from bigtensor.data.sources.source_checks import check_alike, check_values, warn_of_missing_texts
 from bigtensor.data.sources.xarray_source import XarraySource
 from bigtensor.data.stores.layout import SAMPLE_DIM, anndata_matrix
 from bigtensor.data.stores.zarr_datasets import as_dataset
@@ -226,6 +226,7 @@ def _samples(
     check_alike(sources)
     for source in sources:
         check_values(source)
+    warn_of_missing_texts(sources[0])
     features = sources[0].features
     if views is None and roles is not None:
         used = [name for name, role in zip(features, roles, strict=True) if role == "use"]

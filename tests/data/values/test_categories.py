@@ -19,7 +19,7 @@ from bigtensor.data.stores.stored_arrays import create_array
 from bigtensor.data.values import categories as categories_module
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import open_runtime
-from bigtensor.errors import DataError, LayoutError
+from bigtensor.errors import DataError, LayoutError, MissingValueWarning
 from bigtensor.statistics.base import Pass, SumStatistic
 
 COLOURS = np.array(["red", "blue", "", "red", "green"])
@@ -226,3 +226,35 @@ class CodeSums(SumStatistic[Any]):
 
     def work_nbytes(self, rows: int) -> int:
         return 0 * rows
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["a", np.nan], ["b", "c"]],
+        [("a", pd.NA), ("b", "c")],
+        pd.DataFrame([["a", None], ["b", "c"]], dtype="string").to_numpy(),
+        pd.DataFrame([["a", None], ["b", "c"]]).astype("category").to_numpy(),
+    ],
+)
+def test_missing_entries__beside_strings_are_missing_in_lists_and_arrays(rows: Any) -> None:
+    samples = open_samples(rows)
+    assert samples.categories == {"x0": ("a", "b"), "x1": ("c",)}
+    np.testing.assert_array_equal(blocks_of(samples), [[0, -1], [1, 0]])
+
+
+def test_missing_entries__of_nullable_numbers_are_nan_in_arrays() -> None:
+    rows = pd.DataFrame({"a": [1, None], "b": [2, 3]}, dtype="Int64").to_numpy()
+    np.testing.assert_array_equal(blocks_of(open_samples(rows)), [[1, 2], [np.nan, 3]])
+
+
+def test_texts_of_missing_values__are_a_warning_whose_remedy_works() -> None:
+    table = pd.DataFrame({"q": ["yes", np.nan, "no"], "age": [30, 41, 30]})
+    with pytest.raises(DataError, match=r"column 'q' .*astype\('category'\)"):
+        open_samples(table)
+    with pytest.warns(MissingValueWarning, match=r"\['q'\] .*astype\('category'\)"):
+        samples = open_samples(table.astype(str))
+    assert samples.categories == {"q": ("nan", "no", "yes"), "age": ("30", "41")}
+    samples = open_samples(table.astype("category"))
+    assert samples.categories == {"q": ("no", "yes"), "age": ("30", "41")}
+    np.testing.assert_array_equal(blocks_of(samples), [[1, 0], [-1, 1], [0, 0]])

@@ -22,7 +22,7 @@ X = np.random.default_rng(0).integers(0, 3, (400, 4))
     ("data", "error", "words"),
     [
         (X - 2, DataError, "have no categories.* from 0 .* strings"),
-        (X - 1, MissingValueError, "missing code.*missing='marginalise'"),
+        (X - 1, MissingValueError, "missing entry.*missing='marginalise'"),
         (X + 0.5, DataError, "takes codes of categories"),
         (X[:, :2], ViewError, "needs three views .* the data have 2"),
         (np.zeros_like(X), IdentifiabilityError, "0 of 4 views .* one category"),
@@ -93,7 +93,7 @@ def test_unseen_category__is_a_missing_entry() -> None:
     with pytest.warns(MissingValueWarning, match="'never' of 'a'"):
         np.testing.assert_array_equal(strict.predict_proba(other), found)
     other.loc[0, "a"] = None
-    with pytest.raises(MissingValueError, match=r"missing code .* row 0, feature 'a'"):
+    with pytest.raises(MissingValueError, match=r"missing entry .* row 0, feature 'a'"):
         strict.predict(other)
 
 
