@@ -316,7 +316,8 @@ def _source(data: DataSetLike, sample_dim: str, name: str) -> Source:
         optional_module("pyarrow", "tables")
         data = data.to_pandas()
     if isinstance(data, pd.DataFrame) and (coded := coded_table(data)) is not None:
-        return ArraySource(coded[0], feature_names(data.columns), categories=coded[1])
+        features = feature_names(data.columns)
+        return ArraySource(coded[0], features, categories=coded[1], index=data.index)
     if is_lazy_table(data):
         rows = data.to_dask_array(lengths=True)
         return _lazy_source(rows, feature_names(data.columns), None, None)
@@ -327,11 +328,12 @@ def _source(data: DataSetLike, sample_dim: str, name: str) -> Source:
     columns = getattr(data, "columns", None)
     array = as_matrix(cast("npt.ArrayLike", data))
     names = _default_names(array) if columns is None else feature_names(columns)
+    index = data.index if isinstance(data, pd.DataFrame) else None
     if array.dtype.kind in "OUST":
         codes, categories = coded_strings(array)
-        return ArraySource(codes, names, categories=categories)
+        return ArraySource(codes, names, categories=categories, index=index)
     counted = counted_categories(without_mask(array)) if array.dtype.kind in "iu" else None
-    return ArraySource(array, names, categories=counted)
+    return ArraySource(array, names, categories=counted, index=index)
 
 
 def _default_names(array: NDArray[Any] | LazyArray | ScipyMatrix) -> tuple[str, ...]:

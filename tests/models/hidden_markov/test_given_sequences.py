@@ -459,3 +459,20 @@ def test_dates__that_go_back_are_warned_of_in_answers(codes: np.ndarray, calenda
         model.predict(rows.assign_coords(time=dates[np.arange(2000) // 2]))
     with pytest.warns(SequenceWarning, match="1,999 of 2,000 rows"):
         model.predict(rows[::-1])
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_dates__of_a_table_that_go_back_are_warned_of(codes: np.ndarray, named: bool) -> None:
+    dates = pd.date_range("2020-01-01", periods=2000, name="time")
+    table = pd.DataFrame({"event": codes[:2000].ravel()}, dates)
+    table = table.astype("string") if named else table
+    nights = table.assign(animal=np.repeat(["a", "b"], 1000))
+    model = HiddenMarkovModel(2, refine="triples", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SequenceWarning)
+        model.fit(nights, sequence="animal").predict(nights[::-1].sort_index(), sequence="animal")
+    shuffled = nights.sample(frac=1, random_state=0).sort_values("animal", kind="stable")
+    with pytest.warns(SequenceWarning, match="dates .* of 2,000 rows"):
+        model.fit(shuffled, sequence="animal")
+    with pytest.raises(DataError, match=r"no column 'time' .*\.reset_index\("):
+        model.fit(nights, sequence="time")
