@@ -211,6 +211,8 @@ def test_ids_that_come_back__are_a_warning_with_counts(codes: np.ndarray) -> Non
     assert len(warned) == 1
     assert model.diagnostics_["sequence_ids_that_come_back"] == 2
     assert model.diagnostics_["sequences"] == 6
+    assert not model.diagnostics_["verdict"]["good"]
+    assert "come back" in model.diagnostics_["verdict"]["sentences"][0]
     with pytest.warns(SequenceWarning, match="every run .* sequence of its own"):
         assert model.score_samples(codes, sequence=back).shape == (6,)
 
@@ -309,6 +311,7 @@ def test_sequences_of_one_row__give_no_triple(codes: np.ndarray) -> None:
             codes, lengths=[1] * 600 + [2000, 2000, 1400]
         )
     assert model.diagnostics_["sequences_of_one_row"] == 600
+    assert not model.diagnostics_["verdict"]["good"]
     assert model.diagnostics_["triples"] == 5400 - 6
     assert model.score_samples(codes, lengths=[1] * 6000).shape == (6000,)
     with pytest.raises(DataError, match="no three consecutive rows of a sequence"):
