@@ -84,8 +84,8 @@ def warn_of_missing_texts(source: Source) -> None:
     if named:
         more = f" and {len(named) - 5} more" if len(named) > 5 else ""
         warn(
-            f"features {named[:5]}{more} have a category 'nan', '<NA>' or 'NaT', which str makes of "
-            "a missing value; to have it missing, give None in its place, or convert the original "
+            f"features {named[:5]}{more} have a category 'nan', '<NA>' or 'NaT', which str makes "
+            "of a missing value; to have it missing, give None in its place, or convert the original "
             "pandas table with .astype('category') rather than .astype(str)",
             MissingValueWarning,
         )

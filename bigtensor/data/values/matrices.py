@@ -56,9 +56,9 @@ def as_matrix(data: npt.ArrayLike) -> NDArray[Any]:
         array = np.asanyarray(data) if masked_integers else np.asarray(without_mask(data))
     except ValueError as error:
         raise LayoutError(
-            f"the data are no matrix of rows and features ({error}); give every row as many values, "
-            "several sequences as arrays of shape (steps, features), and documents as a sparse "
-            "matrix of counts (of CountVectorizer of scikit-learn, or "
+            f"the data are no matrix of rows and features ({error}); give every row as many "
+            "values, several sequences as arrays of shape (steps, features), and documents as a "
+            "sparse matrix of counts (of CountVectorizer of scikit-learn, or "
             "gensim.matutils.corpus2csc(corpus).T)"
         ) from error
     if array.dtype.kind == "U" and isinstance(data, list | tuple):

@@ -21,7 +21,7 @@ from bigtensor.data.rows.row_sequences import (
 )
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.values.integer_ids import integer_ids
-from bigtensor.errors import ParameterError, SequenceWarning, Setting, warn
+from bigtensor.errors import Message, ParameterError, SequenceWarning, Setting, warn
 from bigtensor.models.contract.callbacks import with_callbacks
 from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
