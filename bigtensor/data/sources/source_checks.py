@@ -85,7 +85,7 @@ def warn_of_missing_texts(source: Source) -> None:
         more = f" and {len(named) - 5} more" if len(named) > 5 else ""
         warn(
             f"features {named[:5]}{more} have a category 'nan', '<NA>' or 'NaT', which str makes "
-            "of a missing value; to have it missing, give None in its place, or convert the original "
-            "pandas table with .astype('category') rather than .astype(str)",
+            "of a missing value; to have it missing, give None in its place, or convert the "
+            "original pandas table with .astype('category') rather than .astype(str)",
             MissingValueWarning,
         )
