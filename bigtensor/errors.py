@@ -337,7 +337,7 @@ class TransformWarning(BigtensorWarning):
 
 
 class MissingValueWarning(BigtensorWarning):
-    """Rows with missing values were left out, as was asked for."""
+    """Missing values were left out, as was asked for, or probably count as categories."""
 
 
 class WeightWarning(BigtensorWarning):

@@ -19,7 +19,7 @@ from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.addresses.store_address import with_home
 from bigtensor.data.anndata.files import element_name, is_h5ad
-from bigtensor.data.rows.code_maps import code_check
+from bigtensor.data.rows.code_maps import code_check, with_shared_categories
 from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
 from bigtensor.data.rows.inspection import inspect_store
 from bigtensor.data.rows.row_groups import with_groups
@@ -39,7 +39,7 @@ from bigtensor.data.sources.anndata_source import (
 )
 from bigtensor.data.sources.csr_source import CsrSource
 from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source, ZarrSource
-from bigtensor.data.sources.source_checks import check_alike, check_values
+from bigtensor.data.sources.source_checks import check_alike, check_values, warn_of_missing_texts
 from bigtensor.data.sources.xarray_source import XarraySource
 from bigtensor.data.stores.layout import SAMPLE_DIM, anndata_matrix
 from bigtensor.data.stores.zarr_datasets import as_dataset
@@ -222,9 +222,11 @@ def _samples(
     By default only features with the role ``use`` are in a view, or without roles those on the
     common scale of an import.
     """
+    sources = with_shared_categories(sources)
     check_alike(sources)
     for source in sources:
         check_values(source)
+    warn_of_missing_texts(sources[0])
     features = sources[0].features
     if views is None and roles is not None:
         used = [name for name, role in zip(features, roles, strict=True) if role == "use"]
@@ -314,7 +316,8 @@ def _source(data: DataSetLike, sample_dim: str, name: str) -> Source:
         optional_module("pyarrow", "tables")
         data = data.to_pandas()
     if isinstance(data, pd.DataFrame) and (coded := coded_table(data)) is not None:
-        return ArraySource(coded[0], feature_names(data.columns), categories=coded[1])
+        features = feature_names(data.columns)
+        return ArraySource(coded[0], features, categories=coded[1], index=data.index)
     if is_lazy_table(data):
         rows = data.to_dask_array(lengths=True)
         return _lazy_source(rows, feature_names(data.columns), None, None)
@@ -325,11 +328,12 @@ def _source(data: DataSetLike, sample_dim: str, name: str) -> Source:
     columns = getattr(data, "columns", None)
     array = as_matrix(cast("npt.ArrayLike", data))
     names = _default_names(array) if columns is None else feature_names(columns)
+    index = data.index if isinstance(data, pd.DataFrame) else None
     if array.dtype.kind in "OUST":
         codes, categories = coded_strings(array)
-        return ArraySource(codes, names, categories=categories)
+        return ArraySource(codes, names, categories=categories, index=index)
     counted = counted_categories(without_mask(array)) if array.dtype.kind in "iu" else None
-    return ArraySource(array, names, categories=counted)
+    return ArraySource(array, names, categories=counted, index=index)
 
 
 def _default_names(array: NDArray[Any] | LazyArray | ScipyMatrix) -> tuple[str, ...]:

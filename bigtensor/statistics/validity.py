@@ -359,4 +359,4 @@ def _unusable(code: int | None) -> str:
     """Describe a value that cannot be used. Measured values have no code."""
     if code is None:
         return f"value that is not finite (NaN, infinity or above {LARGEST_VALUE:.0e})"
-    return "missing code (a negative integer)"
+    return "missing entry (no category, or a negative code)"

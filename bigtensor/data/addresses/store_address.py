@@ -133,6 +133,9 @@ def _no_store(path: str) -> StoreReadError:
     """Return the error of an address where nothing is."""
     protocol, _, rest = path.partition(":/")
     remedy = "check the path"
+    if len(path.split()) > 1 and not Path(path).suffix.removeprefix(".").isalnum():
+        remedy += ", or count the words of texts first, such as by CountVectorizer of scikit-learn"
+        path = repr(path[:80])
     if "://" not in path and rest and protocol in available_protocols():
         remedy = f"give the URL as text, {protocol}://{rest}, because a Path drops a slash of it"
     return StoreReadError(f"there is no store at {path}; {remedy}")

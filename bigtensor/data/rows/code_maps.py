@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import IntArray
 from bigtensor.data.rows.block import UNKNOWN_CODE
-from bigtensor.data.sources.row_sources import Source
-from bigtensor.data.values.categories import MISSING_CODE, counted_categories
-from bigtensor.data.values.plain_arrays import CODES, converted
+from bigtensor.data.sources.row_sources import ArraySource, Source
+from bigtensor.data.sources.xarray_source import XarraySource
+from bigtensor.data.values.categories import (
+    MISSING_CODE,
+    FeatureCategories,
+    counted_categories,
+)
+from bigtensor.data.values.plain_arrays import CODES, converted, without_mask
 from bigtensor.errors import DataError
 
 _NAMED = 5
@@ -126,6 +131,70 @@ def code_check(source: Source) -> CodeMap | None:
     return CodeMap(named, named)
 
 
+def with_shared_categories(sources: Sequence[Source]) -> list[Source]:
+    """Return data sets in memory with the categories of all of them, and codes of these.
+
+    Categories of later data sets follow those of the first. Integers without names of which one
+    data set holds no codes are no codes in any data set.
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Data sets that are to be read as one. They are returned as they are if rows are not in
+        memory or features differ.
+    """
+    alike = {source.features for source in sources} == {sources[0].features}
+    if not alike or not _are_integers_in_memory(sources):
+        return [*sources]
+    categories = [source.categories for source in sources]
+    named = [own for own in categories if own is not None]
+    if len(named) < len(sources):
+        numbered = all(names == _numbers(len(names)) for own in named for names in own)
+        return [replace(source, categories=None) for source in sources] if numbered else [*sources]
+    shared = tuple(
+        tuple(dict.fromkeys(name for names in feature for name in names))
+        for feature in zip(*named, strict=True)
+    )
+    if all(
+        names == target[: len(names)]
+        for own in named
+        for names, target in zip(own, shared, strict=True)
+    ):
+        return [replace(source, categories=shared) for source in sources]
+    return [_recoded(source, own, shared) for source, own in zip(sources, named, strict=True)]
+
+
+def _are_integers_in_memory(
+    sources: Sequence[Source],
+) -> TypeGuard[Sequence[ArraySource | XarraySource]]:
+    """Return True if all values are integers of arrays, also of xarray, in memory."""
+    return all(
+        isinstance(source, ArraySource | XarraySource)
+        and source.held_nbytes
+        and source.dtype.kind in "iu"
+        for source in sources
+    )
+
+
+def _recoded(
+    source: ArraySource | XarraySource, categories: FeatureCategories, shared: FeatureCategories
+) -> Source:
+    """Return a data set with its codes translated to int32 codes of other categories."""
+    names = dict(zip(source.features, categories, strict=True))
+    code_map = CodeMap(names, dict(zip(source.features, shared, strict=True)))
+    values = without_mask(source.read(0, source.rows).values)
+    codes = code_map.translated(values, source.features).astype(np.int32)
+    if isinstance(source, ArraySource):
+        return replace(source, values=codes, categories=shared)
+    array = source.array.transpose(source.sample_dim, ...)
+    return replace(source, array=array.copy(data=codes), categories=shared)
+
+
+def _numbers(count: int) -> tuple[str, ...]:
+    """Return the names of categories that are numbers: 0, 1, ..."""
+    return tuple(map(str, range(count)))
+
+
 def numbered_categories(sources: Sequence[Source]) -> Categories | None:
     """Return the categories of whole numbers in memory: 0, 1, ... up to the largest.
 
@@ -152,8 +221,7 @@ def numbered_categories(sources: Sequence[Source]) -> Categories | None:
             if counted is None:
                 return None
             np.maximum(counts, [len(names) for names in counted], out=counts)
-    names = (tuple(map(str, range(count))) for count in counts.tolist())
-    return dict(zip(sources[0].features, names, strict=True))
+    return dict(zip(sources[0].features, map(_numbers, counts.tolist()), strict=True))
 
 
 def _table(names: Sequence[str], target_names: Sequence[str]) -> NDArray[np.int32]:

@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import IndexArray
 from bigtensor.data.rows.row_sequences import pieces_of_ids
-from bigtensor.data.sources.row_sources import LazySource, Source
+from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source
 from bigtensor.data.sources.xarray_source import XarraySource
 
 
 def rows_out_of_order(source: Source, sample_dim: str) -> IndexArray:
     """Return the rows whose date is before the date of the row in front of them.
 
-    Only an index of dates along the rows of xarray objects is looked at. In a MultiIndex an equal
-    date counts too, because another level tells both rows apart.
+    Only an index of dates along the rows of xarray objects and pandas tables is looked at. In a
+    MultiIndex an equal date counts too, because another level tells both rows apart.
 
     Parameters
     ----------
@@ -47,7 +47,9 @@ def rows_out_of_order(source: Source, sample_dim: str) -> IndexArray:
 
 
 def _index(source: Source, sample_dim: str) -> pd.Index[Any] | None:
-    """Return the index along the rows of xarray objects."""
+    """Return the index along the rows of xarray objects and pandas tables."""
+    if isinstance(source, ArraySource):
+        return source.index
     if isinstance(source, XarraySource):
         return source.array.indexes.get(sample_dim)
     if isinstance(source, LazySource) and source.variables is not None:

@@ -311,7 +311,8 @@ def _split(table: Table, name: str) -> tuple[DataSetLike, RowVariableLike]:
         raise DataError(
             f"the table has no column {name!r} to use as "
             + Setting("sequence")
-            + f"; it has {[str(column) for column in others]}"
+            + f"; it has {[str(column) for column in others]}, and a level of the index becomes a "
+            "column by .reset_index(level)"
         )
     column = table[name]
     if is_arrow_table(table):

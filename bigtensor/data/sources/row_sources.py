@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,9 @@ from bigtensor.data.values.categories import FeatureCategories
 from bigtensor.data.values.feature_roles import Role
 from bigtensor.data.values.plain_arrays import without_mask
 from bigtensor.errors import without_passwords
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ZARR_CONCURRENCY = {"async.concurrency": 4, "threading.max_workers": 4}
 """Reads in flight and decoding threads of one task: tasks already run side by side."""
@@ -165,6 +168,13 @@ class ArraySource(ArrayRows):
     categories: FeatureCategories | None = None
     obs: Any = None
     """Table of the rows of an AnnData object, which holds groups and conditions."""
+
+    index: pd.Index[Any] | None = None
+    """Index of the rows of a pandas DataFrame."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out the index, which a task does not need."""
+        return {**super().__getstate__(), "index": None}
 
     @property
     def unit_rows(self) -> int:

@@ -8,7 +8,10 @@ from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.sources.row_sources import LazySource, Source
 from bigtensor.data.values.matrices import DATES_REMEDY
 from bigtensor.data.values.plain_arrays import native_dtype
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, MissingValueWarning, warn
+
+_MISSING_TEXTS = {"nan", "<NA>", "NaT"}
+"""Texts that NumPy and pandas make of missing values where they convert them to strings."""
 
 
 def check_alike(sources: Sequence[Source]) -> None:
@@ -66,4 +69,23 @@ def check_values(source: Source) -> None:
             f"the values of {source.describe()} are {source.dtype}; expected floats of at most 64 "
             "bits for measurements, or integers for codes: convert with .astype('float32') if the "
             "numbers are measurements"
+        )
+
+
+def warn_of_missing_texts(source: Source) -> None:
+    """Warn of categories in memory that probably were missing values before a conversion."""
+    if source.categories is None or not source.held_nbytes:
+        return
+    named = [
+        feature
+        for feature, names in zip(source.features, source.categories, strict=True)
+        if not _MISSING_TEXTS.isdisjoint(names)
+    ]
+    if named:
+        more = f" and {len(named) - 5} more" if len(named) > 5 else ""
+        warn(
+            f"features {named[:5]}{more} have a category 'nan', '<NA>' or 'NaT', which str makes "
+            "of a missing value; to have it missing, give None in its place, or convert the "
+            "original pandas table with .astype('category') rather than .astype(str)",
+            MissingValueWarning,
         )

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 from numpy.typing import NDArray
 
 from bigtensor.data.values.categories import are_strings
@@ -55,15 +56,23 @@ def as_matrix(data: npt.ArrayLike) -> NDArray[Any]:
         array = np.asanyarray(data) if masked_integers else np.asarray(without_mask(data))
     except ValueError as error:
         raise LayoutError(
-            f"the data are no matrix of rows and features ({error}); give every row as many values"
+            f"the data are no matrix of rows and features ({error}); give every row as many "
+            "values, several sequences as arrays of shape (steps, features), and documents as a "
+            "sparse matrix of counts (of CountVectorizer of scikit-learn, or "
+            "gensim.matutils.corpus2csc(corpus).T)"
         ) from error
+    if array.dtype.kind == "U" and isinstance(data, list | tuple):
+        # NumPy makes the text 'nan' of a NaN beside strings
+        array = np.where(pd.isna(np.asarray(data, object)), np.nan, array.astype(object))
     if array.dtype == object and not array.ndim:
         raise LayoutError(
             f"the data are of the type {type(data).__name__}; give a table of rows and features, "
             "such as a NumPy array, a pandas DataFrame, an xarray Dataset or the path of a store"
         )
-    if array.dtype == object and not are_strings(array.ravel().tolist()):
-        array = _numbers(array, data)
+    if array.dtype == object:
+        array = np.where(pd.isna(array), np.nan, array)
+        if not are_strings(array.ravel().tolist()):
+            array = _numbers(array, data)
     if array.ndim != 2:
         raise LayoutError(
             f"expected 2D array (rows, features), got {array.ndim}D array instead with shape "
@@ -108,9 +117,6 @@ def feature_names(names: Iterable[Any]) -> tuple[str, ...]:
 
 def _numbers(array: NDArray[Any], data: npt.ArrayLike) -> NDArray[Any]:
     """Return an array of objects as numbers, or say where the first object is no number."""
-    if hasattr(data, "isna"):
-        array = array.copy()
-        array[np.asarray(data.isna())] = np.nan
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -134,7 +140,8 @@ def _first_object(array: NDArray[Any], data: npt.ArrayLike) -> str | None:
                     remedy = DATES_REMEDY
                 return (
                     f"row {row} of column {name!r} is {str(value)!r}; {remedy}, or leave "
-                    "the column out, or, for a model of categories, make every column strings"
+                    "the column out, or, for a model of categories, make all columns of a pandas "
+                    "DataFrame categorical: table.astype('category')"
                 )
     return None
 

@@ -21,7 +21,7 @@ from bigtensor.data.rows.row_sequences import (
 )
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.values.integer_ids import integer_ids
-from bigtensor.errors import ParameterError, SequenceWarning, Setting, warn
+from bigtensor.errors import Message, ParameterError, SequenceWarning, Setting, warn
 from bigtensor.models.contract.callbacks import with_callbacks
 from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.estimator import Estimator
@@ -225,15 +225,17 @@ def _in_words(summary: SequenceIdsResult) -> str:
 
 def _warn_of_returning(returning: int, ids: str) -> None:
     """Warn of ids that come back after another sequence. All ids are given in words."""
-    if not returning:
-        return
-    words = f"{returning:,} of {ids} ids of sequences come"
-    message = (
-        f"{words} back after rows of another sequence, and every run of rows counts as a sequence "
-        "of its own; sort the rows by sequence and time, or name another variable with "
-        + Setting("sequence")
-    )
-    warn(message, SequenceWarning)
+    if returning:
+        warn(_returning_in_words(returning, ids), SequenceWarning)
+
+
+def _returning_in_words(returning: int, ids: str) -> Message:
+    """Return the sentence on ids that come back. All ids are given in words."""
+    return (
+        f"{returning:,} of {ids} ids of sequences come back after rows of another sequence, and "
+        "every run of rows counts as a sequence of its own; sort the rows by sequence and time, or "
+        "name another variable with "
+    ) + Setting("sequence")
 
 
 def _warn_of_date_order(samples: Samples, sample_dim: str) -> None:
@@ -270,6 +272,11 @@ def _with_ids(script: Script) -> Generator[Any, Any, Solved]:
             solved: Solved = end.value
             returning = 0 if summary is None else summary.returning
             diagnostics = {**solved.diagnostics, "sequence_ids_that_come_back": returning}
+            if summary is not None and returning:
+                sentence = _returning_in_words(returning, _in_words(summary))
+                verdict = diagnostics["verdict"]
+                sentences = [sentence, *verdict["sentences"]]
+                diagnostics["verdict"] = {**verdict, "good": False, "sentences": sentences}
             return replace(solved, diagnostics=diagnostics)
         if summary is not None or not _looks_along(request):
             result = yield request

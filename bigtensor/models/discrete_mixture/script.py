@@ -81,6 +81,9 @@ class Preparation:
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 
+_FEW_CATEGORIES = 10
+"""A view of at most so many categories is none of ids, however few the rows are."""
+
 STORED_CLASSES = (
     *(Populations, MergeTree),
     *(DiscreteFit, DiscreteSolution, Preparation, Settings, Choice, SymbolGroup),
@@ -155,6 +158,7 @@ def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, No
         diagnostics={
             "distinct_rows": rows.rows,
             "equal_views": ordered.equal_views(),
+            "views_of_ids": ordered.views_of_ids(),
             **estimated.diagnostics,
         },
         weight=weight,
@@ -241,6 +245,20 @@ class _OrderedRows:
                 name = self.settings.shape.views[view][0]
                 groups.setdefault(first[code].tobytes(), []).append(name)
         return [names for names in groups.values() if len(names) > 1]
+
+    def views_of_ids(self) -> list[str]:
+        """Return the names of views with more than half as many categories as the data have rows.
+
+        Returns
+        -------
+        list of str
+            In the order of the data. A view of at most ten categories is never one.
+        """
+        shape, counts = self.settings.shape, self.rows.dense_values.max(axis=0) + 1
+        many = max(shape.rows / 2, _FEW_CATEGORIES)
+        return [
+            shape.views[view][0] for view in np.argsort(self.order).tolist() if counts[view] > many
+        ]
 
     def in_data(self, solution: DiscreteSolution) -> DiscreteSolution:
         """Return a mixture of views and categories in the order of the data."""

@@ -45,6 +45,7 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any], *, chos
         else as_warnings(*(sentence + remedy for sentence in small))
     )
     faults += as_warnings(*_alike(fit.solution, remedy))
+    faults += as_warnings(*_of_ids(diagnostics.get("views_of_ids", [])))
     faults += [(None, sentence) for sentence in _equal(diagnostics.get("equal_views", []))]
     k = fit.solution.n_components
     confirmation = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
@@ -73,6 +74,19 @@ def _equal(groups: list[list[str]]) -> list[Message]:
         "split along them, so that there may be too many. Leave out all but one of them ("
         + Setting("views")
         + ")."
+    ]
+
+
+def _of_ids(names: list[str]) -> list[Message]:
+    """Return a sentence on views whose categories are those of single rows, as ids are."""
+    if not names:
+        return []
+    return [
+        "Views with more than half as many categories as there are rows, such as ids: "
+        f"{', '.join(names)}. A category of a single row makes the probabilities of its component "
+        "too extreme, also of a wrong one. Leave these features out of the data or of "
+        + Setting("views")
+        + "."
     ]
 
 

@@ -168,8 +168,8 @@ def _check_categories(parameters: ParameterValues, shape: DataShape) -> None:
         raise DataError(
             f"the values are {shape.dtype}, measured values, and a HiddenMarkovModel reads "
             "categories by default: use "
-            + Setting("emissions", KERNEL)
-            + ", or convert whole numbers with .astype('int32')"
+            + Setting("emissions", KERNEL, "gaussian", "poisson")
+            + " for measurements or counts, or convert codes with .astype('int32')"
         )
     if len(shape.features) != 1:
         raise ViewError(

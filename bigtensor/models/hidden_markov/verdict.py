@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bigtensor.errors import Message, SequenceWarning, Setting, warn
+from bigtensor.errors import Message, SequenceWarning, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.hidden_markov.emissions.categorical_emissions import CategoricalEmissions
 from bigtensor.models.hidden_markov.emissions.kernel_emissions import KernelEmissions
@@ -45,11 +45,8 @@ def judged(
     diagnostics : dict
         Decisions and numbers of the fit.
     """
-    if counts.single_rows:
-        warn_of_single_rows(counts)
-    faults = _bounded(diagnostics) + as_warnings(
-        *(_few(fit, counts) or [*_rare(fit, rows), *_alike(fit)])
-    )
+    faults = _single_rows(counts) + _bounded(diagnostics)
+    faults += as_warnings(*(_few(fit, counts) or [*_rare(fit, rows), *_alike(fit)]))
     if "outlying_rows" in diagnostics:
         has_tails = isinstance(fit.emissions, KernelEmissions)
         faults += sample_outliers(diagnostics, "pilot sample" if has_tails else "fit")
@@ -70,17 +67,17 @@ def _bounded(diagnostics: dict[str, Any]) -> list[Fault]:
     return as_warnings(sentence)
 
 
-def warn_of_single_rows(counts: TripleCountsResult) -> None:
-    """Warn of sequences of one row, which give no triple."""
-    if counts.single_rows < MANY_SINGLE_ROWS * counts.sequences:
-        return
+def _single_rows(counts: TripleCountsResult) -> list[Fault]:
+    """Return a sentence on sequences of one row, which give no triple."""
+    if not counts.single_rows or counts.single_rows < MANY_SINGLE_ROWS * counts.sequences:
+        return []
     message = (
         f"{counts.single_rows:,} of {counts.sequences:,} sequences have one row, which gives no "
         "triple of rows; they count for the initial states alone: check that "
         + Setting("sequence")
         + " names the sequence of a row, not the row"
     )
-    warn(message, SequenceWarning)
+    return [(SequenceWarning, message)]
 
 
 def _has_categories(fit: MarkovFit) -> bool:

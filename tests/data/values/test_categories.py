@@ -1,6 +1,7 @@
 """Codes with named categories, wherever they come from."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from bigtensor.data.stores.stored_arrays import create_array
 from bigtensor.data.values import categories as categories_module
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import open_runtime
-from bigtensor.errors import DataError, LayoutError
+from bigtensor.errors import DataError, LayoutError, MissingValueWarning
 from bigtensor.statistics.base import Pass, SumStatistic
 
 COLOURS = np.array(["red", "blue", "", "red", "green"])
@@ -120,8 +121,43 @@ def test_categories__that_are_no_lists_of_features_are_refused(attribute: Any, w
 
 
 def test_codes__of_other_categories_are_not_read_as_one() -> None:
+    others = {"colour": ["red", "blue", "grey"], "size": ["small", "large"]}
+    lazy = [named_codes().chunk(), labelled(CODES, categories=others).chunk()]
     with pytest.raises(DataError, match=r"other categories than .* one store"):
-        open_samples([named_codes(), labelled(STRINGS[:2])])
+        open_samples(lazy)
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [np.array([[0, 1], [2, 0]]), np.array([[4, -1], [1, 3]])],
+        [np.array([["no", "b"], ["yes", "a"]]), np.array([["maybe", "c"], ["no", "a"]])],
+        [pd.DataFrame({"q": ["x", "y"]}, dtype="category"), pd.DataFrame({"q": ["y", None, "z"]})],
+        [labelled(np.array([["u", "v"]])), labelled(np.array([["w", "v"], ["u", ""]]))],
+    ],
+)
+def test_data_sets_in_memory__share_their_categories(parts: list[Any]) -> None:
+    """Each data set alone has fewer categories than all of them."""
+    together = open_samples(parts)
+    assert together.categories is not None
+
+    def names_of(samples: Samples) -> list[list[str | None]]:
+        assert samples.categories is not None
+        names = [samples.categories[feature] for feature in samples.features]
+        ranges = [*pairwise([*samples.offsets, samples.rows])]
+        return [
+            [None if code < 0 else own[code] for own, code in zip(names, row, strict=True)]
+            for block in samples.blocks(ranges, block_rows=100)
+            for row in block.dense_values.tolist()
+        ]
+
+    assert names_of(together) == [row for part in parts for row in names_of(open_samples(part))]
+
+
+def test_integers_in_memory__are_measured_if_one_data_set_holds_no_codes() -> None:
+    parts = [np.array([[0, 1], [2, 0]]), np.array([[-5, 1], [1, 3]])]
+    assert open_samples(parts).categories is None
+    assert open_samples(np.concatenate(parts)).categories is None
 
 
 def test_strings__in_a_store_or_behind_a_graph_are_refused(tmp_path: Path) -> None:
@@ -190,3 +226,35 @@ class CodeSums(SumStatistic[Any]):
 
     def work_nbytes(self, rows: int) -> int:
         return 0 * rows
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [["a", np.nan], ["b", "c"]],
+        [("a", pd.NA), ("b", "c")],
+        pd.DataFrame([["a", None], ["b", "c"]], dtype="string").to_numpy(),
+        pd.DataFrame([["a", None], ["b", "c"]]).astype("category").to_numpy(),
+    ],
+)
+def test_missing_entries__beside_strings_are_missing_in_lists_and_arrays(rows: Any) -> None:
+    samples = open_samples(rows)
+    assert samples.categories == {"x0": ("a", "b"), "x1": ("c",)}
+    np.testing.assert_array_equal(blocks_of(samples), [[0, -1], [1, 0]])
+
+
+def test_missing_entries__of_nullable_numbers_are_nan_in_arrays() -> None:
+    rows = pd.DataFrame({"a": [1, None], "b": [2, 3]}, dtype="Int64").to_numpy()
+    np.testing.assert_array_equal(blocks_of(open_samples(rows)), [[1, 2], [np.nan, 3]])
+
+
+def test_texts_of_missing_values__are_a_warning_whose_remedy_works() -> None:
+    table = pd.DataFrame({"q": ["yes", np.nan, "no"], "age": [30, 41, 30]})
+    with pytest.raises(DataError, match=r"column 'q' .*astype\('category'\)"):
+        open_samples(table)
+    with pytest.warns(MissingValueWarning, match=r"\['q'\] .*astype\('category'\)"):
+        samples = open_samples(table.astype(str))
+    assert samples.categories == {"q": ("nan", "no", "yes"), "age": ("30", "41")}
+    samples = open_samples(table.astype("category"))
+    assert samples.categories == {"q": ("no", "yes"), "age": ("30", "41")}
+    np.testing.assert_array_equal(blocks_of(samples), [[1, 0], [-1, 1], [0, 0]])

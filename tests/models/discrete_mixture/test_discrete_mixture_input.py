@@ -22,7 +22,7 @@ X = np.random.default_rng(0).integers(0, 3, (400, 4))
     ("data", "error", "words"),
     [
         (X - 2, DataError, "have no categories.* from 0 .* strings"),
-        (X - 1, MissingValueError, "missing code.*missing='marginalise'"),
+        (X - 1, MissingValueError, "missing entry.*missing='marginalise'"),
         (X + 0.5, DataError, "takes codes of categories"),
         (X[:, :2], ViewError, "needs three views .* the data have 2"),
         (np.zeros_like(X), IdentifiabilityError, "0 of 4 views .* one category"),
@@ -93,7 +93,7 @@ def test_unseen_category__is_a_missing_entry() -> None:
     with pytest.warns(MissingValueWarning, match="'never' of 'a'"):
         np.testing.assert_array_equal(strict.predict_proba(other), found)
     other.loc[0, "a"] = None
-    with pytest.raises(MissingValueError, match=r"missing code .* row 0, feature 'a'"):
+    with pytest.raises(MissingValueError, match=r"missing entry .* row 0, feature 'a'"):
         strict.predict(other)
 
 
@@ -128,6 +128,26 @@ def test_equal_views__are_named_whatever_the_names_of_their_categories() -> None
     verdict = model.diagnostics_["verdict"]
     assert any("b and copy and renamed" in sentence for sentence in verdict["sentences"])
     assert DiscreteMixture(2, random_state=0).fit(X).diagnostics_["equal_views"] == []
+
+
+def test_ids_among_the_answers__are_named_because_they_decide_the_classes() -> None:
+    rng = np.random.default_rng(0)
+    kind = rng.choice(2, 1000, p=[0.7, 0.3])
+    share = np.where(kind[:, None] == 0, 0.75, 0.3)
+    answers = pd.DataFrame((rng.random((1000, 6)) < share).astype(int), columns=[*"abcdef"])
+    persons = answers.assign(person=range(1000), age=rng.integers(18, 80, 1000)).astype(str)
+    with pytest.warns(ConditioningWarning, match="half as many categories .*person"):
+        model = DiscreteMixture(2, random_state=0).fit(persons)
+    assert model.diagnostics_["views_of_ids"] == ["person"]
+    assert not model.diagnostics_["verdict"]["good"]
+    without = DiscreteMixture(2, random_state=0).fit(persons.drop(columns="person"))
+    assert without.diagnostics_["views_of_ids"] == []
+    assert without.diagnostics_["verdict"]["good"]
+    # the reason of the warning: every row is sure of a class with its id, also of a wrong one
+    sure, unsure = (
+        fit.predict_proba(persons[list(fit.categories_)]).max(1).mean() for fit in (model, without)
+    )
+    assert sure > unsure + 0.03
 
 
 @pytest.mark.parametrize("missing", ["marginalise", "omit"])

@@ -211,6 +211,8 @@ def test_ids_that_come_back__are_a_warning_with_counts(codes: np.ndarray) -> Non
     assert len(warned) == 1
     assert model.diagnostics_["sequence_ids_that_come_back"] == 2
     assert model.diagnostics_["sequences"] == 6
+    assert not model.diagnostics_["verdict"]["good"]
+    assert "come back" in model.diagnostics_["verdict"]["sentences"][0]
     with pytest.warns(SequenceWarning, match="every run .* sequence of its own"):
         assert model.score_samples(codes, sequence=back).shape == (6,)
 
@@ -309,6 +311,7 @@ def test_sequences_of_one_row__give_no_triple(codes: np.ndarray) -> None:
             codes, lengths=[1] * 600 + [2000, 2000, 1400]
         )
     assert model.diagnostics_["sequences_of_one_row"] == 600
+    assert not model.diagnostics_["verdict"]["good"]
     assert model.diagnostics_["triples"] == 5400 - 6
     assert model.score_samples(codes, lengths=[1] * 6000).shape == (6000,)
     with pytest.raises(DataError, match="no three consecutive rows of a sequence"):
@@ -459,3 +462,20 @@ def test_dates__that_go_back_are_warned_of_in_answers(codes: np.ndarray, calenda
         model.predict(rows.assign_coords(time=dates[np.arange(2000) // 2]))
     with pytest.warns(SequenceWarning, match="1,999 of 2,000 rows"):
         model.predict(rows[::-1])
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_dates__of_a_table_that_go_back_are_warned_of(codes: np.ndarray, named: bool) -> None:
+    dates = pd.date_range("2020-01-01", periods=2000, name="time")
+    table = pd.DataFrame({"event": codes[:2000].ravel()}, dates)
+    table = table.astype("string") if named else table
+    nights = table.assign(animal=np.repeat(["a", "b"], 1000))
+    model = HiddenMarkovModel(2, refine="triples", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SequenceWarning)
+        model.fit(nights, sequence="animal").predict(nights[::-1].sort_index(), sequence="animal")
+    shuffled = nights.sample(frac=1, random_state=0).sort_values("animal", kind="stable")
+    with pytest.warns(SequenceWarning, match="dates .* of 2,000 rows"):
+        model.fit(shuffled, sequence="animal")
+    with pytest.raises(DataError, match=r"no column 'time' .*\.reset_index\("):
+        model.fit(nights, sequence="time")

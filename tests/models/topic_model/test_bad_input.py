@@ -16,7 +16,9 @@ from bigtensor.errors import (
     ConditioningWarning,
     DataError,
     IdentifiabilityError,
+    LayoutError,
     ParameterError,
+    StoreReadError,
 )
 
 
@@ -256,3 +258,16 @@ def test_answers__refuse_negative_counts(counts):
     for answer in (model.transform, model.score):
         with pytest.raises(DataError, match="counts are negative"):
             answer(scaled)
+
+
+@pytest.mark.parametrize(
+    ("documents", "error"),
+    [
+        (["The whale dives.", "Call me\nIshmael, some years ago"], StoreReadError),
+        ([["the", "whale"], ["call", "me", "ishmael"]], LayoutError),
+        ([[(0, 1), (3, 2)], [(1, 1)]], LayoutError),
+    ],
+)
+def test_texts_and_bags_of_words__are_refused_with_the_way_to_counts(documents, error):
+    with pytest.raises(error, match="CountVectorizer"):
+        TopicModel(2).fit(documents)

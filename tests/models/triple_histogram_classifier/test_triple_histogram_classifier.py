@@ -188,7 +188,7 @@ def test_missing_and_unknown_categories__leave_out_their_windows(chains: Split) 
     whole = model.set_params(rule="sequence_likelihood").decision_function([holes])
     assert np.isfinite(whole).all()
     strict = quick()
-    with pytest.raises(MissingValueError, match="missing code"):
+    with pytest.raises(MissingValueError, match="missing entry"):
         fitted(chains, "sequence_likelihood", estimator=strict).predict([holes])
     cut = quick(missing="omit")
     with pytest.warns(UserWarning, match="left out"):
