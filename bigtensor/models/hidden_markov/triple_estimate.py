@@ -31,7 +31,11 @@ later. Both are tried, and the likelihood decides.
 """
 
 SMOOTHING = 1.0
-"""Pseudo-count of the EM iterations, where there is a ridge."""
+"""Pseudo-count of all states together in the EM iterations, where there is a ridge.
+
+With as much for every state, more states are smoother, and held-out windows prefer them where there
+are no states: of 36 sets of 150 and 300 independent measurements or counts, 18 had up to 24 states.
+"""
 
 TRIPLE_ITERATIONS, TRIPLE_TOLERANCE = 20, 1e-8
 """Most EM iterations on triples after the exterior point method, and where they end."""
@@ -61,8 +65,8 @@ class TripleSettings:
 
     @property
     def smoothing(self) -> float:
-        """Pseudo-count of the EM iterations."""
-        return SMOOTHING if self.ridge else 0.0
+        """Pseudo-count of every state in the EM iterations."""
+        return SMOOTHING / self.n_states if self.ridge else 0.0
 
 
 def estimate_from_triples(

@@ -122,3 +122,12 @@ def test_splice__has_a_moderate_number_of_states() -> None:
         {"feature": ["letter"]},
     )
     assert 2 <= len(chosen(data).occupancy_) <= 4
+
+
+@pytest.mark.parametrize("emissions", ["gaussian", "poisson"])
+def test_few_independent_rows__are_one_state(emissions: str) -> None:
+    for seed in (11, 13, 15):
+        rng = np.random.default_rng(seed)
+        rows = rng.poisson(5.0, (150, 2)) if emissions == "poisson" else rng.normal(size=(150, 2))
+        model = HiddenMarkovModel("auto", emissions=emissions, random_state=0).fit(rows)
+        assert len(model.occupancy_) == 1
