@@ -48,12 +48,18 @@ def judged(
     if counts.single_rows:
         warn_of_single_rows(counts)
     faults = _bounded(diagnostics) + as_warnings(
-        *(_few(fit, counts) or [*_rare(fit, rows), *_alike(fit)])
+        *(
+            _few(fit, counts)
+            or [*_rare(fit, rows), *_alike(fit)]
+            or _without_order(fit, rows, diagnostics.get("gain_of_order", np.inf))
+        )
     )
     if "outlying_rows" in diagnostics:
         has_tails = isinstance(fit.emissions, KernelEmissions)
         faults += sample_outliers(diagnostics, "pilot sample" if has_tails else "fit")
     confirmation = f"{fit.n_states} states differ in their emissions or transitions."
+    if fit.n_states == 1:
+        confirmation = "One state: rows are modelled as independent of each other."
     return with_verdict(fit, faults, confirmation, diagnostics)
 
 
@@ -88,6 +94,20 @@ def _has_categories(fit: MarkovFit) -> bool:
     return isinstance(fit.emissions, CategoricalEmissions)
 
 
+def _without_order(fit: MarkovFit, rows: float, gain: float) -> list[str | Message]:
+    """Return a sentence on rows whose order the states do not explain.
+
+    The Bayesian information criterion prefers rows without an order: transitions that do not
+    depend on the state before have ``(k - 1) ** 2`` parameters less. FIGURES
+    """
+    if gain >= 0.5 * (fit.n_states - 1) ** 2 * np.log(max(rows, 1)):
+        return []
+    return [
+        "no state tells the next one beyond the noise: rows in any other order are explained as "
+        "well; use a mixture model, which ignores the order of the rows, or more rows"
+    ]
+
+
 def _few(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:
     """Return a sentence on too few triples."""
     triples = float(counts.weight.sum())
@@ -108,7 +128,7 @@ def _rare(fit: MarkovFit, rows: float) -> list[str | Message]:
         return []
     return [
         f"{rare} of {fit.n_states} states ha{'s' if rare == 1 else 've'} fewer than "
-        f"{FEW_STEPS:g} steps; use fewer states"
+        f"{FEW_STEPS:g} steps, so that their transitions are uncertain; use fewer states"
         + (", or put rare categories together" if _has_categories(fit) else "")
     ]
 
