@@ -13,7 +13,13 @@ from bigtensor.models.discrete_mixture.expectation_maximisation import Estimated
 LEVEL = 0.05
 """P-value above which no pair of views is associated beyond the noise.
 
-FIGURES
+It speaks only where the criterion of Akaike prefers independent views. Of 139 fits to simulated
+independent views and 256 to classes, on which the rule was chosen, both spoke against components in
+87 % without classes, and in 1 % with labels that agreed with the classes (adjusted Rand index above
+0.2). Of 60 fits to classes of many rare categories, the criterion alone did so in 31 %, and both in
+5 %. Half of the criterion's penalty would find 14 % of the independent views, and the Bayesian
+criterion would speak against 54 % of the classes. On 156 other fits to classes, and on 42 tables of
+KEEL, both spoke only against the table that lists all combinations of its categories (monk-2).
 """
 
 
