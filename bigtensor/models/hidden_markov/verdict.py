@@ -98,10 +98,10 @@ def _without_order(fit: MarkovFit, rows: float, gain: float) -> list[str | Messa
     """Return a sentence on rows whose order the states do not explain.
 
     The Bayesian information criterion prefers rows without an order: transitions that do not
-    depend on the state before have ``(k - 1) ** 2`` parameters less. Of 112 fits to independent rows and
-    120 to states, on which the rule was chosen, it preferred no order in 77 % without states, and
-    in 2 % with paths that agreed with the states (adjusted Rand index above 0.2). The criterion of
-    Akaike with all parameters beyond those of one state would do so in 22 %, and a test of pairs of
+    depend on the state before have ``(k - 1) ** 2`` parameters less. The rule was chosen on 112
+    fits to independent rows and 120 to states. It preferred no order in 77 % without states, and
+    in 2 % with paths that agreed with the states (adjusted Rand index above 0.2). Akaike's
+    criterion with all parameters beyond one state would do so in 22 %, and a test of pairs of
     consecutive cells in 36 %. On 135 other fits to states, it did so in seven of 200 rows, which
     are warned of as too few, and in none of 500 or 2,000 rows.
     """
