@@ -29,6 +29,7 @@ from bigtensor.models.discrete_mixture.expectation_maximisation import (
     Problem,
     em_iterations,
 )
+from bigtensor.models.discrete_mixture.independence import comparison_with_independence
 from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
 from bigtensor.models.discrete_mixture.verdict import judged
@@ -152,6 +153,7 @@ def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, No
         )
         yield Step("EM iterations over all rows")
         estimated = in_memory(script, rows)
+    comparison = comparison_with_independence(rows, estimated)
     estimated = replace(
         estimated,
         solution=ordered.in_data(estimated.solution),
@@ -159,6 +161,7 @@ def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, No
             "distinct_rows": rows.rows,
             "equal_views": ordered.equal_views(),
             "views_of_ids": ordered.views_of_ids(),
+            **({"independence": comparison} if comparison else {}),
             **estimated.diagnostics,
         },
         weight=weight,

@@ -10,6 +10,7 @@ import numpy as np
 from bigtensor.errors import Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.discrete_mixture.alike_components import ALIKE, component_distances
+from bigtensor.models.discrete_mixture.independence import views_are_independent
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
 from bigtensor.models.words.faults import as_warnings
 
@@ -46,6 +47,9 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any], *, chos
     )
     faults += as_warnings(*_alike(fit.solution, remedy))
     faults += as_warnings(*_of_ids(diagnostics.get("views_of_ids", [])))
+    # a number that held-out rows chose is better than one component
+    if not (chosen or faults):
+        faults += as_warnings(*_independent(diagnostics.get("independence", {})))
     faults += [(None, sentence) for sentence in _equal(diagnostics.get("equal_views", []))]
     k = fit.solution.n_components
     confirmation = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
@@ -61,6 +65,20 @@ def _undetermined(solution: DiscreteSolution) -> list[str]:
         f"{solution.n_components} components have {solution.parameters} parameters, but the "
         f"categories of the views can be combined in {free + 1} ways, which determine at most "
         f"{free}: other components explain the data as well. Use fewer components, or more views."
+    ]
+
+
+def _independent(comparison: dict[str, float]) -> list[Message]:
+    """Return a sentence on views that do not depend on each other, and need no components."""
+    if not views_are_independent(comparison):
+        return []
+    return [
+        Message(
+            "No view depends on another one beyond the noise, so that one component explains the "
+            "rows as well. Use more rows, or "
+        )
+        + Setting("n_components", "auto")
+        + "."
     ]
 
 

@@ -40,7 +40,7 @@ from bigtensor.models.hidden_markov.initialisations import (
     best_of_initialisations,
     other_initialisations,
 )
-from bigtensor.models.hidden_markov.sequence_iterations import operators_of
+from bigtensor.models.hidden_markov.sequence_iterations import gain_of_order, operators_of
 from bigtensor.models.hidden_markov.settings import (
     ROUNDS,
     MarkovSettings,
@@ -148,6 +148,11 @@ def refine(preparation: MarkovPreparation) -> Script:
     )
     if ends:
         diagnostics["initialisations"] = ends
+    if likelihoods and of_triples.n_states > 1 and not settings.chooses_states:
+        shape = settings.shape
+        diagnostics["gain_of_order"] = yield from gain_of_order(
+            end, likelihoods[-1], family, rows=shape.most_rows, all_rows=shape.all_rows
+        )
     fit = end.finished()
     return judged(
         fit,
@@ -206,7 +211,8 @@ def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
         blocks = operators.most_entries
         nothing = np.zeros((blocks, k))
         blank = Boundaries(np.arange(blocks), np.zeros(blocks, bool), nothing, nothing, 0)
-        times, held = settings.max_iter, operators.state_nbytes()
+        # the last time without an order of the rows
+        times, held = settings.max_iter + 1, operators.state_nbytes()
         if settings.competes:
             times += sum(kept * most for kept, most in ROUNDS)
         expected = Pass("expectation", SequencePosteriorSums(chain, blank, out_maps))

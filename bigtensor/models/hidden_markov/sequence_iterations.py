@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from bigtensor.decomposition.discrete.discrete_core import distributions
 from bigtensor.models.contract.iteration import SETTLED_GAIN, change_below, iterate
@@ -73,6 +76,37 @@ def sequence_iterations(
         fit, ask, update, max_iter=most, stopping_rule=change_below(settled)
     )
     return iterations.state, iterations.measures
+
+
+def gain_of_order(
+    fit: MarkovFit, likelihood: float, family: Family, *, rows: int, all_rows: float
+) -> Generator[Any, Any, float]:
+    """Ask for the likelihood of rows without an order, and compare it with the one of a model.
+
+    Parameters
+    ----------
+    fit : MarkovFit
+        Model.
+    likelihood : float
+        Mean log-likelihood of a row under the model.
+    family : Family
+        Of the emissions.
+    rows : int
+        Of the data.
+    all_rows : float
+        Number of rows that the weighted rows stand for.
+
+    Returns
+    -------
+    float
+        Log-likelihood of all rows under the model in nats, less the one of rows with the same
+        emissions whose states do not depend on the states before them.
+    """
+    unordered = replace(fit, transition=np.tile(fit.occupancy(), (fit.n_states, 1)))
+    _, likelihoods = yield from sequence_iterations(
+        unordered, family, smoothing=0.0, most=1, rows=rows, all_rows=all_rows
+    )
+    return (likelihood - likelihoods[0]) * all_rows
 
 
 def operators_of(chain: HiddenChain, rows: int) -> TransferOperators:

@@ -46,11 +46,19 @@ def judged(
         Decisions and numbers of the fit.
     """
     faults = _single_rows(counts) + _bounded(diagnostics)
-    faults += as_warnings(*(_few(fit, counts) or [*_rare(fit, rows), *_alike(fit)]))
+    faults += as_warnings(
+        *(
+            _few(fit, counts)
+            or [*_rare(fit, rows), *_alike(fit)]
+            or _without_order(fit, rows, diagnostics.get("gain_of_order", np.inf))
+        )
+    )
     if "outlying_rows" in diagnostics:
         has_tails = isinstance(fit.emissions, KernelEmissions)
         faults += sample_outliers(diagnostics, "pilot sample" if has_tails else "fit")
     confirmation = f"{fit.n_states} states differ in their emissions or transitions."
+    if fit.n_states == 1:
+        confirmation = "One state: rows are modelled as independent of each other."
     return with_verdict(fit, faults, confirmation, diagnostics)
 
 
@@ -85,6 +93,25 @@ def _has_categories(fit: MarkovFit) -> bool:
     return isinstance(fit.emissions, CategoricalEmissions)
 
 
+def _without_order(fit: MarkovFit, rows: float, gain: float) -> list[str | Message]:
+    """Return a sentence on rows whose order the states do not explain.
+
+    The Bayesian information criterion prefers rows without an order: transitions that do not
+    depend on the state before have ``(k - 1) ** 2`` parameters less. The rule was chosen on 112
+    fits to independent rows and 120 to states. It preferred no order in 77 % without states, and
+    in 2 % with paths that agreed with the states (adjusted Rand index above 0.2). Akaike's
+    criterion with all parameters beyond one state would do so in 22 %, and a test of pairs of
+    consecutive cells in 36 %. On 135 other fits to states, it did so in seven of 200 rows, which
+    are warned of as too few, and in none of 500 or 2,000 rows.
+    """
+    if gain >= 0.5 * (fit.n_states - 1) ** 2 * np.log(max(rows, 1)):
+        return []
+    return [
+        "no state tells the next one beyond the noise: rows in any other order are explained as "
+        "well; use a mixture model, which ignores the order of the rows, or more rows"
+    ]
+
+
 def _few(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:
     """Return a sentence on too few triples."""
     triples = float(counts.weight.sum())
@@ -105,7 +132,7 @@ def _rare(fit: MarkovFit, rows: float) -> list[str | Message]:
         return []
     return [
         f"{rare} of {fit.n_states} states ha{'s' if rare == 1 else 've'} fewer than "
-        f"{FEW_STEPS:g} steps; use fewer states"
+        f"{FEW_STEPS:g} steps, so that their transitions are uncertain; use fewer states"
         + (", or put rare categories together" if _has_categories(fit) else "")
     ]
 

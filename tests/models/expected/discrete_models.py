@@ -57,7 +57,7 @@ def hidden_markov(emissions: str = "categorical", n_components: Any = 2, **param
 def classifier(rule: str) -> dict[str, Any]:
     """Fit two classes of sequences, and answer for their decisions."""
     drawn = [
-        simulate.hidden_markov(1200, 2, 4, 40, stay=0.5, random_state=seed)["X"] for seed in (3, 4)
+        simulate.hidden_markov(1200, 2, 4, 40, stay=0.8, random_state=seed)["X"] for seed in (3, 5)
     ]
     sequences = np.concatenate([codes.to_numpy().reshape(40, 30) for codes in drawn])
     model = TripleHistogramClassifier(rule=rule).fit(sequences, np.repeat([0, 1], 40))

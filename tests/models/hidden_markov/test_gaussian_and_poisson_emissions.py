@@ -133,7 +133,7 @@ def test_fits__are_as_likely_as_those_of_hmmlearn(emissions: str) -> None:
 
 
 def test_decode__is_the_best_of_all_paths() -> None:
-    steps = simulate.hidden_markov(300, 2, 4, stay=0.6, random_state=5)["X"].to_numpy()
+    steps = simulate.hidden_markov(2000, 2, 4, stay=0.9, random_state=5)["X"].to_numpy()
     model = HiddenMarkovModel(2, max_iter=2, random_state=0).fit(steps)
     short = steps[:7]
     probability, path = model.decode(short)

@@ -25,7 +25,7 @@ Split = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 def chains() -> Split:
     """Sequences of two chains: half to learn from, and half to judge by."""
     made = [
-        simulate.hidden_markov(STEPS * SEQUENCES, 2, 5, SEQUENCES, stay=0.5, random_state=seed)
+        simulate.hidden_markov(STEPS * SEQUENCES, 2, 5, SEQUENCES, stay=0.8, random_state=seed)
         for seed in (3, 4)
     ]
     codes = np.concatenate([data["X"].to_numpy().reshape(SEQUENCES, STEPS) for data in made])
