@@ -132,8 +132,8 @@ def _rare(fit: MarkovFit, rows: float) -> list[str | Message]:
         return []
     return [
         f"{rare} of {fit.n_states} states ha{'s' if rare == 1 else 've'} fewer than "
-        f"{FEW_STEPS:g} steps, so that their transitions are uncertain; use fewer states"
-        + (", or put rare categories together" if _has_categories(fit) else "")
+        f"{FEW_STEPS:g} steps, so that their transitions are uncertain; use more rows, or fewer "
+        "states" + (", or put rare categories together" if _has_categories(fit) else "")
     ]
 
 
