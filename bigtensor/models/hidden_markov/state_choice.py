@@ -115,6 +115,10 @@ def choose_states(
     Breiman, Friedman, Olshen and Stone 1984, 3.4.3). Windows that overlap are dependent, so that
     the error is not taken over windows.
 
+    Estimates of all numbers have one pseudo-count for all states together. With one for each state,
+    more states are smoother, and held-out windows prefer them where there are no states: of 36 sets
+    of 150 and 300 independent measurements or counts, 18 had up to 24 states.
+
     Parameters
     ----------
     folds : FoldedTriplesResult
@@ -131,7 +135,7 @@ def choose_states(
     scores = list[NDArray[np.float64]]()
     while len(scores) < settings.n_states and len(scores) - _best(scores) < PATIENCE:
         yield Step("choosing the number of states", len(scores) + 1, settings.n_states)
-        of_number = replace(settings, n_states=len(scores) + 1)
+        of_number = replace(settings, n_states=len(scores) + 1, shares_smoothing=True)
         fold_scores = [
             _mean_log_likelihood(_estimated(folds.without(fold), of_number), *judged[fold])
             for fold in judged_by
