@@ -253,7 +253,7 @@ def test_emissions__have_to_go_with_the_data(drawn: Drawn) -> None:
 
 
 def test_more_states_than_there_are__are_a_warning(drawn: Drawn) -> None:
-    with pytest.warns(ConditioningWarning, match="or fewer states"):
+    with pytest.warns(ConditioningWarning, match="fewer states"):
         HiddenMarkovModel(8, emissions="kernel", random_state=0).fit(drawn.values[:3000])
 
 
