@@ -13,6 +13,9 @@ from bigtensor.array_types import FloatArray, IntArray
 _MOST_CATEGORIES, _MOST_PRODUCTS = 1_000, 2e10
 """Categories of all columns, and products of the tables of pairs: 8 MB a table, and seconds."""
 
+_LEAST_TOTAL = 4
+"""Weight of the rows of a pair of columns. The variance of its statistic has a pole at 3."""
+
 _BLOCK_ROWS = 1_024
 """Rows whose categories are laid out as indicators at a time."""
 
@@ -95,7 +98,7 @@ def _pearson(tables: FloatArray, sizes: IntArray) -> _Pairs:
     margins = by_column(tables).T
     occurring, total = by_column(1.0 * (margins > 0)), by_column(margins)[left, right]
     r, c = occurring[left, right], occurring[right, left]
-    varying = (total > 3) & (r > 1) & (c > 1)
+    varying = (total >= _LEAST_TOTAL) & (r > 1) & (c > 1)
     left, right = left[varying], right[varying]
     total, r, c = total[varying], r[varying], c[varying]
     expected = margins[:, owner] * margins[:, owner].T

@@ -158,13 +158,13 @@ def estimated_concentration(moments: WordMoments, n_topics: int, guess: float = 
 
     Notes
     -----
-    The shares of two topics lie on a segment, and have a mean, a variance and a skewness. Its two
-    ends and two parameters of the prior are more than these three tell: with every concentration,
-    other topics have the same moments.
+    The shares of two topics lie on a segment, and have a mean, a variance and a skewness. These
+    three do not determine its two ends and the two parameters of the prior: for every
+    concentration there are two topics with the same moments.
     """
     if n_topics == TWO_TOPICS:
         raise IdentifiabilityError(
-            "the moments of two topics agree with every concentration: give it, or use more topics"
+            "every concentration explains the moments of two topics: give the concentration"
         )
     # one initialisation for all: the sum is then a function of the concentration alone
     start = solve_topics(moments, n_topics, guess)

@@ -74,8 +74,8 @@ def _independent(comparison: dict[str, float]) -> list[Message]:
         return []
     return [
         Message(
-            "No view depends on another one beyond the noise, so that one component explains the "
-            "rows as well. Use more rows, or "
+            "No view depends on another one more than chance explains, so that one component "
+            "explains the rows as well. Use more rows, or "
         )
         + Setting("n_components", "auto")
         + "."

@@ -149,10 +149,8 @@ def refine(preparation: MarkovPreparation) -> Script:
     if ends:
         diagnostics["initialisations"] = ends
     if likelihoods and of_triples.n_states > 1 and not settings.chooses_states:
-        shape = settings.shape
-        diagnostics["gain_of_order"] = yield from gain_of_order(
-            end, likelihoods[-1], family, rows=shape.most_rows, all_rows=shape.all_rows
-        )
+        gains = yield from gain_of_order(end, likelihoods[-1], family, settings.shape.most_rows)
+        diagnostics["gain_of_order"], diagnostics["gain_of_chance"] = gains
     fit = end.finished()
     return judged(
         fit,

@@ -79,8 +79,8 @@ def sequence_iterations(
 
 
 def gain_of_order(
-    fit: MarkovFit, likelihood: float, family: Family, *, rows: int, all_rows: float
-) -> Generator[Any, Any, float]:
+    fit: MarkovFit, likelihood: float, family: Family, rows: int
+) -> Generator[Any, Any, tuple[float, float]]:
     """Ask for the likelihood of rows without an order, and compare it with the one of a model.
 
     Parameters
@@ -93,20 +93,23 @@ def gain_of_order(
         Of the emissions.
     rows : int
         Of the data.
-    all_rows : float
-        Number of rows that the weighted rows stand for.
 
     Returns
     -------
-    float
-        Log-likelihood of all rows under the model in nats, less the one of rows with the same
-        emissions whose states do not depend on the states before them.
+    gain : float
+        Log-likelihood of all rows that are read under the model in nats, less the one of rows with
+        the same emissions whose states do not depend on the states before them.
+    of_chance : float
+        Gain below which the Bayesian information criterion prefers rows without an order, which
+        have ``(k - 1) ** 2`` parameters less.
     """
-    unordered = replace(fit, transition=np.tile(fit.occupancy(), (fit.n_states, 1)))
-    _, likelihoods = yield from sequence_iterations(
-        unordered, family, smoothing=0.0, most=1, rows=rows, all_rows=all_rows
-    )
-    return (likelihood - likelihoods[0]) * all_rows
+    k = fit.n_states
+    chain = replace(fit, transition=np.tile(fit.occupancy(), (k, 1))).chain(family.reach)
+    boundaries = yield Pass("messages without order", operators_of(chain, rows))
+    statistic = SequencePosteriorSums(chain, boundaries, family.out_maps)
+    sums = (yield Pass("expectation without order", statistic)).emissions
+    gain = likelihood * sums.weight - sums.log_likelihood
+    return gain, 0.5 * (k - 1) ** 2 * float(np.log(max(sums.weight, 1)))
 
 
 def operators_of(chain: HiddenChain, rows: int) -> TransferOperators:

@@ -47,11 +47,7 @@ def judged(
     """
     faults = _single_rows(counts) + _bounded(diagnostics)
     faults += as_warnings(
-        *(
-            _few(fit, counts)
-            or [*_rare(fit, rows), *_alike(fit)]
-            or _without_order(fit, rows, diagnostics.get("gain_of_order", np.inf))
-        )
+        *(_few(fit, counts) or [*_rare(fit, rows), *_alike(fit)] or _without_order(diagnostics))
     )
     if "outlying_rows" in diagnostics:
         has_tails = isinstance(fit.emissions, KernelEmissions)
@@ -93,22 +89,21 @@ def _has_categories(fit: MarkovFit) -> bool:
     return isinstance(fit.emissions, CategoricalEmissions)
 
 
-def _without_order(fit: MarkovFit, rows: float, gain: float) -> list[str | Message]:
+def _without_order(diagnostics: dict[str, Any]) -> list[str | Message]:
     """Return a sentence on rows whose order the states do not explain.
 
-    The Bayesian information criterion prefers rows without an order: transitions that do not
-    depend on the state before have ``(k - 1) ** 2`` parameters less. The rule was chosen on 112
-    fits to independent rows and 120 to states. It preferred no order in 77 % without states, and
-    in 2 % with paths that agreed with the states (adjusted Rand index above 0.2). Akaike's
-    criterion with all parameters beyond one state would do so in 22 %, and a test of pairs of
-    consecutive cells in 36 %. On 135 other fits to states, it did so in seven of 200 rows, which
-    are warned of as too few, and in none of 500 or 2,000 rows.
+    The rule was chosen on 112 fits to independent rows and 120 to states. It preferred no order in
+    77 % without states, and in 2 % with paths that agreed with the states (adjusted Rand index
+    above 0.2). Akaike's criterion with all parameters beyond one state would do so in 22 %, and a
+    test of pairs of consecutive cells in 36 %. On 135 other fits to states, it did so in seven of
+    200 rows, which are warned of as too few, and in none of 500 or 2,000 rows.
     """
-    if gain >= 0.5 * (fit.n_states - 1) ** 2 * np.log(max(rows, 1)):
+    if diagnostics.get("gain_of_order", np.inf) >= diagnostics.get("gain_of_chance", 0.0):
         return []
     return [
-        "no state tells the next one beyond the noise: rows in any other order are explained as "
-        "well; use a mixture model, which ignores the order of the rows, or more rows"
+        "the next state does not depend on the present one more than chance explains: rows in any "
+        "other order are explained as well; use a mixture model, which ignores the order of the "
+        "rows, or more rows"
     ]
 
 

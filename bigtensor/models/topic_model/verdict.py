@@ -75,8 +75,8 @@ def _unknown_concentration(k: int, diagnostics: dict[str, Any]) -> list[Fault]:
     if not diagnostics.get("no_concentration") or (k == TWO_TOPICS and followed):
         return []
     sentence = Message(
-        "Moments of two topics agree with every concentration of the prior, each with topics of "
-        "its own"
+        "With two topics, every concentration of the prior explains the moments equally well, with "
+        "different topics"
         if k == TWO_TOPICS
         else "No concentration of the prior agrees with the moments of so many topics, as where "
         "words come in bursts"

@@ -1,10 +1,13 @@
 """Verdicts on rows in which no state follows another."""
 
+import warnings
+
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from bigtensor import HiddenMarkovModel
-from bigtensor.errors import ConditioningWarning
+from bigtensor.errors import BigtensorWarning, ConditioningWarning
 
 
 @pytest.mark.parametrize("emissions", ["categorical", "gaussian", "poisson", "kernel"])
@@ -17,7 +20,7 @@ def test_independent_rows_of_three_clusters__are_worth_a_warning(emissions):
         "poisson": rng.poisson(1 + centres),
     }.get(emissions, centres + rng.normal(size=(900, 2)))
     model = HiddenMarkovModel(3, emissions=emissions, random_state=0)
-    with pytest.warns(ConditioningWarning, match="no state tells the next one"):
+    with pytest.warns(ConditioningWarning, match="more than chance explains"):
         model.fit(rows)
     assert not model.diagnostics_["verdict"]["good"]
     assert model.diagnostics_["gain_of_order"] < 10
@@ -31,3 +34,18 @@ def test_states_that_overlap_and_stay__are_a_good_verdict(rows):
     values = 1.5 * states[:, None] + rng.normal(size=(rows, 1))
     model = HiddenMarkovModel(2, emissions="gaussian", random_state=0).fit(values)
     assert model.diagnostics_["verdict"]["good"]
+
+
+def test_steps_that_are_left_out__do_not_count_for_the_order():
+    rng = np.random.default_rng(2)
+    rows = rng.integers(0, 2, size=(600, 1, 1)) * 3.0 + rng.normal(size=(600, 3, 1))
+    sequence = np.repeat(np.arange(600), 3)
+    gone = np.full((1800, 1), np.nan)
+    values = np.vstack([rows.reshape(1800, 1), gone])
+    model = HiddenMarkovModel(2, emissions="gaussian", missing="omit", random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", BigtensorWarning)
+        fitted = model.fit(values, sequence=np.concatenate([sequence, 600 + sequence]))
+        alone = clone(model).fit(values[:1800], sequence=sequence)
+    gains = [each.diagnostics_["gain_of_order"] for each in (fitted, alone)]
+    assert gains[0] == pytest.approx(gains[1], rel=1e-3)

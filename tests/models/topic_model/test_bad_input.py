@@ -246,7 +246,7 @@ def test_gain_over_one_topic__is_that_of_held_out_words(counts):
 
 
 def test_two_topics_of_moments__depend_on_the_concentration(counts):
-    with pytest.warns(ConditioningWarning, match="every concentration"):
+    with pytest.warns(ConditioningWarning, match="With two topics"):
         TopicModel(2, random_state=0, max_iter=0).fit(counts)
     TopicModel(2, random_state=0, max_iter=0, doc_concentration=1.0).fit(counts)
 
