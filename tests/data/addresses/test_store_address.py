@@ -86,7 +86,7 @@ def test_address__is_checked_before_a_store_is_opened(address: str, message: str
     "text", ["The end\nversion 1.2", "see http://x.org for more", "the cat sat on the mat."]
 )
 def test_text__is_told_the_way_to_counts(text: str) -> None:
-    with pytest.raises(StoreReadError, match=r"check the path, or count .*CountVectorizer"):
+    with pytest.raises(StoreReadError, match=r"no store .*CountVectorizer"):
         open_samples([text])
 
 
