@@ -222,10 +222,10 @@ def _samples(
     By default only features with the role ``use`` are in a view, or without roles those on the
     common scale of an import.
     """
-    sources = with_shared_categories(sources)
-    check_alike(sources)
     for source in sources:
         check_values(source)
+    sources = with_shared_categories(sources)
+    check_alike(sources)
     warn_of_missing_texts(sources[0])
     features = sources[0].features
     if views is None and roles is not None:
@@ -333,7 +333,7 @@ def _source(data: DataSetLike, sample_dim: str, name: str) -> Source:
         codes, categories = coded_strings(array)
         return ArraySource(codes, names, categories=categories, index=index)
     counted = counted_categories(without_mask(array)) if array.dtype.kind in "iu" else None
-    return ArraySource(array, names, categories=counted, index=index)
+    return ArraySource(array, names, categories=counted, numbered=counted is not None, index=index)
 
 
 def _default_names(array: NDArray[Any] | LazyArray | ScipyMatrix) -> tuple[str, ...]:
@@ -520,10 +520,14 @@ def _data_array_source(
         array = _coded(array.transpose(sample_dim, ...), names)
     categories = _categories_of(array, sample_dim)
     if array.chunks is None:
+        counted = None
         if categories is None and array.dtype.kind in "iu" and store is None:
-            categories = counted_categories(array.transpose(sample_dim, ...).to_numpy())
+            counted = counted_categories(array.transpose(sample_dim, ...).to_numpy())
         return XarraySource(
-            array, sample_dim, names, weight, sequence, categories=categories, store=store
+            *(array, sample_dim, names, weight, sequence),
+            categories=counted if categories is None else categories,
+            numbered=counted is not None,
+            store=store,
         )
     parts = [None if part is None else part.data for part in (weight, sequence)]
     feature_dim = _feature_dim(array, sample_dim)

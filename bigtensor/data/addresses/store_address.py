@@ -112,6 +112,8 @@ def check_store_address(path: str) -> None:
         When the protocol is unknown, no server answers, nothing is there, it may not be read, or it
         is a file.
     """
+    if "://" in path and _is_text(path):
+        raise _no_store(path)
     filesystem, root = file_system(path, probe=True)
     if isinstance(filesystem, LocalFileSystem):
         _check_folder(path, Path(root))
@@ -133,12 +135,19 @@ def _no_store(path: str) -> StoreReadError:
     """Return the error of an address where nothing is."""
     protocol, _, rest = path.partition(":/")
     remedy = "check the path"
-    if len(path.split()) > 1 and not Path(path).suffix.removeprefix(".").isalnum():
+    if _is_text(path):
         remedy += ", or count the words of texts first, such as by CountVectorizer of scikit-learn"
         path = repr(path[:80])
     if "://" not in path and rest and protocol in available_protocols():
         remedy = f"give the URL as text, {protocol}://{rest}, because a Path drops a slash of it"
     return StoreReadError(f"there is no store at {path}; {remedy}")
+
+
+def _is_text(path: str) -> bool:
+    """Return True for words without a folder or protocol in front and a suffix behind them."""
+    first, *others = path.split()
+    is_file = Path(path).suffix.removeprefix(".").isidentifier()
+    return bool(others) and not {"/", os.sep} & {*first} and not is_file
 
 
 def _check_answer(filesystem: AbstractFileSystem, root: str) -> None:

@@ -149,7 +149,7 @@ def with_shared_categories(sources: Sequence[Source]) -> list[Source]:
     categories = [source.categories for source in sources]
     named = [own for own in categories if own is not None]
     if len(named) < len(sources):
-        numbered = all(names == _numbers(len(names)) for own in named for names in own)
+        numbered = all(source.numbered for source in sources if source.categories is not None)
         return [replace(source, categories=None) for source in sources] if numbered else [*sources]
     shared = tuple(
         tuple(dict.fromkeys(name for names in feature for name in names))

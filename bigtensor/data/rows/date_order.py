@@ -59,5 +59,5 @@ def _index(source: Source, sample_dim: str) -> pd.Index[Any] | None:
 
 
 def _holds_dates(index: pd.Index[Any] | None) -> bool:
-    """Return True for dates of NumPy and of other calendars."""
-    return isinstance(index, pd.DatetimeIndex | xr.CFTimeIndex)
+    """Return True for dates of NumPy and of other calendars, and for periods such as months."""
+    return isinstance(index, pd.DatetimeIndex | pd.PeriodIndex | xr.CFTimeIndex)

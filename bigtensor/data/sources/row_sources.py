@@ -166,6 +166,9 @@ class ArraySource(ArrayRows):
     sequence: NDArray[Any] | None = None
     group: NDArray[Any] | None = None
     categories: FeatureCategories | None = None
+    numbered: bool = False
+    """True if the categories are the integers of values without names."""
+
     obs: Any = None
     """Table of the rows of an AnnData object, which holds groups and conditions."""
 

@@ -29,6 +29,9 @@ class XarraySource:
     sequence: xr.DataArray | None = None
     group: xr.DataArray | None = None
     categories: FeatureCategories | None = None
+    numbered: bool = False
+    """True if the categories are the integers of values without names."""
+
     store: str | None = None
     """Address of the file or store that xarray reads the rows from."""
 

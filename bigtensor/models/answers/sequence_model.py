@@ -234,8 +234,8 @@ def _returning_in_words(returning: int, ids: str) -> Message:
     return (
         f"{returning:,} of {ids} ids of sequences come back after rows of another sequence, and "
         "every run of rows counts as a sequence of its own; sort the rows by sequence and time, or "
-        "name another variable with "
-    ) + Setting("sequence")
+        "name another variable with " + Setting("sequence") + "."
+    )
 
 
 def _warn_of_date_order(samples: Samples, sample_dim: str) -> None:
@@ -275,7 +275,8 @@ def _with_ids(script: Script) -> Generator[Any, Any, Solved]:
             if summary is not None and returning:
                 sentence = _returning_in_words(returning, _in_words(summary))
                 verdict = diagnostics["verdict"]
-                sentences = [sentence, *verdict["sentences"]]
+                faults = [one for one in verdict["sentences"] if one != solved.confirmation]
+                sentences = [sentence, *faults]
                 diagnostics["verdict"] = {**verdict, "good": False, "sentences": sentences}
             return replace(solved, diagnostics=diagnostics)
         if summary is not None or not _looks_along(request):

@@ -30,10 +30,13 @@ class Solved:
         Everything that answers need and a file keeps.
     diagnostics : dict
         Decisions and numbers, as JSON holds them.
+    confirmation : str, default ""
+        Sentence of the verdict that confirms a result without faults.
     """
 
     fitted: Any
     diagnostics: dict[str, Any]
+    confirmation: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -241,7 +244,7 @@ def with_verdict(
         "sentences": [sentence for _, sentence in faults] or [confirmation],
         **(evidence or {}),
     }
-    return Solved(fitted, {**diagnostics, "verdict": verdict})
+    return Solved(fitted, {**diagnostics, "verdict": verdict}, confirmation)
 
 
 def single_pass(pass_: Pass[Any]) -> Script:

@@ -83,7 +83,7 @@ class Preparation:
 
 
 _FEW_CATEGORIES = 10
-"""A view of at most so many categories is none of ids, however few the rows are."""
+"""A view of at most so many categories is never taken for ids, however few the rows are."""
 
 STORED_CLASSES = (
     *(Populations, MergeTree),
@@ -250,17 +250,22 @@ class _OrderedRows:
         return [names for names in groups.values() if len(names) > 1]
 
     def views_of_ids(self) -> list[str]:
-        """Return the names of views with more than half as many categories as the data have rows.
+        """Return the names of views with more than half as many categories as entries.
 
         Returns
         -------
         list of str
-            In the order of the data. A view of at most ten categories is never one.
+            In the order of the data. A view of at most ten categories is never one. Weights count
+            entries.
         """
-        shape, counts = self.settings.shape, self.rows.dense_values.max(axis=0) + 1
-        many = max(shape.rows / 2, _FEW_CATEGORIES)
+        codes, weights = self.rows.dense_values, np.empty(self.rows.rows)
+        self.rows.write_weight(weights)
+        entries, counts = weights @ (codes >= 0), codes.max(axis=0) + 1
+        many = np.maximum(entries / 2, _FEW_CATEGORIES)
         return [
-            shape.views[view][0] for view in np.argsort(self.order).tolist() if counts[view] > many
+            self.settings.shape.views[view][0]
+            for view in np.argsort(self.order).tolist()
+            if counts[view] > many[view]
         ]
 
     def in_data(self, solution: DiscreteSolution) -> DiscreteSolution:

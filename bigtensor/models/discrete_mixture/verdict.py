@@ -100,9 +100,9 @@ def _of_ids(names: list[str]) -> list[Message]:
     if not names:
         return []
     return [
-        "Views with more than half as many categories as there are rows, such as ids: "
-        f"{', '.join(names)}. A category of a single row makes the probabilities of its component "
-        "too extreme, also of a wrong one. Leave these features out of the data or of "
+        "Views with more than half as many categories as entries, such as ids: "
+        f"{', '.join(names)}. They make the probabilities of components too extreme, also for rows "
+        "that get a wrong component. Leave these features out of the data or of "
         + Setting("views")
         + "."
     ]

@@ -82,6 +82,20 @@ def test_address__is_checked_before_a_store_is_opened(address: str, message: str
         open_samples(address)
 
 
+@pytest.mark.parametrize(
+    "text", ["The end\nversion 1.2", "see http://x.org for more", "the cat sat on the mat."]
+)
+def test_text__is_told_the_way_to_counts(text: str) -> None:
+    with pytest.raises(StoreReadError, match=r"no store .*CountVectorizer"):
+        open_samples([text])
+
+
+@pytest.mark.parametrize("address", ["/data/my cells", "~/my cells", "my cells.zarr", "cells"])
+def test_path__with_spaces_is_no_text(address: str) -> None:
+    with pytest.raises(StoreReadError, match=r"; check the path$"):
+        open_samples(address)
+
+
 def test_address__of_http_tells_an_absent_store_from_an_absent_server(tmp_path: Path) -> None:
     """A refused connection was reported as a wrong path."""
     for package in PACKAGES_OF_HTTP:

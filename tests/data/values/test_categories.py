@@ -160,6 +160,23 @@ def test_integers_in_memory__are_measured_if_one_data_set_holds_no_codes() -> No
     assert open_samples(np.concatenate(parts)).categories is None
 
 
+@pytest.mark.parametrize(
+    "strings", [np.array([["0", "1"], ["1", "0"]]), labelled(np.array([["0", "1"], ["1", "0"]]))]
+)
+def test_strings_of_numbers__are_not_read_as_measured_integers(strings: Any) -> None:
+    values: Any = np.array([[-5, 1]], np.int32)
+    integers = labelled(values) if isinstance(strings, xr.DataArray) else values
+    with pytest.raises(DataError, match="other categories"):
+        open_samples([strings, integers])
+
+
+def test_empty_data_set__is_named_beside_others() -> None:
+    for codes in (np.array([[0, 1]]), np.array([["a", "b"]])):
+        integers = open_samples(codes).sources[0].dtype
+        with pytest.raises(DataError, match=r"array with 0 sample\(s\)"):
+            open_samples([codes, np.zeros((0, 2), integers)])
+
+
 def test_strings__in_a_store_or_behind_a_graph_are_refused(tmp_path: Path) -> None:
     group = zarr.create_group(tmp_path / "s.zarr")
     names = ("sample", "feature")

@@ -1,5 +1,7 @@
 """Codes that a discrete mixture cannot use, and categories that it did not see."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -148,6 +150,36 @@ def test_ids_among_the_answers__are_named_because_they_decide_the_classes() -> N
         fit.predict_proba(persons[list(fit.categories_)]).max(1).mean() for fit in (model, without)
     )
     assert sure > unsure + 0.03
+
+
+def test_views_of_ids__have_more_categories_than_half_the_weight_of_their_entries() -> None:
+    rng = np.random.default_rng(0)
+    answers = rng.integers(0, 3, (400, 4))
+    ids, age = np.arange(400), rng.integers(0, 29, 400)
+    parameters = {"missing": "marginalise", "random_state": 0}
+
+    def views_of_ids(values: np.ndarray, weight: np.ndarray | None = None, **more: str):
+        model = DiscreteMixture(2, **{**parameters, **more})
+        return model.fit(values, sample_weight=weight).diagnostics_["views_of_ids"]
+
+    with warnings.catch_warnings():
+        # independent answers and rows that are left out are warnings of their own
+        warnings.simplefilter("ignore", ConditioningWarning)
+        warnings.simplefilter("ignore", MissingValueWarning)
+        batches = DiscreteMixture(2, **parameters)
+        rows = np.column_stack([age, answers])
+        for start in range(0, 400, 40):
+            batches.partial_fit(rows[start : start + 40])
+        assert batches.diagnostics_["views_of_ids"] == []
+        # a frequency table is its rows repeated
+        table, counts = np.column_stack([ids, answers])[:20], np.arange(50, 70)
+        assert views_of_ids(table, counts) == views_of_ids(np.repeat(table, counts, axis=0)) == []
+        numbered = np.column_stack([ids, answers])
+        for weights in ("counts", "relative"):
+            assert views_of_ids(numbered, ids % 5 < 2, weights=weights) == ["x0"]
+        assert views_of_ids(np.column_stack([np.where(ids % 5 < 2, ids, -1), answers])) == ["x0"]
+        left_out = np.where((ids % 5 < 2)[:, None], answers, -1)
+        assert views_of_ids(np.column_stack([ids, left_out]), missing="omit") == ["x0"]
 
 
 @pytest.mark.parametrize("missing", ["marginalise", "omit"])

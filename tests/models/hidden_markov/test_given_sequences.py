@@ -212,7 +212,9 @@ def test_ids_that_come_back__are_a_warning_with_counts(codes: np.ndarray) -> Non
     assert model.diagnostics_["sequence_ids_that_come_back"] == 2
     assert model.diagnostics_["sequences"] == 6
     assert not model.diagnostics_["verdict"]["good"]
-    assert "come back" in model.diagnostics_["verdict"]["sentences"][0]
+    (sentence,) = model.diagnostics_["verdict"]["sentences"]
+    assert "come back" in sentence
+    assert sentence.endswith(".")
     with pytest.warns(SequenceWarning, match="every run .* sequence of its own"):
         assert model.score_samples(codes, sequence=back).shape == (6,)
 
@@ -465,8 +467,11 @@ def test_dates__that_go_back_are_warned_of_in_answers(codes: np.ndarray, calenda
 
 
 @pytest.mark.parametrize("named", [False, True])
-def test_dates__of_a_table_that_go_back_are_warned_of(codes: np.ndarray, named: bool) -> None:
-    dates = pd.date_range("2020-01-01", periods=2000, name="time")
+@pytest.mark.parametrize("spans", [pd.date_range, pd.period_range])
+def test_dates__of_a_table_that_go_back_are_warned_of(
+    codes: np.ndarray, named: bool, spans: Any
+) -> None:
+    dates = spans("2020-01-01", periods=2000, name="time", freq="D")
     table = pd.DataFrame({"event": codes[:2000].ravel()}, dates)
     table = table.astype("string") if named else table
     nights = table.assign(animal=np.repeat(["a", "b"], 1000))
