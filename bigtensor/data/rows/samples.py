@@ -6,6 +6,7 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice, pairwise
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.array_types import IntArray
+from bigtensor.data.addresses.copies_on_workers import OtherFilesError
 from bigtensor.data.addresses.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.addresses.store_address import as_address
 from bigtensor.data.rows.block import Block
@@ -350,6 +352,24 @@ class Samples:
                 f"{self.describe()} changed while it was read; repeat the call or the command "
                 "when nothing writes to the store"
             )
+
+    @contextmanager
+    def unchanged(self, stamp: str) -> Iterator[None]:
+        """Require that no store is written to from a stamp to the end of the context.
+
+        If a worker finds other files than the driver did, the data may have changed in between.
+
+        Raises
+        ------
+        DataChangedError
+            See `require_unchanged`.
+        """
+        try:
+            yield
+        except OtherFilesError:
+            self.require_unchanged(stamp)
+            raise
+        self.require_unchanged(stamp)
 
     def describe(self) -> str:
         """Return the words that name the data in messages."""
