@@ -127,7 +127,7 @@ def sum_parts(
         with nullcontext() if stored is None else PartWriter(stored) as writer:
             runtime.run(
                 accumulate,
-                (samples.for_tasks(in_driver=runtime.in_driver), statistic),
+                (samples.without_lazy_rows(), statistic),
                 jobs,
                 collect,
                 result_nbytes=statistic.state_nbytes() + lazy_nbytes(samples, parts),

@@ -24,6 +24,8 @@ def evaluate_ranges(
 ) -> Validity:
     """Run a task over all ranges and add up the counts of missing values."""
     with task.samples.unchanged(task.samples.stamp()):
+        if not runtime.in_driver:
+            task = replace(task, samples=task.samples.for_workers())
         return _evaluate_in_order(task, ranges, runtime, place, tuple(listeners))
 
 
@@ -49,7 +51,7 @@ def _evaluate_in_order(
         progress.part(start, stop, stop - start, reused=False)
 
     progress.start()
-    light = replace(task, samples=task.samples.for_tasks(in_driver=runtime.in_driver))
+    light = replace(task, samples=task.samples.without_lazy_rows())
     parts = [segments(task.samples, *rows) for rows in ranges]
     jobs = [job_of(task.samples, part) for part in parts]
     progress.at_once = tasks_at_once(runtime)

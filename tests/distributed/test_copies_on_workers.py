@@ -180,7 +180,7 @@ def test_data__that_change_before_a_worker_compares_them_are_noticed(
     write_zarr(store, values(1))
     samples, runtime = open_samples(store), ChangedBeforeTasksRun(one_worker, store)
     with pytest.raises(DataChangedError, match="changed while it was read"):
-        run_pass(samples, Pass("sums", ColumnSums(2)), runtime, stamp=samples.stamp())
+        run_pass(samples.for_workers(), Pass("sums", ColumnSums(2)), runtime, stamp=samples.stamp())
     write_zarr(store, values(1))
     with pytest.raises(DataChangedError, match="changed while it was read"):
         evaluate_in_memory(open_samples(store), RowTotals(), runtime)

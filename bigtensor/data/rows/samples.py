@@ -262,23 +262,18 @@ class Samples:
             return self
         return replace(self, sources=(), removed_starts=self.offsets, sequence_names=None)
 
-    def for_tasks(self, *, in_driver: bool) -> Samples:
-        """Return samples that tasks are sent.
+    def for_workers(self) -> Samples:
+        """Return samples with the digests of the files that workers must find.
 
-        Parameters
-        ----------
-        in_driver : bool
-            False if tasks run in other processes, which must then find the files of this one.
+        The files are listed, so that all passes of a run use the returned samples.
         """
-        if in_driver:
-            return self.without_lazy_rows()
         sources = (
             with_all_rows(source, stored.for_workers())
             if isinstance(stored := all_rows(source), ZarrSource | StoredRows)
             else source
             for source in self.sources
         )
-        return replace(self, sources=tuple(sources)).without_lazy_rows()
+        return replace(self, sources=tuple(sources))
 
     def fingerprint(self) -> str:
         """Return a digest that changes when the rows or the features change."""
