@@ -70,10 +70,9 @@ def run_pass(
     progress.start()
     state = None if stored is None else stored.load(None)
     if state is None:
-        state = sum_parts(samples, pass_.statistic, runtime, parts, stored, progress)
         try:
-            if stamp is not None:
-                samples.require_unchanged(stamp)
+            with nullcontext() if stamp is None else samples.unchanged(stamp):
+                state = sum_parts(samples, pass_.statistic, runtime, parts, stored, progress)
         except DataChangedError:
             if stored is not None:
                 stored.drop_parts()
@@ -128,7 +127,7 @@ def sum_parts(
         with nullcontext() if stored is None else PartWriter(stored) as writer:
             runtime.run(
                 accumulate,
-                (samples.for_tasks(in_driver=runtime.in_driver), statistic),
+                (samples.without_lazy_rows(), statistic),
                 jobs,
                 collect,
                 result_nbytes=statistic.state_nbytes() + lazy_nbytes(samples, parts),

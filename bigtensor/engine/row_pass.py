@@ -23,9 +23,23 @@ def evaluate_ranges(
     listeners: Iterable[Listener],
 ) -> Validity:
     """Run a task over all ranges and add up the counts of missing values."""
+    with task.samples.unchanged(task.samples.stamp()):
+        if not runtime.in_driver:
+            task = replace(task, samples=task.samples.for_workers())
+        return _evaluate_in_order(task, ranges, runtime, place, tuple(listeners))
+
+
+def _evaluate_in_order(
+    task: RowTask,
+    ranges: Sequence[RowRange],
+    runtime: Runtime,
+    place: Callable[[RowRange, Arrays], None] | None,
+    listeners: tuple[Listener, ...],
+) -> Validity:
+    """Run a task over all ranges, after the messages between their blocks."""
     if isinstance(task.function, SequenceFunction):
-        task = _with_messages(task, task.function, ranges, runtime, tuple(listeners))
-    progress = Progress("predict", task.samples.rows, len(ranges), tuple(listeners))
+        task = _with_messages(task, task.function, ranges, runtime, listeners)
+    progress = Progress("predict", task.samples.rows, len(ranges), listeners)
     validities: dict[int, Validity] = {}
 
     def collect(index: int, result: tuple[Arrays, Validity, int]) -> None:
@@ -37,8 +51,7 @@ def evaluate_ranges(
         progress.part(start, stop, stop - start, reused=False)
 
     progress.start()
-    stamp = task.samples.stamp()
-    light = replace(task, samples=task.samples.for_tasks(in_driver=runtime.in_driver))
+    light = replace(task, samples=task.samples.without_lazy_rows())
     parts = [segments(task.samples, *rows) for rows in ranges]
     jobs = [job_of(task.samples, part) for part in parts]
     progress.at_once = tasks_at_once(runtime)
@@ -52,7 +65,6 @@ def evaluate_ranges(
         result_nbytes=returned + lazy_nbytes(task.samples, parts),
         progress=progress,
     )
-    task.samples.require_unchanged(stamp)
     progress.finish()
     return total_validity([validities[index] for index in range(len(ranges))])
 

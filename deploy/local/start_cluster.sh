@@ -14,7 +14,7 @@ python=${PYTHON:-python3}
 address="tls://127.0.0.1:$port"
 
 if ! "$python" -c "import bigtensor.cli, distributed" 2>/dev/null; then
-    echo "start_cluster.sh: $python has no bigtensor; activate its environment or set PYTHON" >&2
+    echo "start_cluster.sh: $python cannot import bigtensor or distributed; activate its environment or set PYTHON" >&2
     exit 1
 fi
 

@@ -3,18 +3,25 @@
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import zarr
 from distributed import Client, LocalCluster
 
-from bigtensor import GaussianMixture, simulate
+from bigtensor import GaussianMixture, open_samples, simulate
 from bigtensor.data.addresses.copies_on_workers import contents_digest
-from bigtensor.errors import StoreReadError
-from tests.engine.sums import write_store
+from bigtensor.engine.answers_in_memory import evaluate_in_memory
+from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
+from bigtensor.engine.reduce import run_pass
+from bigtensor.errors import DataChangedError, StoreReadError
+from bigtensor.statistics.base import Pass
+from tests.engine.sums import ColumnSums, RowTotals, write_store
 
 ROWS = 2000
 OPTIONS = {"random_state": 0, "max_iter": 1, "pilot_rows": 500}
@@ -86,10 +93,94 @@ def test_worker__that_sees_other_data_or_none_is_refused(tmp_path: Path, name: s
     np.testing.assert_array_equal(again.means_, fitted.means_)
 
 
-def test_copy__without_a_chunk_has_another_digest(tmp_path: Path) -> None:
+@pytest.fixture
+def copies(tmp_path: Path) -> tuple[Path, Path]:
+    """Write a store without compression, and copy it."""
     write_zarr(tmp_path / "a.zarr", values(1))
+    zarr.open_array(tmp_path / "a.zarr" / "X").attrs["categories"] = ["first", "other"]
     shutil.copytree(tmp_path / "a.zarr", tmp_path / "b.zarr")
-    digest = contents_digest(str(tmp_path / "a.zarr"), ["X"])
-    assert contents_digest(str(tmp_path / "b.zarr"), ["X"]) == digest
-    (tmp_path / "b.zarr" / "X" / "c" / "3" / "0").unlink()
-    assert contents_digest(str(tmp_path / "b.zarr"), ["X"]) != digest
+    return tmp_path / "a.zarr", tmp_path / "b.zarr"
+
+
+def digest(store: Path | str) -> str | None:
+    return contents_digest(str(store), ["X"])
+
+
+def without_a_chunk(store: Path) -> None:
+    (store / "X" / "c" / "3" / "0").unlink()
+
+
+def other_values_in_the_last_chunks(store: Path) -> None:
+    for chunk in "123":
+        path = store / "X" / "c" / chunk / "0"
+        path.write_bytes(path.read_bytes()[::-1])
+
+
+def other_names_of_one_length(store: Path) -> None:
+    path = store / "X" / "zarr.json"
+    path.write_text(path.read_text().replace("other", "third"))
+
+
+@pytest.mark.parametrize(
+    "change", [without_a_chunk, other_values_in_the_last_chunks, other_names_of_one_length]
+)
+def test_copy__that_differs_has_another_digest(
+    copies: tuple[Path, Path], change: Callable[[Path], None]
+) -> None:
+    store, copy = copies
+    assert digest(copy) == digest(store)
+    change(copy)
+    assert digest(copy) != digest(store)
+
+
+def test_copy__with_hidden_files_has_the_same_digest(copies: tuple[Path, Path]) -> None:
+    store, copy = copies
+    (copy / "X" / ".DS_Store").write_bytes(b"of a file manager")
+    (copy / "X" / ".snapshot").mkdir()
+    (copy / "X" / ".snapshot" / "0").write_bytes(b"of a disk")
+    assert digest(copy) == digest(store)
+    (copy / "X" / ".zattrs").write_text("{}")
+    assert digest(copy) != digest(store)
+
+
+@pytest.mark.parametrize("url", ["zip://::{}", "zip://::file://{}", "zip://a.zarr::{}"])
+def test_archive__is_compared_by_its_file(
+    copies: tuple[Path, Path], tmp_path: Path, url: str
+) -> None:
+    digests = []
+    for changed in (False, False, True):
+        if changed:
+            other_values_in_the_last_chunks(copies[0])
+        archive = tmp_path / "cells.zip"
+        with zipfile.ZipFile(archive, "w") as file:
+            for path in sorted(copies[0].rglob("*")):
+                file.write(path, path.relative_to(copies[0]))
+        digests.append(digest(url.format(archive)))
+    assert None not in digests
+    assert digests[0] == digests[1] != digests[2]
+    assert digest("zip://::s3://bucket/cells.zip") is None
+
+
+class ChangedBeforeTasksRun(DistributedRuntime):
+    """Runtime of a cluster. Another program writes to the store before the first task runs."""
+
+    def __init__(self, client: Client, store: Path) -> None:
+        super().__init__(client)
+        self.store = store
+
+    def run(self, *arguments: Any, **options: Any) -> None:
+        write_zarr(self.store, values(2))
+        super().run(*arguments, **options)
+
+
+def test_data__that_change_before_a_worker_compares_them_are_noticed(
+    tmp_path: Path, one_worker: Client
+) -> None:
+    store = tmp_path / "cells.zarr"
+    write_zarr(store, values(1))
+    samples, runtime = open_samples(store), ChangedBeforeTasksRun(one_worker, store)
+    with pytest.raises(DataChangedError, match="changed while it was read"):
+        run_pass(samples.for_workers(), Pass("sums", ColumnSums(2)), runtime, stamp=samples.stamp())
+    write_zarr(store, values(1))
+    with pytest.raises(DataChangedError, match="changed while it was read"):
+        evaluate_in_memory(open_samples(store), RowTotals(), runtime)

@@ -6,6 +6,7 @@ import hashlib
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import accumulate, islice, pairwise
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.array_types import IntArray
+from bigtensor.data.addresses.copies_on_workers import OtherFilesError
 from bigtensor.data.addresses.repeated_reads import ReadTally, read_repeatedly
 from bigtensor.data.addresses.store_address import as_address
 from bigtensor.data.rows.block import Block
@@ -260,23 +262,18 @@ class Samples:
             return self
         return replace(self, sources=(), removed_starts=self.offsets, sequence_names=None)
 
-    def for_tasks(self, *, in_driver: bool) -> Samples:
-        """Return samples that tasks are sent.
+    def for_workers(self) -> Samples:
+        """Return samples with the digests of the files that workers must find.
 
-        Parameters
-        ----------
-        in_driver : bool
-            False if tasks run in other processes, which must then find the files of this one.
+        The files are listed, so that all passes of a run use the returned samples.
         """
-        if in_driver:
-            return self.without_lazy_rows()
         sources = (
             with_all_rows(source, stored.for_workers())
             if isinstance(stored := all_rows(source), ZarrSource | StoredRows)
             else source
             for source in self.sources
         )
-        return replace(self, sources=tuple(sources)).without_lazy_rows()
+        return replace(self, sources=tuple(sources))
 
     def fingerprint(self) -> str:
         """Return a digest that changes when the rows or the features change."""
@@ -350,6 +347,24 @@ class Samples:
                 f"{self.describe()} changed while it was read; repeat the call or the command "
                 "when nothing writes to the store"
             )
+
+    @contextmanager
+    def unchanged(self, stamp: str) -> Iterator[None]:
+        """Require that no store is written to from a stamp to the end of the context.
+
+        If a worker finds other files than the driver did, the data may have changed in between.
+
+        Raises
+        ------
+        DataChangedError
+            See `require_unchanged`.
+        """
+        try:
+            yield
+        except OtherFilesError:
+            self.require_unchanged(stamp)
+            raise
+        self.require_unchanged(stamp)
 
     def describe(self) -> str:
         """Return the words that name the data in messages."""

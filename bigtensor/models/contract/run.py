@@ -127,6 +127,8 @@ def _drive(
 ) -> tuple[Any, Views, int]:
     """Run the passes that the script asks for; return its result, the last views, rows left out."""
     stamp, result, left_out = samples.stamp(), None, 0
+    if not runtime.in_driver:
+        samples = samples.for_workers()
     steps = Steps(listeners)
 
     while True:
