@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 from numpy.typing import NDArray
 
 from bigtensor.data.values.categories import are_strings
@@ -63,14 +62,14 @@ def as_matrix(data: npt.ArrayLike) -> NDArray[Any]:
         ) from error
     if array.dtype.kind == "U" and isinstance(data, list | tuple):
         # NumPy makes the text 'nan' of a NaN beside strings
-        array = np.where(pd.isna(np.asarray(data, object)), np.nan, array.astype(object))
+        array = np.where(_missing(np.asarray(data, object)), np.nan, array.astype(object))
     if array.dtype == object and not array.ndim:
         raise LayoutError(
             f"the data are of the type {type(data).__name__}; give a table of rows and features, "
             "such as a NumPy array, a pandas DataFrame, an xarray Dataset or the path of a store"
         )
     if array.dtype == object:
-        array = np.where(pd.isna(array), np.nan, array)
+        array = np.where(_missing(array), np.nan, array)
         if not are_strings(array.ravel().tolist()):
             array = _numbers(array, data)
     if array.ndim != 2:
@@ -113,6 +112,13 @@ def feature_names(names: Iterable[Any]) -> tuple[str, ...]:
                 "restore the data from a copy or write them again"
             )
     return tuple(str(name).strip(" ") for name in listed)
+
+
+def _missing(objects: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return where objects are missing: None, NaN, and NA and NaT of pandas."""
+    import pandas as pd
+
+    return np.asarray(pd.isna(objects))
 
 
 def _numbers(array: NDArray[Any], data: npt.ArrayLike) -> NDArray[Any]:

@@ -40,7 +40,11 @@ from bigtensor.models.hidden_markov.initialisations import (
     best_of_initialisations,
     other_initialisations,
 )
-from bigtensor.models.hidden_markov.sequence_iterations import gain_of_order, operators_of
+from bigtensor.models.hidden_markov.sequence_iterations import (
+    WITHOUT_ORDER,
+    gain_of_order,
+    operators_of,
+)
 from bigtensor.models.hidden_markov.settings import (
     ROUNDS,
     MarkovSettings,
@@ -209,13 +213,14 @@ def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
         blocks = operators.most_entries
         nothing = np.zeros((blocks, k))
         blank = Boundaries(np.arange(blocks), np.zeros(blocks, bool), nothing, nothing, 0)
-        # the last time without an order of the rows
-        times, held = settings.max_iter + 1, operators.state_nbytes()
+        times, held = settings.max_iter, operators.state_nbytes()
         if settings.competes:
             times += sum(kept * most for kept, most in ROUNDS)
         expected = Pass("expectation", SequencePosteriorSums(chain, blank, out_maps))
         planned.append(PlannedPass(Pass("messages", operators), times, driver_nbytes=2 * held))
         planned.append(PlannedPass(expected, times, driver_nbytes=2 * nothing.nbytes))
+        for name, request in zip(WITHOUT_ORDER, (operators, expected.statistic), strict=True):
+            planned.append(PlannedPass(Pass(name, request), driver_nbytes=2 * held))
     return planned
 
 

@@ -22,6 +22,9 @@ from bigtensor.statistics.sequences.expectation import (
 )
 from bigtensor.statistics.sequences.transfer import Boundaries, TransferOperators
 
+WITHOUT_ORDER = "messages without order", "expectation without order"
+"""Names of the passes over rows whose states do not depend on the states before them."""
+
 
 def sequence_iterations(
     fit: MarkovFit, family: Family, *, smoothing: float, most: int, rows: int, all_rows: float
@@ -105,9 +108,9 @@ def gain_of_order(
     """
     k = fit.n_states
     chain = replace(fit, transition=np.tile(fit.occupancy(), (k, 1))).chain(family.reach)
-    boundaries = yield Pass("messages without order", operators_of(chain, rows))
+    boundaries = yield Pass(WITHOUT_ORDER[0], operators_of(chain, rows))
     statistic = SequencePosteriorSums(chain, boundaries, family.out_maps)
-    sums = (yield Pass("expectation without order", statistic)).emissions
+    sums = (yield Pass(WITHOUT_ORDER[1], statistic)).emissions
     gain = likelihood * sums.weight - sums.log_likelihood
     return gain, 0.5 * (k - 1) ** 2 * float(np.log(max(sums.weight, 1)))
 
