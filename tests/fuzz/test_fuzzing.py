@@ -17,9 +17,10 @@ from tests.fuzz.kinds import KINDS
 from tests.fuzz.mutations import Subject, mutate
 from tests.fuzz.processes import Limits, run_cases
 
-
 # models are fitted to small data, which need not show what a model looks for
-@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+
+
 @pytest.mark.parametrize("number", [3, pytest.param(len(KINDS), marks=pytest.mark.slow)])
 def test_damaged_input__ends_in_one_clear_error_or_the_right_values(capsys, number: int) -> None:
     seed = random.randrange(10**6)
