@@ -1,4 +1,4 @@
-"""Files that a worker finds under the path of the data, compared with those of the driver."""
+"""Comparison of a worker's files under the path of the data with the driver's files."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ enough.
 
 
 class OtherFilesError(StoreReadError):
-    """A worker finds other files than the driver found, or those of the driver changed since."""
+    """Files of a worker that differ from what the driver found, which may have changed since."""
 
 
 def contents_digest(address: str, folders: Iterable[str]) -> str | None:

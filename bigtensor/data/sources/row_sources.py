@@ -246,7 +246,7 @@ class ZarrSource:
     opening: str = field(default_factory=new_opening, compare=False, repr=False)
     """Token of the opening, by which a process keeps the arrays open."""
     contents: str | None = field(default=None, compare=False, repr=False)
-    """Digest of the files of the driver, which those of a worker must have."""
+    """Digest of the driver's files, which a worker's files must have."""
 
     @property
     def has_weight(self) -> bool:

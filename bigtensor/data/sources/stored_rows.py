@@ -42,7 +42,7 @@ class StoredRows:
     opening : str
         Token of the opening, by which a process keeps the arrays of a Zarr store open.
     contents : str, optional
-        Digest of the files of the driver, which those of a worker must have.
+        Digest of the driver's files, which a worker's files must have.
     """
 
     path: str

@@ -69,12 +69,15 @@ def _tables_of_pairs(
     """Return the weights of all pairs of categories: ``(categories, categories)``."""
     first = np.cumsum(sizes) - sizes
     tables = np.zeros((sizes.sum(), sizes.sum()))
+    products = np.empty_like(tables)
+    indicators, weighted = np.empty((2, min(len(codes), _BLOCK_ROWS), len(tables)))
     for start in range(0, len(codes), _BLOCK_ROWS):
-        rows = slice(start, start + _BLOCK_ROWS)
-        row, column = np.nonzero(codes[rows] >= 0)
-        indicators = np.zeros((len(codes[rows]), len(tables)))
-        indicators[row, first[column] + codes[rows][row, column]] = 1.0
-        tables += (indicators.T * weight[rows]) @ indicators
+        block, of_row = codes[start : start + _BLOCK_ROWS], weight[start : start + _BLOCK_ROWS]
+        row, column = np.nonzero(block >= 0)
+        place = first[column] + block[row, column]
+        indicators[:], weighted[:] = 0.0, 0.0
+        indicators[row, place], weighted[row, place] = 1.0, of_row[row]
+        tables += np.matmul(weighted.T, indicators, out=products)
     return tables
 
 

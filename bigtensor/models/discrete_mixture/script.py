@@ -258,9 +258,8 @@ class _OrderedRows:
             In the order of the data. A view of at most ten categories is never one. Weights count
             entries.
         """
-        codes, weights = self.rows.dense_values, np.empty(self.rows.rows)
-        self.rows.write_weight(weights)
-        entries, counts = weights @ (codes >= 0), codes.max(axis=0) + 1
+        codes = self.rows.dense_values
+        entries, counts = self.rows.row_weights() @ (codes >= 0), codes.max(axis=0) + 1
         many = np.maximum(entries / 2, _FEW_CATEGORIES)
         return [
             self.settings.shape.views[view][0]

@@ -96,7 +96,7 @@ def _equal(groups: list[list[str]]) -> list[Message]:
 
 
 def _of_ids(names: list[str]) -> list[Message]:
-    """Return a sentence on views whose categories are those of single rows, as ids are."""
+    """Return a sentence on views of which hardly two rows share a category, as with ids."""
     if not names:
         return []
     return [

@@ -84,7 +84,7 @@ def sequence_iterations(
 def gain_of_order(
     fit: MarkovFit, likelihood: float, family: Family, rows: int
 ) -> Generator[Any, Any, tuple[float, float]]:
-    """Ask for the likelihood of rows without an order, and compare it with the one of a model.
+    """Ask how probable the rows are without an order, and compare it with a model.
 
     Parameters
     ----------
@@ -100,8 +100,8 @@ def gain_of_order(
     Returns
     -------
     gain : float
-        Log-likelihood of all rows that are read under the model in nats, less the one of rows with
-        the same emissions whose states do not depend on the states before them.
+        Log-likelihood of all rows that are read under the model, in nats, less their log-likelihood
+        under the same emissions with states that do not depend on the states before them.
     of_chance : float
         Gain below which the Bayesian information criterion prefers rows without an order, which
         have ``(k - 1) ** 2`` parameters less.
