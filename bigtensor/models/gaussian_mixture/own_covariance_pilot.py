@@ -16,12 +16,8 @@ from bigtensor.errors import ParameterError
 from bigtensor.models.contract.script import Step, in_memory
 from bigtensor.models.gaussian.em_iterations import EmIterate, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian_mixture.competition import (
-    FIRST_ITERATIONS,
-    SAMPLE_ITERATIONS,
-    End,
-    competition_facts,
-)
+from bigtensor.models.gaussian.sample_iterations import FIRST_ITERATIONS, SAMPLE_ITERATIONS
+from bigtensor.models.gaussian_mixture.competition import End, competition_facts
 from bigtensor.models.gaussian_mixture.component_choice import (
     log_densities,
     log_joint_densities,

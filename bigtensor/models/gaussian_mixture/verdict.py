@@ -18,6 +18,7 @@ from bigtensor.models.gaussian.mixture_faults import (
     noise_in_words,
     noise_ratio,
 )
+from bigtensor.models.gaussian.sample_iterations import FEW_ROWS
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.settings import (
     MOST_CHOSEN,
@@ -27,9 +28,6 @@ from bigtensor.models.gaussian_mixture.settings import (
 from bigtensor.models.pilot.constant_features import described
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
-
-FEW_ROWS = 2.0
-"""A component of fewer rows is not told from a single row."""
 
 ALIKE = 0.1
 """Distance of two means, in standard deviations of the noise, below which they are one."""

@@ -66,14 +66,16 @@ def mixture_of(
         When no term is a component.
     """
     if n_components == 1:
-        return LinearTerms(_components(np.ones(1), moments.mean[None], moments, views, dtype), {})
+        return LinearTerms(
+            mixture_of_means(np.ones(1), moments.mean[None], moments, views, dtype), {}
+        )
     weights, columns = columns_of(refinement.terms, tensor)
     valid = (weights * refinement.weight >= LEAST_ROWS) & np.isfinite(weights)
     if not valid.any():
         raise no_component()
     total = float(weights[valid].sum())
     means = np.concatenate(columns)[:, valid].T
-    components = _components(weights[valid] / total, means, moments, views, dtype)
+    components = mixture_of_means(weights[valid] / total, means, moments, views, dtype)
     if labels:
         kept = tuple(label for label, is_valid in zip(labels, valid, strict=True) if is_valid)
         components = replace(components, names=kept)
@@ -106,19 +108,33 @@ def components_of(
     weights, columns = columns_of(terms, tensor)
     valid = (weights * moments.weight >= LEAST_ROWS) & np.isfinite(weights)
     if terms.n_terms < 2 or not valid.any():
-        return _components(np.ones(1), moments.mean[None], moments, views, dtype)
+        return mixture_of_means(np.ones(1), moments.mean[None], moments, views, dtype)
     shares, means = weights[valid] / weights[valid].sum(), np.concatenate(columns)[:, valid].T
-    return _components(shares, means, moments, views, dtype)
+    return mixture_of_means(shares, means, moments, views, dtype)
 
 
-def _components(
+def mixture_of_means(
     shares: FloatArray,
     means: FloatArray,
-    moments: CovariancesResult,
+    moments: TotalMoments | CovariancesResult,
     views: NamedViews,
     dtype: str,
 ) -> GaussianComponents:
-    """Return components with the covariance that their means leave of the views."""
+    """Return components with the covariance that their means leave of the views.
+
+    Parameters
+    ----------
+    shares : (k,) float64 array
+        Mixing weights.
+    means : (k, d) float64 array
+        Means of the components.
+    moments : TotalMoments or CovariancesResult
+        Mean and covariance of the rows.
+    views : tuple of (name, features)
+        Names of the views and of their features.
+    dtype : str
+        Floating-point type of the components.
+    """
     covariance, _ = within_covariance(
         TotalMoments(moments.mean, moments.covariance),
         shares,
@@ -151,6 +167,11 @@ def valid_terms(contract: Contract, terms: Terms, tensor: SampleTensor, weight: 
         kept = heaviest(terms, tensor, terms.n_terms - (invalid + 1) // 2)
         terms = descended(contract, joint_sweeps(contract, kept, _SWEEPS))
     return terms
+
+
+def adds_up(weight_sum: float) -> bool:
+    """Return True if the mixing weights of all components add up to about one."""
+    return 0.8 <= weight_sum <= 1.25
 
 
 def is_valid(terms: Terms, tensor: SampleTensor, weight: float) -> NDArray[np.bool_]:

@@ -31,7 +31,9 @@ class LinearMixture(MixtureAnswers):
     not be formed: its contractions with candidate columns are sums over rows. Components are found
     by power updates, joint least squares and deflation, and by Gauss-Newton steps of one pass over
     all rows each. Where few features make the tensor small, it is formed in one pass. The number of
-    components may be several times the number of features of a view.
+    components may be several times the number of features of a view. Clusters of the rows compete
+    with the moments where these are in doubt, and alone set EM iterations going where there are
+    more components than a third moment determines.
 
     Parameters
     ----------
@@ -46,7 +48,8 @@ class LinearMixture(MixtureAnswers):
         sample, a compressed or an explicit moment tensor, passes over all rows, or the published
         power updates.
 
-        - ``"sample"``: search in a pilot sample, and Gauss-Newton steps over all rows.
+        - ``"sample"``: search in a pilot sample, and Gauss-Newton steps over all rows. Where the
+          search is in doubt, such as with few rows, clusters of the rows compete with it.
         - ``"compressed"``: two passes form the tensor in as many directions of every view as there
           are components, which may not outnumber the features of a view.
         - ``"explicit"``: one pass forms the whole tensor, of the product of the features of the

@@ -17,6 +17,8 @@ from bigtensor.statistics.moments.covariances import CovariancesResult
 def from_sample(preparation: LinearPreparation, solve: Callable[[Located], Solved]) -> Script:
     """Ask for contractions with the components of the sample, and take steps between them.
 
+    Clusters in the place of terms take no step.
+
     Parameters
     ----------
     preparation : LinearPreparation
@@ -24,6 +26,9 @@ def from_sample(preparation: LinearPreparation, solve: Callable[[Located], Solve
     solve : callable
         Makes the solution that holds if no further pass follows.
     """
+    if preparation.clusters is not None:
+        still = replace(preparation.settings, gauss_newton_steps=0)
+        preparation = replace(preparation, settings=still)
     return (yield from stepped(preparation, preparation.terms, {}, solve))
 
 

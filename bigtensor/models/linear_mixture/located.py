@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bigtensor.decomposition.sample_tensors.terms import Terms
+from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.moment_tensors.sample_tensor import Refined, SampleTensor
 
@@ -22,6 +23,9 @@ class LinearPreparation:
         Components of the pilot sample, or columns to start from where the method searches later.
     pilot : dict
         Rows of the sample; after a search in it also its rounds and the weight that it leaves.
+    clusters : GaussianComponents, optional
+        Components that EM iterations set out from in place of the terms, if clusters of the rows of
+        the sample are more likely.
     diagnostics : dict
         Diagnostics of the preparation.
     """
@@ -30,6 +34,7 @@ class LinearPreparation:
     tensor: SampleTensor
     terms: Terms
     pilot: dict[str, Any]
+    clusters: GaussianComponents | None = None
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 

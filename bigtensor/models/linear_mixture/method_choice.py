@@ -70,6 +70,8 @@ def obstacle(method: str, settings: LinearSettings) -> str:
         Settings with the features and the number of components.
     """
     least, k = min(_features(settings)), settings.n_components
+    if settings.exceeds_moment and method != "sample":
+        return "more components than the moment determines"
     if method == "compressed" and k > least:
         return "more components than features"
     if method == "explicit" and tensor_entries(settings) > MOST_ENTRIES:

@@ -14,6 +14,7 @@ from bigtensor.models.contract.iteration import Iterations
 from bigtensor.models.contract.script import Estimate, Script, Solved
 from bigtensor.models.gaussian.em_iterations import EmIterate, SharedCovarianceEm, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents, distinct_components
+from bigtensor.models.linear_mixture.clusters import PilotComponents, searched_components
 from bigtensor.models.linear_mixture.columns import LinearTerms, mixture_of
 from bigtensor.models.linear_mixture.from_formed_tensor import (
     from_compressed_tensor,
@@ -22,12 +23,7 @@ from bigtensor.models.linear_mixture.from_formed_tensor import (
 from bigtensor.models.linear_mixture.from_passes import from_passes, from_power_updates
 from bigtensor.models.linear_mixture.from_sample import from_sample
 from bigtensor.models.linear_mixture.located import LinearPreparation, Located
-from bigtensor.models.linear_mixture.pilot_search import (
-    labelled_terms,
-    searched_terms,
-    starting_columns,
-)
-from bigtensor.models.linear_mixture.search import FoundTerms
+from bigtensor.models.linear_mixture.pilot_search import labelled_terms, starting_columns
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.linear_mixture.verdict import is_too_few, judged
 from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor
@@ -87,9 +83,13 @@ def prepare(settings: LinearSettings) -> Script:
         return LinearPreparation(
             settings, tensor, starting_columns(tensor, rows, settings), diagnostics
         )
-    find = labelled_terms if settings.shape.groups else searched_terms
-    search: FoundTerms = yield from find(tensor, rows, settings)
-    return LinearPreparation(settings, tensor, search.terms, diagnostics | search.diagnostics)
+    if settings.shape.groups:
+        best = PilotComponents((yield from labelled_terms(tensor, rows, settings)))
+    else:
+        best = yield from searched_components(tensor, rows, settings)
+    return LinearPreparation(
+        settings, tensor, best.found.terms, diagnostics | best.found.diagnostics, best.clusters
+    )
 
 
 def refine(preparation: LinearPreparation) -> Script:
@@ -142,7 +142,11 @@ def _located(preparation: LinearPreparation, solve: Callable[[Located], Solved])
 
 
 def _mixture(located: Located, preparation: LinearPreparation) -> LinearTerms:
-    """Return the mixture of the terms."""
+    """Return the mixture of the terms, or of the clusters in their place."""
+    if preparation.clusters is not None:
+        return LinearTerms(
+            preparation.clusters.by_weight(), {"weight_sum": 1.0, "invalid_components": 0}
+        )
     moments: CovariancesResult = located.refined.first["total"]
     settings = preparation.settings
     return mixture_of(

@@ -77,9 +77,20 @@ class LinearSettings:
         return tuple((columns.start, columns.stop) for columns in self.shape.slices.values())
 
     @property
+    def exceeds_moment(self) -> bool:
+        """True for more components than the third moment determines, without labels."""
+        return not self.shape.groups and self.n_components > most_of_moment(self.shape.views)
+
+    @property
     def slices(self) -> tuple[slice, ...]:
         """Columns of every view in a block."""
         return tuple(self.shape.slices.values())
+
+
+def most_of_moment(views: NamedViews) -> int:
+    """Return the number of components whose parameters are as many as entries of the moment."""
+    sizes = [len(members) + 1 for _, members in views]
+    return prod(sizes) // (sum(sizes) - 2)
 
 
 def settings_of(parameters: ParameterValues, shape: DataShape) -> LinearSettings:
@@ -92,7 +103,8 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> LinearSettings
     DataError
         When there are fewer rows than components.
     IdentifiabilityError
-        When the third moment has fewer entries than so many components have parameters.
+        When the third moment has fewer entries than so many components have parameters, and no
+        clusters may take its place.
     ParameterError
         When there are labels, and not one for every component.
     """
@@ -100,8 +112,6 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> LinearSettings
     k = int(parameters.n_components)
     check_rows_for_components(max(shape.rows, shape.all_rows), k)
     check_labels(shape.groups, k)
-    if not shape.groups:
-        _check_count(k, shape.views)
     features = max(len(members) for _, members in shape.views)
     enough = max(ROWS_A_COMPONENT * k, ROWS_A_FEATURE * features, LEAST_PILOT_ROWS)
     pilot_rows = min(
@@ -122,6 +132,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> LinearSettings
         random_state=parameters.random_state,
     )
     check_method(settings)
+    _check_count(settings)
     return settings
 
 
@@ -135,18 +146,23 @@ def _em_iterations(asked: int | None, shape: DataShape, *, in_sample: bool) -> t
     return (ITERATIONS_IN_SAMPLE, settled) if in_sample else (ITERATIONS, LEAST_GAIN)
 
 
-def _check_count(n_components: int, views: NamedViews) -> None:
-    """Raise an IdentifiabilityError for more components than any search can determine."""
-    sizes = [len(members) + 1 for _, members in views]
-    most = prod(sizes) // (sum(sizes) - 2)
-    if n_components <= most:
+def _check_count(settings: LinearSettings) -> None:
+    """Raise an IdentifiabilityError if moments alone have to determine too many components."""
+    has_clusters = settings.max_iter and settings.method in ("auto", "sample")
+    if not settings.exceeds_moment or has_clusters:
         return
-    features = ", ".join(str(size - 1) for size in sizes)
+    views = settings.shape.views
+    features = ", ".join(str(len(members)) for _, members in views)
+    most = most_of_moment(views)
     raise IdentifiabilityError(
-        f"{n_components} components have more parameters than the third moment of views of "
-        f"{features} features has entries, which determine at most {most}: use fewer components ("
+        f"{settings.n_components} components have more parameters than the third moment of views "
+        f"of {features} features has entries, which determine at most {most}: use fewer components "
+        "("
         + Setting("n_components", most)
-        + "), more features, or label some rows"
+        + "), more features, labels of some rows, or EM iterations from clusters of the rows, by "
+        + Setting("method", "sample")
+        + " and "
+        + Setting("max_iter", None)
     )
 
 

@@ -13,6 +13,7 @@ from bigtensor.models.gaussian.mixture_faults import (
     noise_in_words,
     noise_ratio,
 )
+from bigtensor.models.linear_mixture.columns import adds_up
 from bigtensor.models.linear_mixture.search import MOST_LEFT, OF_NOISE, noise_level
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.pilot.outliers import outlier_faults
@@ -51,7 +52,10 @@ def judged(
     notes = outlier_faults(diagnostics)
     notes += [(None, note) for note in doubled_weights(components.weights)]
     notes += [(None, note) for note in heavy_tails(pilot.get("tails"))]
-    confirmation = f"{k} component{'s' * (k > 1)}; no further one stands out."
+    further = "whether there are more was not looked for"
+    if pilot["left_weight"] is not None:
+        further = "no further one stands out"
+    confirmation = f"{k} component{'s' * (k > 1)}; {further}."
     return with_verdict(
         components,
         confirmation_before_notes([*as_warnings(*faults), *notes], confirmation),
@@ -111,7 +115,7 @@ def is_too_few(components: GaussianComponents, pilot: dict[str, Any], asked: int
         return False
     left = pilot["left_weight"]
     if left is None:
-        return False  # power updates as they were published do not look for more
+        return False  # neither clusters nor power updates as they were published look for more
     noise = noise_level(ratio, pilot["rows"] / asked)
     return bool(left >= MOST_LEFT + OF_NOISE * noise)
 
@@ -137,7 +141,7 @@ def _more(components: GaussianComponents, pilot: dict[str, Any], asked: int) -> 
 def _sum(diagnostics: dict[str, Any]) -> list[str]:
     """Return a sentence on weights that do not add up."""
     total = diagnostics["weight_sum"]
-    if 0.8 <= total <= 1.25:
+    if adds_up(total):
         return []
     return [
         f"The weights of the components add up to {total:.2f} in place of 1: rows far from all "

@@ -153,7 +153,7 @@ def test_outliers__are_left_out_and_counted():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("rows", "noise"), [(10 * K, 0.7), (20_000, 3.5)])
+@pytest.mark.parametrize(("rows", "noise"), [(10 * K, 1.5), (20_000, 3.5), (20_000, 15.0)])
 def test_noise_that_hides_components__is_told_with_the_rows(rows, noise):
     model, said, _ = fit(drawn(rows, noise=noise)[0], K)
     assert f"There are {rows / K:,.0f} rows for each" in said[0]
@@ -161,9 +161,10 @@ def test_noise_that_hides_components__is_told_with_the_rows(rows, noise):
 
 
 @pytest.mark.slow
-def test_noise_beyond_everything__is_an_error():
-    with pytest.raises(IdentifiabilityError, match="no component stands out from the noise"):
-        fit(drawn(20_000, noise=15.0)[0], K)
+def test_noise_without_components__is_told():
+    for k in (2, 5):
+        _, said, _ = fit(default_rng(0).normal(size=(3_000, 3 * D)), k)
+        assert len(said) == 1
 
 
 def test_noise_ratio__is_that_of_the_simulation():
@@ -171,9 +172,14 @@ def test_noise_ratio__is_that_of_the_simulation():
     assert model.diagnostics_["noise_ratio"] == pytest.approx(0.7, abs=0.05)
 
 
+def test_noise_beyond_moments__is_an_error_without_clusters():
+    with pytest.raises(IdentifiabilityError, match="no component stands out from the noise"):
+        fit(drawn(2_000, noise=15.0)[0], K, max_iter=0)
+
+
 def test_components_beyond_the_limit__are_told():
     with pytest.raises(IdentifiabilityError, match=r"determine at most 59: .*n_components=59"):
-        LinearMixture(60, views=VIEWS).fit(drawn()[0])
+        LinearMixture(60, views=VIEWS, method="explicit").fit(drawn()[0])
     views = tuple((name, tuple(f"{name}{i}" for i in range(18))) for name in "abc")
     shape = DataShape(20_000, views, "float32", False, 20_000.0)
     settings = LinearSettings(shape, 120, "sample", False, 1, 2, 1e-3, 20_000, 0)
