@@ -20,6 +20,7 @@ from bigtensor.models.sources.settings import SourceSettings
 from bigtensor.models.sources.whitened_sample import (
     ORDERS,
     gaussian_part,
+    share_a_source,
     standing_out,
 )
 from bigtensor.models.sources.whitened_tensor import WhitenedTensor
@@ -72,8 +73,8 @@ class CumulantSources:
     moments : CovariancesResult
         Mean and covariance of all rows that count.
     diagnostics : dict
-        ``gauss_newton`` steps, ``outlying_rows``, ``invalid_components``, and ``sources_in_noise``
-        that do not stand out from Gaussian noise.
+        ``gauss_newton`` steps, ``outlying_rows``, ``invalid_components``, ``sources_in_noise`` that
+        do not stand out from Gaussian noise, and ``nearly_parallel`` if two may share a source.
     """
 
     components: IndependentComponents
@@ -135,6 +136,7 @@ def cumulant_sources(
             "outlying_rows": refinement.left_out,
             "invalid_components": invalid,
             "sources_in_noise": terms.n_terms - standing_terms.n_terms,
+            "nearly_parallel": share_a_source(terms),
         }
         return CumulantSources(components, axes, moments, diagnostics)
 

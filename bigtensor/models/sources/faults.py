@@ -131,6 +131,28 @@ def sources_in_noise(diagnostics: dict[str, Any], n_components: int) -> list[Fau
     ]
 
 
+def nearly_parallel(diagnostics: dict[str, Any], remedy: Message) -> list[Fault]:
+    """Return a sentence on columns of which one may follow the sampling error of another source.
+
+    Parameters
+    ----------
+    diagnostics : dict
+        With ``nearly_parallel``, or without where whitened sources were fitted.
+    remedy : Message
+        What to do, in the imperative.
+    """
+    if not diagnostics.get("nearly_parallel"):
+        return []
+    return [
+        (
+            ConditioningWarning,
+            "Two sources have nearly the same column although there are fewer sources than "
+            "features: one source with heavy tails may be there twice, in the place of another "
+            "source. " + remedy,
+        )
+    ]
+
+
 def gaussian_among(diagnostics: dict[str, Any], n_components: int) -> list[Fault]:
     """Return a sentence on sources that no rotation tells apart.
 

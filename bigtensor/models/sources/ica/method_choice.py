@@ -22,6 +22,7 @@ from bigtensor.models.sources.whitened_sample import (
     freed_terms,
     rotation_terms,
     settled_rotation,
+    share_a_source,
 )
 
 MOST_OF_INDEPENDENT = 2.0
@@ -113,7 +114,8 @@ def chosen_method(
         return MethodChoice("whitened", None, evidence)
     yield Step("comparing with the fourth cumulant")
     terms = yield from cumulant_terms(sample, n_components, rotation, random_state)
-    if terms.n_terms < n_components or light_variance(terms) > _MOST_LIGHT_VARIANCE:
+    is_impossible = light_variance(terms) > _MOST_LIGHT_VARIANCE
+    if terms.n_terms < n_components or is_impossible or share_a_source(terms):
         return MethodChoice("whitened", None, evidence)
     terms = matched_terms(terms, rotation)
     cumulant = source_products(sample, terms.factors[0])

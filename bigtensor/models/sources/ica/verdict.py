@@ -17,6 +17,7 @@ from bigtensor.models.sources.faults import (
     dependent_features,
     fewer_sources,
     gaussian_among,
+    nearly_parallel,
     sources_in_noise,
     unsettled,
 )
@@ -57,8 +58,9 @@ def judged(
         *outlier_faults(diagnostics),
         *gaussian_among(diagnostics, k),
         *sources_in_noise(diagnostics, k),
+        *nearly_parallel(diagnostics, "Use " + Setting("method", "whitened") + ", or more rows."),
         *unsettled(diagnostics),
-        *_impossible_kurtosis(components.kurtosis),
+        *_impossible_kurtosis(components.kurtosis, settings.shape.all_rows),
     ]
     if diagnostics["method"] == "cumulant":
         faults += fewer_sources(settings, axes.rank, k)
@@ -68,21 +70,32 @@ def judged(
     )
 
 
-def _impossible_kurtosis(kurtosis: FloatArray) -> list[Fault]:
-    """Return a sentence on sources whose columns came out too short."""
-    impossible = int(np.count_nonzero(kurtosis < LEAST_KURTOSIS))
-    if not impossible:
+def _impossible_kurtosis(kurtosis: FloatArray, rows: float) -> list[Fault]:
+    """Return a sentence on sources whose columns came out too short.
+
+    Parameters
+    ----------
+    kurtosis : (k,) float64 array
+        Excess kurtosis of the sources.
+    rows : float
+        Number of rows, which the kurtosis of their values never exceeds.
+    """
+    impossible = (kurtosis < LEAST_KURTOSIS) | (kurtosis > rows)
+    if not impossible.any():
         return []
+    low, high = float(kurtosis.min()), float(kurtosis.max())
     # slightly wrong lengths are common beside right directions
-    far = kurtosis.min() < _FAR_KURTOSIS
+    is_far = low < _FAR_KURTOSIS or high > rows
+    bounds = f"above {rows:,.0f}, the number of rows" if high > rows else "below -2"
     return [
         (
-            ConditioningWarning if far else None,
+            ConditioningWarning if is_far else None,
             Message(
-                f"The excess kurtosis of {impossible} of the {len(kurtosis)} sources is below -2, "
-                f"which no source has (smallest: {kurtosis.min():.1f}). Kurtoses and lengths of "
-                "columns (kurtosis_, mixing_) are wrong, as where noise depends between features. "
-                "Use the directions of the columns alone, which hold under any Gaussian noise."
+                f"The excess kurtosis of {np.count_nonzero(impossible)} of the {len(kurtosis)} "
+                f"sources is {bounds}, which is impossible (from {low:.1f} to {high:,.1f}). "
+                "Kurtoses and lengths of columns (kurtosis_, mixing_) are wrong, as where noise "
+                "depends between features. Use the directions of the columns alone, which hold "
+                "under any Gaussian noise."
             ),
         )
     ]

@@ -13,6 +13,7 @@ from bigtensor.models.pilot.outliers import MOST_NAMED, outlier_faults
 from bigtensor.models.sources.faults import (
     constant_features,
     fewer_sources,
+    nearly_parallel,
     unsettled,
 )
 from bigtensor.models.sources.sparse_ica.settings import SparseSettings
@@ -49,6 +50,7 @@ def judged(
         *constant_features(settings, varying),
         *outlier_faults(diagnostics),
         *fewer_sources(settings, diagnostics["rank"], k, light),
+        *nearly_parallel(diagnostics, Message("Use the model ICA, or more rows.")),
         *_light_tails(light, k + light),
         *_not_sparse(components.kurtosis),
         *_many_active(diagnostics["active_by_kurtosis"], diagnostics["rank"]),

@@ -4,6 +4,7 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from numpy.random import default_rng
 from sklearn.datasets import load_diabetes
 from sklearn.decomposition import FastICA
 
@@ -179,3 +180,39 @@ def test_kurtosis__that_no_source_has_is_noted_and_far_below_a_warning(noise):
     words = f"{impossible} of the {len(model.kurtosis_)} sources is below -2"
     assert (words in " ".join(verdict["sentences"])) == (noise > 0)
     assert verdict["good"] == (noise < 0.9)
+
+
+def eyes_and_rhythms(seed, features=16, rows=20_000):
+    """Return noisy mixtures of sources of light and of very heavy tails, and their columns."""
+    rng = default_rng(seed)
+    sources = np.column_stack(
+        [
+            rng.laplace(size=rows),
+            rng.uniform(-1, 1, rows),
+            np.sin(0.1 * np.arange(rows)),
+            rng.exponential(size=rows),
+            rng.choice([-1.0, 1.0], rows),
+            (rng.random(rows) < 0.02) * rng.normal(size=rows),
+        ]
+    )
+    sources = (sources - sources.mean(axis=0)) / sources.std(axis=0)
+    mixing = rng.normal(size=(features, sources.shape[1]))
+    return sources @ mixing.T + rng.normal(size=(rows, features)), mixing
+
+
+@pytest.mark.parametrize("seed", first_quick([1, 4, 7, 10]))
+def test_fewer_sources_than_features__are_all_found_beside_one_of_heavy_tails(seed):
+    rows, mixing = eyes_and_rhythms(seed)
+    found = ICA(6, random_state=0).fit(rows)
+    peer = FastICA(6, whiten="unit-variance", random_state=0).fit(rows)
+    assert column_error(mixing, found.mixing_) < 1.3 * column_error(mixing, peer.mixing_)
+
+
+def test_a_source_that_is_there_twice__is_a_warning():
+    rows, _ = eyes_and_rhythms(2, rows=1_000)
+    with pytest.warns(ConditioningWarning) as caught:
+        found = ICA(6, method="cumulant", random_state=0).fit(rows)
+    assert found.kurtosis_.max() > 1_000
+    words = " ".join(str(one.message) for one in caught)
+    assert "nearly the same column" in words
+    assert "above 1,000, the number of rows" in words
