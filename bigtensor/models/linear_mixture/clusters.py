@@ -50,13 +50,13 @@ class PilotComponents:
 
     Attributes
     ----------
-    found : FoundTerms
+    searched : FoundTerms
         Terms with their diagnostics.
     clusters : GaussianComponents, optional
         Components that clusters of the rows end at, where they are more likely than the terms.
     """
 
-    found: FoundTerms
+    searched: FoundTerms
     clusters: GaussianComponents | None = None
 
 
@@ -75,34 +75,34 @@ def searched_components(
     """
     k, positive = settings.n_components, int(np.count_nonzero(rows.row_weights()))
     may_compete = bool(settings.max_iter) and 1 < k < positive
-    found: FoundTerms | None = None
+    searched: FoundTerms | None = None
     if not settings.exceeds_moment:
         try:
-            found = yield from searched_terms(tensor, rows, settings)
+            searched = yield from searched_terms(tensor, rows, settings)
         except IdentifiabilityError:
             if not may_compete:
                 raise
-    if found is None:
+    if searched is None:
         return (yield from compared_with_clusters(None, tensor, rows, settings))
-    weights, _ = columns_of(found.terms, tensor)
+    weights, _ = columns_of(searched.terms, tensor)
     is_doubtful = (
-        found.terms.n_terms < k
+        searched.terms.n_terms < k
         or not adds_up(float(weights.sum()))
         or rows.total_weight() < FEW_ROWS * k
     )
     if may_compete and is_doubtful:
-        return (yield from compared_with_clusters(found, tensor, rows, settings))
-    return PilotComponents(found)
+        return (yield from compared_with_clusters(searched, tensor, rows, settings))
+    return PilotComponents(searched)
 
 
 def compared_with_clusters(
-    found: FoundTerms | None, tensor: SampleTensor, rows: Block, settings: LinearSettings
+    searched: FoundTerms | None, tensor: SampleTensor, rows: Block, settings: LinearSettings
 ) -> Generator[Step, None, PilotComponents]:
     """Return the terms of the sample or clusters, whichever are more likely after EM iterations.
 
     Parameters
     ----------
-    found : FoundTerms or None
+    searched : FoundTerms or None
         Terms of the moment tensor; None if no term is a component.
     tensor : SampleTensor
         Moment tensor of the rows.
@@ -126,21 +126,21 @@ def compared_with_clusters(
     ]
     clusters, likelihood = sample.distinct(max(first, key=lambda end: end[1])[0])
     log_likelihood = {"k-means": likelihood}
-    if found is not None:
+    if searched is not None:
         of_terms, of_moments = sample.distinct(
-            components_of(found.terms, tensor, moments, shape.views, shape.dtype)
+            components_of(searched.terms, tensor, moments, shape.views, shape.dtype)
         )
-        log_likelihood = {found.diagnostics["initialisation"]: of_moments, **log_likelihood}
-        facts = {**found.diagnostics, "log_likelihood": log_likelihood}
+        log_likelihood = {searched.diagnostics["initialisation"]: of_moments, **log_likelihood}
+        facts = {**searched.diagnostics, "log_likelihood": log_likelihood}
         if sample.merit(of_terms, of_moments, k) >= sample.merit(clusters, likelihood, k):
-            return PilotComponents(FoundTerms(found.terms, facts))
+            return PilotComponents(FoundTerms(searched.terms, facts))
     # what the search saw beyond the components asked for holds whatever they are
-    searched = found.diagnostics if found and found.terms.n_terms == k else {}
+    of_search = searched.diagnostics if searched and searched.terms.n_terms == k else {}
     facts = {
         "rounds": 0,
         "components_seen": clusters.n_components,
         "left_weight": None,
-        **searched,
+        **of_search,
         "initialisation": "k-means",
         "log_likelihood": log_likelihood,
         "tails": component_shapes(clusters, rows).tails,

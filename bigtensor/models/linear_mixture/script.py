@@ -88,7 +88,11 @@ def prepare(settings: LinearSettings) -> Script:
     else:
         best = yield from searched_components(tensor, rows, settings)
     return LinearPreparation(
-        settings, tensor, best.found.terms, diagnostics | best.found.diagnostics, best.clusters
+        settings,
+        tensor,
+        best.searched.terms,
+        diagnostics | best.searched.diagnostics,
+        best.clusters,
     )
 
 

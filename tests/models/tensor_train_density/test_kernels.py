@@ -105,4 +105,4 @@ def _kernels(values, weight):
     )
     coordinates = coordinates_of(rows, "z", 0.0)
     problem = SampleProblem.of_rows(rows, coordinates, (0.6,), "chain")
-    return KernelCandidate(0.03).fitted(problem, 0)
+    return KernelCandidate(0.03, 1).fitted(problem, 0)

@@ -14,6 +14,12 @@ from bigtensor.features.clustering import kmeans
 from bigtensor.features.column_order import content_order_of_columns
 from bigtensor.features.modes import Modes, Nodes
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
+from bigtensor.statistics.gaussian.incomplete_rows import (
+    CompletedSums,
+    IncompleteRows,
+    completed_sums,
+    log_densities,
+)
 from bigtensor.statistics.tensor_train.gaussian_part import GaussianPart
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows
 
@@ -26,16 +32,21 @@ _LEAST_GAIN = 1e-3
 LEAST_VARIANCE = 1e-3
 """Of a coordinate given the others, in its units."""
 
+_ROUND_OFF_VARIANCE = 1e-6
+"""The same, for the moments of missing entries."""
+
 _PRIOR_ROWS = 1.0
 """Rows that the distribution of all rows adds to the probabilities of a component."""
 
 _STAY = 0.9
 """Share of a row that its cluster has at first."""
 
-_FILLING_ROWS = 1000
-"""Rows whose correlation fills missing entries."""
+_ITERATIONS_WITH_GAPS, _LEAST_GAIN_WITH_GAPS = 300, 1e-5
+"""The same with missing entries, whose iterations gain little each and long."""
 
-_FILLINGS = 5
+_SETTLED = 1e-3
+"""Change of means and covariances, in units of the coordinates, that ends the steps of one
+Gaussian."""
 
 
 @dataclass(frozen=True)
@@ -56,9 +67,8 @@ class GaussianCandidate:
     def fitted(self, problem: SampleProblem, random_state: int) -> GaussianPart:
         """Return Gaussian components by expectation maximisation.
 
-        Entries that are missing or on atoms are first drawn from the Gaussian distribution of all
-        rows given the other entries of their row. Covariances of components are shrunk towards
-        their mean.
+        Entries that are missing or on atoms are summed over: they have their conditional moments in
+        every component. Covariances of components are shrunk towards their mean.
 
         Parameters
         ----------
@@ -68,53 +78,136 @@ class GaussianCandidate:
             Seed of the initialisation.
         """
         measured = problem.coordinates.measured
-        values = filled_coordinates(
-            problem.located.values[:, measured], problem.weight, random_state
-        )
+        values = problem.located.values[:, measured]
         outcomes = outcomes_of(problem.modes, problem.located)
         k = min(self.n_components, int(np.count_nonzero(problem.weight > 0)))
         responsibilities = np.ones((len(values), 1))
+        filled = filled_coordinates(values, problem.weight, random_state)
         if k > 1:
-            labels = kmeans(values, k, random_state, weight=problem.weight).labels
+            labels = kmeans(filled, k, random_state, weight=problem.weight).labels
             responsibilities = _STAY * np.eye(k)[labels] + (1 - _STAY) / k
+        sums = _complete_sums(filled, responsibilities * problem.weight[:, None])
+        incomplete = IncompleteRows.from_rows(values)
         before = -np.inf
-        for _ in range(_ITERATIONS):
-            part = _maximised(problem, values, outcomes, responsibilities, self.shrinkage)
-            joint = _log_joint(part, values, problem.located)
+        most, least_gain = _ITERATIONS, _LEAST_GAIN
+        if incomplete is not None:
+            most, least_gain = _ITERATIONS_WITH_GAPS, _LEAST_GAIN_WITH_GAPS
+        for _ in range(most):
+            weighted = responsibilities * problem.weight[:, None]
+            part = _maximised(
+                sums, problem, log_tables(problem, outcomes, weighted), self.shrinkage
+            )
+            joint = _log_joint(part, values, incomplete, problem.located)
             likelihood = logsumexp(joint, axis=1)
             responsibilities = np.exp(joint - likelihood[:, None])
             mean = float(problem.weight @ likelihood / problem.weight.sum())
-            if mean - before < _LEAST_GAIN:
+            if mean - before < least_gain:
                 break
             before = mean
+            weighted = responsibilities * problem.weight[:, None]
+            # shrunk ones would shrink the moments of missing entries again in every step
+            covariances = _covariances(sums, part.means, 0.0, _ROUND_OFF_VARIANCE)
+            sums = _expected_sums(part.means, covariances, values, incomplete, weighted)
         return part
 
 
-def _maximised(
-    problem: SampleProblem,
+def _complete_sums(values: FloatArray, weighted: FloatArray) -> CompletedSums:
+    """Return the weighted sums of rows without missing entries in every component.
+
+    Parameters
+    ----------
+    values : (n, m) float64 array
+        Rows.
+    weighted : (n, k) float64 array
+        Weight of every row in every component.
+    """
+    second = np.stack([(values.T * column) @ values for column in weighted.T])
+    return CompletedSums(weighted.sum(axis=0), weighted.T @ values, second)
+
+
+def _expected_sums(
+    means: FloatArray,
+    covariances: FloatArray,
     values: FloatArray,
-    outcomes: Sequence[NDArray[np.intp]],
-    responsibilities: FloatArray,
-    shrinkage: float,
+    incomplete: IncompleteRows | None,
+    weighted: FloatArray,
+) -> CompletedSums:
+    """Return the sums of rows whose missing entries have their moments under the components.
+
+    Parameters
+    ----------
+    means : (k, m) float64 array
+        Of the components.
+    covariances : (k, m, m) float64 array
+        Of the components.
+    values : (n, m) float64 array
+        Rows. NaN is missing.
+    incomplete : IncompleteRows, optional
+        The rows that miss an entry, if there are any.
+    weighted : (n, k) float64 array
+        Weight of every row in every component.
+    """
+    if incomplete is None:
+        return _complete_sums(values, weighted)
+    is_complete = np.ones(len(values), bool)
+    is_complete[incomplete.places] = False
+    complete = _complete_sums(values[is_complete], weighted[is_complete])
+    others = completed_sums(incomplete, weighted[incomplete.places], means, covariances)
+    return CompletedSums(
+        complete.counts + others.counts,
+        complete.sums + others.sums,
+        complete.second_moments + others.second_moments,
+    )
+
+
+def _maximised(
+    sums: CompletedSums, problem: SampleProblem, tables: FloatArray, shrinkage: float
 ) -> GaussianPart:
-    """Return the components that responsibilities give."""
-    weighted = responsibilities * problem.weight[:, None]
-    counts = weighted.sum(axis=0) + np.finfo(np.float64).tiny
-    m, k = values.shape[1], len(counts)
-    means = weighted.T @ values / counts[:, None]
-    covariances = np.empty((k, m, m))
-    for component in range(k):
-        centred = values - means[component]
-        covariances[component] = (centred.T * weighted[:, component]) @ centred
-    pooled = covariances.sum(axis=0) / counts.sum()
-    covariances = (covariances + m * pooled) / (counts + m)[:, None, None]
-    diagonal = np.einsum("kii->ki", covariances).copy()
-    covariances *= 1 - shrinkage
-    covariances[:, np.arange(m), np.arange(m)] = diagonal + LEAST_VARIANCE
-    tables = log_tables(problem, outcomes, weighted)
+    """Return the components that sums of rows give.
+
+    Parameters
+    ----------
+    sums : CompletedSums
+        Of all rows.
+    problem : SampleProblem
+        With the coordinates of the rows.
+    tables : (points + 1, k) float64 array
+        Logarithms of the probabilities of atoms and categories.
+    shrinkage : float
+        Share of the variances alone in the covariances.
+    """
+    counts = sums.counts + np.finfo(np.float64).tiny
+    means = sums.sums / counts[:, None]
+    covariances = _covariances(sums, means, shrinkage, LEAST_VARIANCE)
     return GaussianPart(
         problem.coordinates.measured, np.log(counts / counts.sum()), means, covariances, tables
     )
+
+
+def _covariances(
+    sums: CompletedSums, means: FloatArray, shrinkage: float, least_variance: float
+) -> FloatArray:
+    """Return covariances of components, shrunk towards their mean and their variances.
+
+    Parameters
+    ----------
+    sums : CompletedSums
+        Of all rows.
+    means : (k, m) float64 array
+        Means of the components.
+    shrinkage : float
+        Share of the variances alone.
+    least_variance : float
+        Added to the variances.
+    """
+    counts, m = sums.counts, means.shape[1]
+    scatter = sums.second_moments - counts[:, None, None] * means[:, :, None] * means[:, None]
+    pooled = scatter.sum(axis=0) / counts.sum()
+    covariances = (scatter + m * pooled) / (counts + m)[:, None, None]
+    diagonal = np.einsum("kii->ki", covariances).copy()
+    covariances *= 1 - shrinkage
+    covariances[:, np.arange(m), np.arange(m)] = diagonal + least_variance
+    return np.asarray(covariances)
 
 
 def outcomes_of(modes: Modes, located: LocatedRows) -> list[NDArray[np.intp]]:
@@ -161,20 +254,29 @@ def log_tables(
     return tables
 
 
-def _log_joint(part: GaussianPart, values: FloatArray, located: LocatedRows) -> FloatArray:
-    """Return the logarithms of weights times densities of rows without missing coordinates."""
+def _log_joint(
+    part: GaussianPart,
+    values: FloatArray,
+    incomplete: IncompleteRows | None,
+    located: LocatedRows,
+) -> FloatArray:
+    """Return the logarithms of weights times densities of the entries that rows have, (n, k)."""
     joint = np.tile(part.log_weights, (len(values), 1))
     for point in located.point.T:
         joint += part.log_tables[point]
     roots = np.linalg.inv(np.linalg.cholesky(part.covariances))
+    constant = 0.5 * values.shape[1] * np.log(2 * np.pi)
+    densities = np.empty_like(joint)
     for k, root in enumerate(roots):
         squares = np.square((values - part.means[k]) @ root.T).sum(axis=1)
-        joint[:, k] += np.log(np.diag(root)).sum() - 0.5 * squares
-    return joint
+        densities[:, k] = np.log(np.diag(root)).sum() - 0.5 * squares - constant
+    if incomplete is not None:
+        densities[incomplete.places] = log_densities(incomplete, part.means, part.covariances)
+    return np.asarray(joint + densities)
 
 
 def filled_coordinates(values: FloatArray, weight: FloatArray, random_state: int) -> FloatArray:
-    """Return rows whose missing entries are drawn given the other ones.
+    """Return rows whose missing entries are drawn from one Gaussian given the other ones.
 
     Parameters
     ----------
@@ -185,27 +287,75 @@ def filled_coordinates(values: FloatArray, weight: FloatArray, random_state: int
     random_state : int
         Seed of the draws.
     """
-    missing = np.isnan(values)
-    if not missing.any():
+    if not np.isnan(values).any():
         return values
+    mean, covariance = _gaussian_of(values, weight)
+    component = np.zeros(len(values), np.intp)
     rng = np.random.default_rng(random_state)
-    means = np.array(
-        [
-            np.nanmean(column) if not gap.all() else 0.0
-            for column, gap in zip(values.T, missing.T, strict=True)
-        ]
-    )
-    filled = np.where(missing, means, values)
+    return _filled(values, component, mean[None], covariance[None], weight, rng)
+
+
+def filled_from(
+    part: GaussianPart, located: LocatedRows, weight: FloatArray, random_state: int
+) -> FloatArray:
+    """Return coordinates of rows whose missing entries are drawn from Gaussian components.
+
+    Parameters
+    ----------
+    part : GaussianPart
+        Components.
+    located : LocatedRows
+        Rows at their points.
+    weight : (n,) float64 array
+        Weights of the rows.
+    random_state : int
+        Seed of the draws.
+    """
+    values = located.values[:, part.measured]
+    rng = np.random.default_rng(random_state)
+    joint = _log_joint(part, values, IncompleteRows.from_rows(values), located)
+    component = np.argmax(joint + rng.gumbel(size=joint.shape), axis=1)
+    return _filled(values, component, part.means, part.covariances, weight, rng)
+
+
+def _filled(
+    values: FloatArray,
+    component: NDArray[np.intp],
+    means: FloatArray,
+    covariances: FloatArray,
+    weight: FloatArray,
+    rng: np.random.Generator,
+) -> FloatArray:
+    """Return rows whose missing entries are drawn from the Gaussian component of every row."""
+    gaps = np.isnan(values)
     # draws of several missing entries follow the content of their columns, not the positions
-    columns = content_order_of_columns(filled, weight)
-    filled, missing = filled[:, columns], missing[:, columns]
-    for last in range(_FILLINGS):
-        rows = slice(None) if last == _FILLINGS - 1 else slice(_FILLING_ROWS)
-        covariance = np.cov(filled[:_FILLING_ROWS].T, aweights=weight[:_FILLING_ROWS])
-        covariance = np.atleast_2d(covariance) + 1e-2 * np.eye(values.shape[1])
-        mean = filled[:_FILLING_ROWS].mean(axis=0)
-        _fill(filled[rows], missing[rows], mean, covariance, rng)
+    columns = content_order_of_columns(np.where(gaps, 0.0, values), weight)
+    filled, gaps = values[:, columns], gaps[:, columns]
+    for k in range(len(means)):
+        rows = np.flatnonzero(component == k)
+        own = filled[rows]
+        _fill(own, gaps[rows], means[k, columns], covariances[k][np.ix_(columns, columns)], rng)
+        filled[rows] = own
     return filled[:, np.argsort(columns)]
+
+
+def _gaussian_of(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return mean and covariance of rows with missing entries, by expectation maximisation."""
+    m = values.shape[1]
+    mean, covariance = np.zeros(m), np.eye(m)
+    incomplete = IncompleteRows.from_rows(values)
+    for _ in range(_ITERATIONS_WITH_GAPS):
+        before = mean, covariance
+        sums = _expected_sums(mean[None], covariance[None], values, incomplete, weight[:, None])
+        mean = sums.sums[0] / sums.counts[0]
+        covariance = sums.second_moments[0] / sums.counts[0] - np.outer(mean, mean)
+        covariance[np.diag_indices(m)] += _ROUND_OFF_VARIANCE
+        moves = (
+            np.abs(now - old).max() for now, old in zip((mean, covariance), before, strict=True)
+        )
+        if max(moves) < _SETTLED:
+            break
+    return mean, covariance
 
 
 def _fill(

@@ -10,7 +10,8 @@ from scipy.spatial.distance import cdist
 from bigtensor.array_types import FloatArray
 from bigtensor.models.tensor_train_density.sample.gaussian_fit import (
     LEAST_VARIANCE,
-    filled_coordinates,
+    GaussianCandidate,
+    filled_from,
     log_tables,
     outcomes_of,
 )
@@ -33,9 +34,12 @@ class KernelCandidate:
     ----------
     shrinkage : float
         Share of the variances alone in the covariance.
+    filling_components : int
+        Number of Gaussian components that missing entries are drawn from.
     """
 
     shrinkage: float
+    filling_components: int
 
     def fitted(self, problem: SampleProblem, random_state: int) -> GaussianPart:
         """Return the kernels of some rows, whose width is the best for rows that are left out.
@@ -45,7 +49,11 @@ class KernelCandidate:
         measured = problem.coordinates.measured
         kept = np.flatnonzero(problem.weight > 0)[:MOST_KERNELS]
         weight, located = problem.weight[kept], problem.located.take(kept)
-        values = filled_coordinates(located.values[:, measured], weight, random_state)
+        values = located.values[:, measured]
+        if np.isnan(values).any():
+            filling = GaussianCandidate(self.filling_components, self.shrinkage)
+            part = filling.fitted(problem, random_state)
+            values = filled_from(part, located, weight, random_state)
         outcomes = outcomes_of(problem.modes, located)
         tables = log_tables(problem, outcomes, np.diag(weight))
         covariance = _shrunk_covariance(values, weight, self.shrinkage)

@@ -129,7 +129,8 @@ def stacked(folds: list[HeldOut]) -> Stack:
         if not _gains(stack, best, folds):
             break
         best = stack
-    kernels = KernelCandidate(shrinkage)
+    assert isinstance(best.candidate, GaussianCandidate)
+    kernels = KernelCandidate(shrinkage, best.candidate.n_components)
     # most data lose by kernels: the first fold tells
     for count in sorted({1, len(folds)}):
         stack = _stack(folds[:count], kernels)

@@ -1,0 +1,84 @@
+"""Fits to rows with missing entries, beside the distribution that the rows are drawn from."""
+
+import numpy as np
+import pytest
+from numpy.random import default_rng
+from scipy.special import logsumexp
+from scipy.stats import multivariate_normal
+
+from bigtensor import TensorTrainDensity
+from bigtensor.models.tensor_train_density.sample.coordinate_systems import coordinates_of
+from bigtensor.models.tensor_train_density.sample.gaussian_fit import (
+    GaussianCandidate,
+    filled_from,
+)
+from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
+from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
+from tests.parameters import first_quick
+
+ROOTS = [np.linalg.cholesky([[1, slope], [slope, 1]]) for slope in (0.9, -0.9)]
+"""Two components that depend on opposite slopes."""
+
+
+def two_slopes(rows, rng):
+    values = rng.normal(size=(rows, 2))
+    return np.where(
+        (rng.random(rows) < 0.5)[:, None], values @ ROOTS[0].T - 2, values @ ROOTS[1].T + 2
+    )
+
+
+def log_density(values):
+    of_components = [
+        multivariate_normal([centre] * 2, root @ root.T).logpdf(values)
+        for centre, root in zip((-2, 2), ROOTS, strict=True)
+    ]
+    return logsumexp(of_components, axis=0) - np.log(2)
+
+
+@pytest.mark.parametrize("seed", first_quick(range(3)))
+@pytest.mark.parametrize("columns", [[1], [0, 1]])
+def test_density__is_near_the_truth_where_slopes_differ(columns, seed):
+    rng = default_rng(seed)
+    rows, others = two_slopes(2_000, rng), two_slopes(4_000, rng)
+    for column in columns:
+        rows[rng.random(len(rows)) < 0.2, column] = np.nan
+    rows = rows[~np.isnan(rows).all(axis=1)]
+    model = TensorTrainDensity(random_state=0).fit(rows)
+    # draws from one Gaussian in place of missing entries lose .1 to .2 nats
+    assert log_density(others).mean() - model.score(others) < 0.04
+
+
+@pytest.mark.parametrize("seed", first_quick(range(3)))
+def test_mean__is_that_of_all_rows_where_other_entries_tell_which_are_missing(seed):
+    rng = default_rng(seed)
+    root = np.linalg.cholesky([[1, 0.8, 0.5], [0.8, 1, 0.3], [0.5, 0.3, 1]])
+    rows = rng.normal(size=(4_000, 3)) @ root.T
+    complete = rows.copy()
+    rows[(rows[:, 0] > 0) & (rng.random(len(rows)) < 0.8), 1] = np.nan
+    model = TensorTrainDensity(random_state=0).fit(rows)
+    draws = np.asarray(model.sample(20_000, random_state=0))
+    assert draws[:, 1].mean() == pytest.approx(complete[:, 1].mean(), abs=0.05)
+    assert np.cov(draws.T)[0, 1] == pytest.approx(0.8, abs=0.08)
+    # the mean of the entries that are left is .4 lower
+    assert np.nanmean(rows[:, 1]) < complete[:, 1].mean() - 0.3
+
+
+def test_drawn_entries__follow_the_component_of_their_row():
+    rows = two_slopes(1_000, default_rng(0))
+    holes = rows.copy()
+    holes[::3, 1] = np.nan
+    pilot = PilotRows(
+        holes,
+        np.ones(len(holes)),
+        symbols=(None, None),
+        least_width=None,
+        atoms=(np.empty(0), np.empty(0)),
+    )
+    coordinates = coordinates_of(pilot, "z", 0.0)
+    problem = SampleProblem.of_rows(pilot, coordinates, (0.6,), "chain")
+    part = GaussianCandidate(2, 0.003).fitted(problem, 0)
+    filled = filled_from(part, problem.located, problem.weight, 0)
+    assert np.array_equal(np.isnan(problem.located.values[:, 1]), np.isnan(holes[:, 1]))
+    for rising, slope in ((rows[:, 0] < -1, 0.9), (rows[:, 0] > 1, -0.9)):
+        drawn = rising & np.isnan(holes[:, 1])
+        assert np.corrcoef(filled[drawn].T)[0, 1] == pytest.approx(slope, abs=0.2)
