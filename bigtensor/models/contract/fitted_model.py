@@ -392,7 +392,9 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         self.n_features_in_ = len(features)
         self.categories_ = dict(categories)
 
-    def set_features_of(self, whole: FittedModel, features: Sequence[str]) -> None:
+    def set_features_of(
+        self, whole: FittedModel, features: Sequence[str], in_data: Sequence[str] | None = None
+    ) -> None:
         """Set the attributes that describe some features of another fitted model.
 
         Parameters
@@ -401,8 +403,12 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
             Model of more features.
         features : sequence of str
             Names of the features that are kept.
+        in_data : sequence of str, optional
+            These features in the order of the columns of data without names, by default in the
+            order of the other model.
         """
-        in_data = [whole.views_.feature_names[place] for place in np.argsort(whole.views_.order)]
+        if in_data is None:
+            in_data = [whole.views_.feature_names[j] for j in np.argsort(whole.views_.order)]
         names = [name for name in in_data if name in features]
         self.views_ = Views.resolve({name: [name] for name in features}, names)
         self.n_features_in_ = len(names)
@@ -536,10 +542,13 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         state = self.random_state
         return self._drawn_seed if is_drawn_from(state) else integer_seed(state)
 
+    def _seed_of_draw(self, random_state: RandomState = None) -> int:
+        """Return the integer seed of a draw. None stands for the seed of the model."""
+        return self._seed if random_state is None else integer_seed(random_state)
+
     def _generator(self, random_state: RandomState = None) -> np.random.Generator:
         """Return the generator of a draw. None stands for the seed of the model."""
-        seed = self._seed if random_state is None else integer_seed(random_state)
-        return np.random.default_rng(seed)
+        return np.random.default_rng(self._seed_of_draw(random_state))
 
     def _remember_features(self, X: DataLike, samples: Samples, views: Views) -> None:
         """Set the attributes that describe the features of a fit."""
