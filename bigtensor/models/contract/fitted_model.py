@@ -20,7 +20,7 @@ from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.row_sequences import Lengths
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views, ViewsLike
-from bigtensor.data.stores.layout import MATRIX
+from bigtensor.data.stores.layout import FEATURE_DIM, MATRIX
 from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.data.values.random_states import integer_seed, is_drawn_from
@@ -80,6 +80,9 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     matrix_ : str or None
         Matrix of AnnData of the fit: ``X``, ``layers/counts``, ``obsm/X_pca``. Answers for AnnData
         read this matrix. None for other data.
+    feature_dim_ : str
+        Name of the dimension of the features in the data of the fit, ``feature`` for data without
+        names of dimensions.
     """
 
     declares: ClassVar[tuple[Parameter, ...]] = ()
@@ -106,6 +109,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     diagnostics_: dict[str, Any]
     statistics_: Statistics
     matrix_: str | None = None
+    feature_dim_: str = FEATURE_DIM
 
     _rounds: Rounds | None = None
     """The passes of a fit in rounds; None unless the model was prepared."""
@@ -413,6 +417,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         self.views_ = Views.resolve({name: [name] for name in features}, names)
         self.n_features_in_ = len(names)
         self.matrix_ = whole.matrix_
+        self.feature_dim_ = whole.feature_dim_
         if hasattr(whole, "feature_names_in_"):
             self.feature_names_in_ = np.asarray(names, dtype=object)
         if hasattr(whole, "categories_"):
@@ -555,6 +560,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         self.views_ = views
         self.n_features_in_ = len(samples.features)
         self.matrix_ = samples.matrix
+        self.feature_dim_ = samples.feature_dim
         if samples.categories is not None:
             self.categories_ = dict(samples.categories)
         if is_named(X):

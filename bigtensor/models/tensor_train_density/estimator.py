@@ -489,7 +489,7 @@ class TensorTrainDensity(DensityAnswers):
         """Return labelled answers for every entry with the names of the features."""
         if not isinstance(answer, xr.DataArray):
             return answer
-        return answer.assign_coords(feature=list(self.views_.feature_names))
+        return answer.assign_coords({answer.dims[1]: list(self.views_.feature_names)})
 
     def _scores_in_order(self, rows: NDArray[np.float64], of: list[str] | None) -> RowAnswer:
         """Return log-densities of rows whose columns are in the order of the fit."""

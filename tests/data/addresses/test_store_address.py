@@ -124,9 +124,7 @@ def test_address__of_http_tells_an_absent_store_from_an_absent_server(tmp_path: 
 def test_address__is_a_single_array(tmp_path: Path, zarr_format: Literal[2, 3]) -> None:
     rows = np.arange(12.0).reshape(6, 2)
     zarr.save_array(tmp_path / "plain.zarr", rows, zarr_format=zarr_format)
-    with pytest.raises(
-        StoreReadError, match=r"is a Zarr array .*dask\.array\.from_zarr\('"
-    ) as error:
+    with pytest.raises(StoreReadError, match=r"a Zarr array .*from_zarr\('") as error:
         open_samples(tmp_path / "plain.zarr")
     assert "check the path" not in str(error.value)
     assert open_samples(da.from_zarr(tmp_path / "plain.zarr")).rows == 6

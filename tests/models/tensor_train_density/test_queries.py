@@ -201,6 +201,25 @@ def test_conditional__far_outside_the_data_is_finite_without_warnings() -> None:
         assert np.isfinite(far.marginal(["x1"]).sample(3)).all()
 
 
+@pytest.mark.parametrize("lazy", [False, True])
+def test_answers_for_entries__have_the_dimension_of_the_features(
+    rows: NDArray[np.float64], lazy: bool
+) -> None:
+    table = xr.DataArray(rows.T, {"marker": ["a", "b", "c"]}, ("marker", "person"))
+    density = TensorTrainDensity(2, sample_dim="person", random_state=0).fit(table)
+    shown = table.chunk({"person": 200}) if lazy else table
+    for answer in (
+        density.impute(shown),
+        density.surprise(shown),
+        density.score_contributions(shown),
+    ):
+        assert answer.dims == ("person", "marker")
+        assert answer["marker"].to_numpy().tolist() == ["a", "b", "c"]
+    marginal = density.marginal(["c", "a"])
+    assert marginal.feature_dim_ == "marker"
+    assert_array_equal(marginal.impute(shown)["marker"], ["c", "a"])
+
+
 def test_drawn_entries__follow_the_random_state(model: TensorTrainDensity) -> None:
     holes = np.repeat(ROW, 500, axis=0)
     first, again, other = (model.impute(holes, "sample", random_state=s) for s in (1, 1, 2))
