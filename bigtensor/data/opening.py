@@ -382,6 +382,7 @@ def _open_store(path: str, sample_dim: str, name: str) -> Source:
         untransformed=_off_scale(dataset),
         roles=_roles_of(values, sample_dim),
         matrix=anndata_matrix(dataset.attrs),
+        feature_dim=str(_feature_dim(values, sample_dim)),
         categories=_categories_of(values, sample_dim),
     )
     inspect_store(source, group, sample_dim, str(_feature_dim(values, sample_dim)))
@@ -538,7 +539,8 @@ def _data_array_source(
         )
     source = _lazy_source(array.transpose(sample_dim, ...).data, names, *parts)
     beside = [name for name, coord in array.coords.items() if coord.dims == (sample_dim,)]
-    return replace(source, categories=categories, variables=array.coords.to_dataset()[beside])
+    variables = array.coords.to_dataset()[beside]
+    return replace(source, categories=categories, variables=variables, feature_dim=str(feature_dim))
 
 
 def _coded(array: xr.DataArray, names: Sequence[str]) -> xr.DataArray:

@@ -109,11 +109,11 @@ class Coordinates:
         Parameters
         ----------
         variables : (m,) int64 array
-            Ascending.
+            In any order, which the coordinates have then.
         """
-        at = np.flatnonzero(np.isin(self.measured, variables))
+        columns = np.flatnonzero(np.isin(variables, self.measured))
+        at = np.searchsorted(self.measured, variables[columns])
         scores = None if self.scores is None else self.scores.select(at)
-        columns = np.searchsorted(variables, self.measured[at])
         return Coordinates(columns, self.centre[at], self.scale[at], scores, None, np.zeros(0))
 
     def buffers(self, rows: int) -> Buffers:

@@ -345,7 +345,7 @@ REFUSED = {
         lambda p: zarr.create_array(str(p / "n.zarr"), shape=(3, 2), dtype="f4") and p / "n.zarr",
         {},
         StoreReadError,
-        "'bigtensor import' makes a store of FCS, CSV, Parquet or AnnData files",
+        "n.zarr is a Zarr array",
     ),
     "other dim": (lambda _: dataset("cell"), {}, LayoutError, "has the sample dimension 'sample'"),
     "array dim": (lambda _: dataset("cell")["X"], {}, LayoutError, "with sample_dim"),

@@ -78,11 +78,23 @@ class StoreFiles:
         except Exception as error:
             if reason := explain_remote(self.url, error):
                 raise StoreReadError(reason) from hide_passwords(error)
+            if self._is_array():
+                raise StoreReadError(
+                    f"{self.url} is a Zarr array and no group with names of dimensions; in Python "
+                    f"give the array, dask.array.from_zarr({self.url!r}), whose rows are samples. "
+                    "For the command line write it as a variable first: "
+                    "xarray.Dataset({'X': (('sample', 'feature'), array)}).to_zarr('rows.zarr')"
+                ) from hide_passwords(error)
             raise StoreReadError(
                 f"{self.url} cannot be opened as a Zarr group ({type(error).__name__}: {error}); "
                 "check the path. 'bigtensor import' makes a store of FCS, CSV, Parquet or AnnData "
                 "files"
             ) from hide_passwords(error)
+
+    def _is_array(self) -> bool:
+        """Return True if the root of the store is an array."""
+        root = self.document("zarr.json") or {}
+        return root.get("node_type") == "array" or self.document(".zarray") is not None
 
     def document(self, name: str) -> dict[str, Any] | None:
         """Read a metadata document.

@@ -26,6 +26,7 @@ from bigtensor.data.rows.views import Views
 from bigtensor.data.sources.csr_source import CsrSource, is_sparse
 from bigtensor.data.sources.row_sources import ArraySource, Columns, LazySource, Source, ZarrSource
 from bigtensor.data.sources.stored_rows import StoredRows
+from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.feature_roles import Role
 from bigtensor.data.values.kinds import Kind, kind_of
 from bigtensor.data.values.plain_arrays import CODES, measured_dtype, native_dtype
@@ -119,6 +120,11 @@ class Samples:
     total_weight: float | None = None
     shares: RowShares | None = None
     matrix: str | None = None
+
+    @property
+    def feature_dim(self) -> str:
+        """Name of the dimension of the features, ``feature`` for data that have no name of it."""
+        return getattr(all_rows(self.sources[0]), "feature_dim", None) or FEATURE_DIM
 
     @property
     def rows(self) -> int:

@@ -243,6 +243,8 @@ class ZarrSource:
     """Role of every feature; None without roles."""
     matrix: str | None = None
     """Matrix of AnnData that the rows were imported from, such as ``obsm/X_pca``."""
+    feature_dim: str | None = None
+    """Name of the dimension of the features."""
     opening: str = field(default_factory=new_opening, compare=False, repr=False)
     """Token of the opening, by which a process keeps the arrays open."""
     contents: str | None = field(default=None, compare=False, repr=False)
@@ -360,6 +362,8 @@ class LazySource(ArrayRows):
     """Variables along the samples of the Dataset that holds the values, as a Dataset."""
     obs: Any = None
     """Table of the rows of an AnnData object, which holds groups and conditions."""
+    feature_dim: str | None = None
+    """Name of the dimension of the features; None for arrays without names."""
 
     @property
     def unit_rows(self) -> int:

@@ -43,6 +43,11 @@ class XarraySource:
         return {**self.__dict__, "variables": None}
 
     @property
+    def feature_dim(self) -> str:
+        """Name of the dimension of the features."""
+        return next(str(dim) for dim in self.array.dims if dim != self.sample_dim)
+
+    @property
     def rows(self) -> int:
         """Number of rows."""
         return int(self.array.sizes[self.sample_dim])

@@ -93,6 +93,7 @@ class MixesSources(Protocol):
     """A fitted transform from whose sources rows can be made again."""
 
     views_: Views
+    feature_dim_: str
     solution_: FittedMixing
 
     def require_fitted(self) -> None:
@@ -110,7 +111,8 @@ def inverse_transform(self: MixesSources, sources: Any) -> Any:
     Returns
     -------
     (rows, d) array, DataArray or dask array
-        In the kind of container of the sources, with the features of the views in their order.
+        In the kind of container of the sources, with the features of the views in their order. A
+        DataArray has the dimension of the features of the fit, and their names as its coordinate.
 
     Raises
     ------
@@ -132,10 +134,10 @@ def inverse_transform(self: MixesSources, sources: Any) -> Any:
     sample_dim, source_dim = array.dims
     coords = {
         **array.isel({source_dim: 0}, drop=True).coords,
-        "feature": list(self.views_.feature_names),
+        self.feature_dim_: list(self.views_.feature_names),
     }
     rows = array.data @ mixing.T + mean
-    return xr.DataArray(rows, coords, (sample_dim, "feature"), name="X")
+    return xr.DataArray(rows, coords, (sample_dim, self.feature_dim_), name="X")
 
 
 class DescribedTransform(DescribedModel, Protocol):

@@ -20,7 +20,7 @@ from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.row_sequences import Lengths
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views, ViewsLike
-from bigtensor.data.stores.layout import MATRIX
+from bigtensor.data.stores.layout import FEATURE_DIM, MATRIX
 from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.data.values.random_states import integer_seed, is_drawn_from
@@ -80,6 +80,9 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     matrix_ : str or None
         Matrix of AnnData of the fit: ``X``, ``layers/counts``, ``obsm/X_pca``. Answers for AnnData
         read this matrix. None for other data.
+    feature_dim_ : str
+        Name of the dimension of the features in the data of the fit, ``feature`` for data without
+        names of dimensions.
     """
 
     declares: ClassVar[tuple[Parameter, ...]] = ()
@@ -106,6 +109,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     diagnostics_: dict[str, Any]
     statistics_: Statistics
     matrix_: str | None = None
+    feature_dim_: str = FEATURE_DIM
 
     _rounds: Rounds | None = None
     """The passes of a fit in rounds; None unless the model was prepared."""
@@ -392,7 +396,9 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         self.n_features_in_ = len(features)
         self.categories_ = dict(categories)
 
-    def set_features_of(self, whole: FittedModel, features: Sequence[str]) -> None:
+    def set_features_of(
+        self, whole: FittedModel, features: Sequence[str], in_data: Sequence[str] | None = None
+    ) -> None:
         """Set the attributes that describe some features of another fitted model.
 
         Parameters
@@ -401,12 +407,17 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
             Model of more features.
         features : sequence of str
             Names of the features that are kept.
+        in_data : sequence of str, optional
+            These features in the order of the columns of data without names, by default in the
+            order of the other model.
         """
-        in_data = [whole.views_.feature_names[place] for place in np.argsort(whole.views_.order)]
+        if in_data is None:
+            in_data = [whole.views_.feature_names[j] for j in np.argsort(whole.views_.order)]
         names = [name for name in in_data if name in features]
         self.views_ = Views.resolve({name: [name] for name in features}, names)
         self.n_features_in_ = len(names)
         self.matrix_ = whole.matrix_
+        self.feature_dim_ = whole.feature_dim_
         if hasattr(whole, "feature_names_in_"):
             self.feature_names_in_ = np.asarray(names, dtype=object)
         if hasattr(whole, "categories_"):
@@ -536,16 +547,20 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         state = self.random_state
         return self._drawn_seed if is_drawn_from(state) else integer_seed(state)
 
+    def _seed_of_draw(self, random_state: RandomState = None) -> int:
+        """Return the integer seed of a draw. None stands for the seed of the model."""
+        return self._seed if random_state is None else integer_seed(random_state)
+
     def _generator(self, random_state: RandomState = None) -> np.random.Generator:
         """Return the generator of a draw. None stands for the seed of the model."""
-        seed = self._seed if random_state is None else integer_seed(random_state)
-        return np.random.default_rng(seed)
+        return np.random.default_rng(self._seed_of_draw(random_state))
 
     def _remember_features(self, X: DataLike, samples: Samples, views: Views) -> None:
         """Set the attributes that describe the features of a fit."""
         self.views_ = views
         self.n_features_in_ = len(samples.features)
         self.matrix_ = samples.matrix
+        self.feature_dim_ = samples.feature_dim
         if samples.categories is not None:
             self.categories_ = dict(samples.categories)
         if is_named(X):

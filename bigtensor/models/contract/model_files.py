@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.views import Views
-from bigtensor.data.stores.layout import MATRIX
+from bigtensor.data.stores.layout import FEATURE_DIM, MATRIX
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.errors import ModelFileError, ParameterError
 from bigtensor.features.kernels.custom_kernel import CustomKernel
@@ -30,6 +30,7 @@ class SavedModel(Protocol):
     diagnostics_: dict[str, Any]
     statistics_: Statistics
     matrix_: str | None
+    feature_dim_: str
     feature_names_in_: NDArray[np.object_]
 
     def parameters_of_fit(self) -> dict[str, Any]:
@@ -107,6 +108,7 @@ def model_contents(model: SavedModel, rounds: Rounds | None, classes: tuple[type
         "feature_names_in": plain(getattr(model, "feature_names_in_", [])),
         "categories": plain(getattr(model, "categories_", None)),
         MATRIX: model.matrix_,
+        "feature_dim": model.feature_dim_,
         "diagnostics": model.diagnostics_,
         "state": packed.tree,
     }
@@ -150,6 +152,8 @@ def restore_model(
             name: tuple(categories) for name, categories in attrs["categories"].items()
         }
     model.matrix_ = attrs.get(MATRIX)
+    # models of earlier versions have none
+    model.feature_dim_ = attrs.get("feature_dim", FEATURE_DIM)
     model.diagnostics_ = attrs["diagnostics"]
     if state["statistics"] is not None:
         model.statistics_ = state["statistics"]

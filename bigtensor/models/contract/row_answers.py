@@ -14,6 +14,7 @@ from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
+from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.lazy_arrays import LazyArray
 from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.engine.answers_in_memory import evaluate_in_memory
@@ -94,7 +95,9 @@ def answer_as_given(
         array = answers_in_memory(model, samples, function, missing=missing)[output]
     if not is_labelled(X) or isinstance(X, list | tuple):
         return array
-    dims = (model.sample_dim, *function.outputs[0].dims)
+    # rows of these data with other values, such as imputed ones, have the dimensions of the data
+    names = {FEATURE_DIM: samples.feature_dim}
+    dims = (model.sample_dim, *(names.get(dim, dim) for dim in function.outputs[0].dims))
     attrs = {**model.output_attrs(), **model.attributes_of_output(output)}
     return labelled_answer(X, array, dims, output, attrs)
 

@@ -195,6 +195,9 @@ def judge(validity: Validity, samples: Samples, missing: str, *, marginalises: b
         remedy = "give them values, or use " + Setting("missing", "omit") + " to leave them out"
         if marginalises:
             remedy += ", or " + Setting("missing", MARGINALISE) + " to use their other entries"
+            if validity.first_code is None:
+                # the counts do not tell NaN from infinity
+                remedy += " if the values are NaN (rows with infinity are left out)"
         raise MissingValueError(f"{explain(validity, samples.views.feature_names)}; " + remedy)
 
 

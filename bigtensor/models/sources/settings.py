@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import comb
 
-from bigtensor.errors import DataError, ParameterError, Setting
+from bigtensor.errors import ConditioningWarning, DataError, ParameterError, Setting, warn
 from bigtensor.models.contract.data_shape import DataShape
 
 ROWS_A_SOURCE = 1000
@@ -78,6 +78,46 @@ def rows_for_cumulant(n_components: int) -> int:
 def enough_rows(for_sources: int, n_features: int) -> int:
     """Return the rows of a sample, of which there are some for sources and for features."""
     return max(for_sources, ROWS_A_FEATURE * n_features, LEAST_PILOT_ROWS)
+
+
+_FAR_MORE_FEATURES = 10
+"""Features for every row beyond which the rows are probably the channels of a recording."""
+
+_MOST_FEATURES_OF_FEWER_ROWS = 20_000
+"""Largest number of features if there are fewer rows: a covariance of them takes 3 GiB."""
+
+_MOST_FEATURES_OF_FAR_FEWER_ROWS = 3_000
+"""Largest number of features if there are far fewer rows: their eigenvectors take 8 s."""
+
+
+def check_orientation(rows: float, n_features: int) -> None:
+    """Warn of what is probably a recording with a row for every channel. Refuse a large one.
+
+    Parameters
+    ----------
+    rows : float
+        Sum of the weights of the rows.
+    n_features : int
+        Number of features.
+
+    Raises
+    ------
+    DataError
+        When the eigenvectors of the covariance would take minutes.
+    """
+    d, far_fewer = n_features, rows * _FAR_MORE_FEATURES < n_features
+    most = _MOST_FEATURES_OF_FAR_FEWER_ROWS if far_fewer else _MOST_FEATURES_OF_FEWER_ROWS
+    message = (
+        f"the data have {rows:,.0f} rows and {d:,} features; rows are points in time and features "
+        "are channels: if the rows are channels, as in MNE-Python, give X.T"
+    )
+    if rows < d and d > most:
+        raise DataError(
+            message + ", and otherwise reduce the features first, such as by principal components, "
+            f"because their covariance has {d:,} rows and columns"
+        )
+    if far_fewer:
+        warn(message, ConditioningWarning)
 
 
 LEAST_ROWS = 4

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.errors import ParameterError, Setting, ViewError
+from bigtensor.features.modes import Symbols, is_on
 from bigtensor.models.answers.density import DensityAnswers
 from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.data_kinds import Data
@@ -63,8 +64,9 @@ class TensorTrainDensity(DensityAnswers):
     the rows of the sample take their place. Passes of expectation maximisation over all rows follow
     for the trains.
 
-    Measured variables with at most 10 distinct values are categorical: their part of the density is
-    a probability. Whole numbers without names are measured. A value that more than 5 % of the rows
+    Numbers with at most 10 distinct values are categorical, also counts and whole numbers without
+    names, unless most values occur once: their part of the density is a probability. Other
+    numbers are measured. A value that more than 5 % of the rows
     have, and at least six times as many as its neighbours, is an atom. An entry that differs
     from an atom or a category by no more than rounding to float32 lies on it. The density is then a
     mixture of point masses and a continuous part: with respect to the counting measure on atoms,
@@ -209,7 +211,11 @@ class TensorTrainDensity(DensityAnswers):
         self.random_state = random_state
 
     def score_samples(
-        self, X: DataLike, *, of: Iterable[str] | None = None, given: Iterable[str] | None = None
+        self,
+        X: DataLike,
+        *,
+        of: str | Iterable[str] | None = None,
+        given: str | Iterable[str] | None = None,
     ) -> RowAnswer:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
 
@@ -222,9 +228,9 @@ class TensorTrainDensity(DensityAnswers):
         ----------
         X : path, xarray, dask array or array-like
             As for `fit`.
-        of : iterable of str, optional
+        of : str or iterable of str, optional
             Variables whose density is asked for; by default all that are not given.
-        given : iterable of str, optional
+        given : str or iterable of str, optional
             Variables that are known: the density is conditional on them.
 
         Raises
@@ -243,26 +249,30 @@ class TensorTrainDensity(DensityAnswers):
         function = LogDensities(density.tables_of_rows, asked, conditions)
         return self._query(X, LOG_DENSITY, function)
 
-    def marginal(self, variables: Iterable[str]) -> TensorTrainDensity:
+    def marginal(self, variables: str | Iterable[str]) -> TensorTrainDensity:
         """Return the density of some variables, as a fitted model.
 
         Parameters
         ----------
-        variables : iterable of str
+        variables : str or iterable of str
             Names of features; columns of plain arrays are named ``x0``, ``x1`` and so on.
 
         Returns
         -------
         TensorTrainDensity
-            With the variables in the order of this model.
+            With the variables in the order of their names here, which the columns of plain arrays
+            and of `sample` have too. A set has no order: its variables are in the order of this
+            model.
 
         Raises
         ------
         ParameterError
             When a variable is unknown, there is none, or the coordinates have no marginals.
         """
-        kept = self._marked(variables)
-        return self._of_others({int(j): None for j in np.flatnonzero(~kept)})
+        names = _listed(variables)
+        kept = self._marked(names)
+        order = None if isinstance(variables, set | frozenset) else list(dict.fromkeys(names))
+        return self._of_others({int(j): None for j in np.flatnonzero(~kept)}, order)
 
     def conditional(self, given: Mapping[str, float | str]) -> TensorTrainDensity:
         """Return the density of the other variables given some, as a fitted model.
@@ -270,7 +280,8 @@ class TensorTrainDensity(DensityAnswers):
         Parameters
         ----------
         given : mapping of str to float or str
-            Values of variables; of named categories their names or codes.
+            Values of variables. Of a categorical variable it is one of its values, of named
+            categories their names or codes.
 
         Returns
         -------
@@ -284,13 +295,13 @@ class TensorTrainDensity(DensityAnswers):
             conditionals.
         """
         marked = self._marked(given)
-        features = self._density().features
-        values = {
-            int(j): self._number(features[j], given[features[j]]) for j in np.flatnonzero(marked)
-        }
+        features = self._answering().features
+        values = {int(j): self._number(int(j), given[features[j]]) for j in np.flatnonzero(marked)}
         return self._of_others(values)
 
-    def impute(self, X: DataLike, method: str = "mean") -> RowAnswer:
+    def impute(
+        self, X: DataLike, method: str = "mean", random_state: RandomState = None
+    ) -> RowAnswer:
         """Return rows whose missing entries are replaced by what the others say of them.
 
         Parameters
@@ -300,7 +311,11 @@ class TensorTrainDensity(DensityAnswers):
         method : {"mean", "median", "sample"}, default "mean"
             Of the conditional distribution of an entry given the entries of its row that are known.
             Draws of several entries of a row are drawn together. Categorical variables have their
-            most probable value in place of a mean or median.
+            most probable value in place of a mean or median, also if they are numbers with at most
+            10 distinct values.
+        random_state : int, RandomState or Generator, optional
+            Seed of the draws of ``"sample"``. None stands for the seed of the model, which gives
+            the same draws at every call.
 
         Returns
         -------
@@ -308,7 +323,7 @@ class TensorTrainDensity(DensityAnswers):
             Features in the order of the views, lazy if ``X`` is lazy.
         """
         check_choice("method", method, METHODS)
-        function = self._answering().imputed(method, self._seed)
+        function = self._answering().imputed(method, self._seed_of_draw(random_state))
         return self._with_names(self._query(X, IMPUTED, function))
 
     def predict_variable(self, X: DataLike, variable: str, interval: float = 0.8) -> xr.Dataset:
@@ -399,8 +414,8 @@ class TensorTrainDensity(DensityAnswers):
 
     def mutual_information(
         self,
-        variables: Iterable[str],
-        others: Iterable[str],
+        variables: str | Iterable[str],
+        others: str | Iterable[str],
         n_samples: int = 10_000,
         random_state: RandomState = None,
     ) -> float:
@@ -408,7 +423,7 @@ class TensorTrainDensity(DensityAnswers):
 
         Parameters
         ----------
-        variables, others : iterable of str
+        variables, others : str or iterable of str
             Names of variables.
         n_samples : int, default 10000
             Draws from the density that the mean is taken over.
@@ -425,19 +440,19 @@ class TensorTrainDensity(DensityAnswers):
         ParameterError
             When a variable is in both sets: what it tells about itself has no number.
         """
-        left, right = list(variables), list(others)
+        left, right = _listed(variables), _listed(others)
         if both := [name for name in left if name in right]:
             raise ParameterError(
                 f"the variables {', '.join(both)} are in both sets; name every variable in one"
             )
-        joint = self.marginal([*left, *right])
+        joint = self.marginal({*left, *right})
         drawn = joint.sample(n_samples, random_state)
         scores = [np.asarray(joint._scores_in_order(drawn, names)) for names in (None, left, right)]
         return float((scores[0] - scores[1] - scores[2]).mean())
 
     @property
     def preferred_kind(self) -> Literal["measured"]:
-        """Kind of whole numbers without names. At most 10 distinct ones become categories later."""
+        """Kind in which whole numbers without names are read. The fit counts distinct ones."""
         return "measured"
 
     def __sklearn_tags__(self) -> Tags:
@@ -474,7 +489,7 @@ class TensorTrainDensity(DensityAnswers):
         """Return labelled answers for every entry with the names of the features."""
         if not isinstance(answer, xr.DataArray):
             return answer
-        return answer.assign_coords(feature=list(self.views_.feature_names))
+        return answer.assign_coords({answer.dims[1]: list(self.views_.feature_names)})
 
     def _scores_in_order(self, rows: NDArray[np.float64], of: list[str] | None) -> RowAnswer:
         """Return log-densities of rows whose columns are in the order of the fit."""
@@ -522,10 +537,10 @@ class TensorTrainDensity(DensityAnswers):
             )
         return density
 
-    def _marked(self, variables: Iterable[str] | None) -> NDArray[np.bool_]:
+    def _marked(self, variables: str | Iterable[str] | None) -> NDArray[np.bool_]:
         """Return which variables are named."""
         features = self._density().features
-        names = [] if variables is None else list(variables)
+        names = [] if variables is None else _listed(variables)
         unknown = [name for name in names if name not in features]
         if unknown:
             raise ViewError(
@@ -534,26 +549,44 @@ class TensorTrainDensity(DensityAnswers):
             )
         return np.isin(features, names)
 
-    def _number(self, variable: str, value: float | str) -> float:
+    def _number(self, j: int, value: float | str) -> float:
         """Return a value of a variable as a number, or the code of a category."""
+        density = self._answering()
+        variable, mode = density.features[j], density.modes.modes[j]
         names = getattr(self, "categories_", {}).get(variable, ())
-        if isinstance(value, str):
-            if value in names:
+        expected = "a finite number"
+        if names:
+            expected = f"one of {', '.join(map(repr, names))}"
+            if isinstance(value, str) and value in names:
                 return float(names.index(value))
-            expected = f"one of {', '.join(map(repr, names))}" if names else "a number"
-            raise ParameterError(f"{variable} is given as {value!r}; expected {expected}")
-        if not np.isfinite(value):
-            raise ParameterError(f"{variable} is given as {value!r}; expected a finite number")
-        return float(value)
+            if not isinstance(value, str) and value in range(len(names)):
+                return float(value)
+        elif isinstance(mode, Symbols):
+            symbols = ", ".join(f"{symbol:.6g}" for symbol in mode.values)
+            expected = f"one of {symbols}" if symbols else "no value, because the fit had none"
+            if not isinstance(value, str) and is_on(np.array([value], float), mode.values)[0]:
+                return float(value)
+        elif not isinstance(value, str) and np.isfinite(value):
+            return float(value)
+        raise ParameterError(f"{variable} is given as {value!r}; expected {expected}")
 
-    def _of_others(self, values: Mapping[int, float | None]) -> TensorTrainDensity:
+    def _of_others(
+        self, values: Mapping[int, float | None], order: Sequence[str] | None = None
+    ) -> TensorTrainDensity:
         """Return the density without some variables, given or summed over, as a fitted model."""
         density = self._answering()
         if len(values) == len(density.features):
             raise ParameterError("no variable is left: a density needs one at least")
         others = density.without(values)
+        if order is not None:
+            others = others.in_order([others.features.index(name) for name in order])
         model = type(self)(**self.parameters_of_fit())
-        model.set_features_of(self, others.features)
+        model.set_features_of(self, others.features, order)
         model.diagnostics_ = self.diagnostics_
         model.set_solution(others)
         return model
+
+
+def _listed(variables: str | Iterable[str]) -> list[str]:
+    """Return names of variables as a list. One name is one variable, and no iterable of letters."""
+    return [variables] if isinstance(variables, str) else list(variables)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logsumexp, softmax
 
-from bigtensor.array_types import FloatArray
+from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.tensor_train.contraction import contracted, drawn_points
 from bigtensor.decomposition.tensor_train.cores import NonnegativeTrain, updated
@@ -31,6 +31,12 @@ from bigtensor.statistics.tensor_train.state_posteriors import StatePosteriors
 from bigtensor.statistics.tensor_train.surprises import Surprises
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
 from bigtensor.statistics.tensor_train.train_counts import TrainCounts, TrainCountsResult
+
+_LEAST_SHARE = float(np.finfo(np.float64).tiny)
+"""Least weight of a part of a mixture, of which the logarithm is taken."""
+
+_ROUNDING = float(np.finfo(np.float64).epsneg)
+"""Distance of one from the next number below."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -222,27 +228,62 @@ class TrainDensity:
         log_shares = np.log(self.shares) + np.array(logs)
         gaussian, gaussian_share = None, 0.0
         if self.gaussian is not None:
-            first = self.modes.first
-            points = [np.arange(first[j], first[j + 1]) for j in kept]
             removed = np.array(sorted(values), np.int64)
-            gaussian = self.gaussian.conditional_on(
-                located, removed, np.concatenate([*points, first[-1:]])
-            )
+            gaussian = self.gaussian.conditional_on(located, removed, self._points_of(kept))
             evidence = float(self.gaussian.log_densities(located)[0])
             odds = evidence - float(logsumexp(log_shares))
             share = self.gaussian_share
-            gaussian_share = float(expit(odds + np.log(share) - np.log1p(-share)))
+            odds += float(np.log(share) - np.log1p(-share))
+            # a part without any weight has no logarithm
+            gaussian_share = float(np.clip(expit(odds), _LEAST_SHARE, 1 - _ROUNDING))
         return TrainDensity(
             coordinates=self.coordinates.select(kept),
             modes=self.modes.select(kept.tolist()),
             bumps=tuple(self.bumps[j] for j in kept),
             background=tuple(self.background[j] for j in kept),
             trains=tuple(trains),
-            shares=softmax(log_shares),
+            shares=np.maximum(softmax(log_shares), _LEAST_SHARE),
             views=tuple((name, (name,)) for name in names),
             gaussian=gaussian,
             gaussian_share=gaussian_share,
         )
+
+    def in_order(self, order: Sequence[int]) -> TrainDensity:
+        """Return the density with its variables in another order.
+
+        Parameters
+        ----------
+        order : sequence of int
+            Position of every variable in the present order. Coordinates have no axes.
+        """
+        variables = np.array(order, np.int64)
+        # branchings of a tree have negative numbers
+        place = np.argsort(variables)
+        trains = []
+        for train in self.trains:
+            nodes = train.nodes.copy()
+            of_variable = nodes[:, 0] >= 0
+            nodes[of_variable, 0] = place[nodes[of_variable, 0]]
+            trains.append(replace(train, nodes=nodes))
+        gaussian = self.gaussian
+        if gaussian is not None:
+            gaussian = gaussian.in_order(variables, self._points_of(variables))
+        return replace(
+            self,
+            coordinates=self.coordinates.select(variables),
+            modes=self.modes.select(order),
+            bumps=tuple(self.bumps[j] for j in order),
+            background=tuple(self.background[j] for j in order),
+            trains=tuple(trains),
+            views=tuple((self.features[j], (self.features[j],)) for j in order),
+            gaussian=gaussian,
+        )
+
+    def _points_of(self, variables: IntArray) -> IntArray:
+        """Return the points of some variables, and the last one of all."""
+        first = self.modes.first
+        points = [np.arange(first[j], first[j + 1]) for j in variables]
+        return np.concatenate([*points, first[-1:]])
 
     @property
     def features(self) -> tuple[str, ...]:

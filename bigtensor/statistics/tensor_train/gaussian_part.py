@@ -145,6 +145,26 @@ class GaussianPart:
             self.log_tables[kept_points],
         )
 
+    def in_order(self, variables: IntArray, points: IntArray) -> GaussianPart:
+        """Return the distribution of all variables in another order.
+
+        Parameters
+        ----------
+        variables : (d,) int64 array
+            Position of every variable in the present order.
+        points : (q,) int64 array
+            Points of these variables, and the last one of all.
+        """
+        columns = np.flatnonzero(np.isin(variables, self.measured))
+        at = np.searchsorted(self.measured, variables[columns])
+        return GaussianPart(
+            columns,
+            self.log_weights,
+            self.means[:, at],
+            self.covariances[:, at[:, None], at],
+            self.log_tables[points],
+        )
+
     def draw(
         self,
         first: IntArray,

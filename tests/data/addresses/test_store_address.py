@@ -8,10 +8,13 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
+from typing import Literal
 
+import dask.array as da
 import numpy as np
 import pytest
 import xarray as xr
+import zarr
 
 from bigtensor.data.addresses.store_address import check_store_address
 from bigtensor.data.anndata.files import StoredMatrix
@@ -115,6 +118,16 @@ def test_address__of_http_tells_an_absent_store_from_an_absent_server(tmp_path: 
             thread.join()
     with pytest.raises(StoreReadError, match="no server answers for http"):
         open_samples(address)
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_address__is_a_single_array(tmp_path: Path, zarr_format: Literal[2, 3]) -> None:
+    rows = np.arange(12.0).reshape(6, 2)
+    zarr.save_array(tmp_path / "plain.zarr", rows, zarr_format=zarr_format)
+    with pytest.raises(StoreReadError, match=r"a Zarr array .*from_zarr\('") as error:
+        open_samples(tmp_path / "plain.zarr")
+    assert "check the path" not in str(error.value)
+    assert open_samples(da.from_zarr(tmp_path / "plain.zarr")).rows == 6
 
 
 def test_address__is_a_folder(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from numpy.random import default_rng
 from sklearn.datasets import load_wine
 from sklearn.metrics import adjusted_rand_score
 
-from bigtensor import GaussianMixture, KernelMixture, load
+from bigtensor import GaussianMixture, KernelMixture, TensorTrainDensity, load
 from bigtensor.errors import (
     ConditioningWarning,
     DataError,
@@ -175,6 +175,14 @@ def test_rows_with_holes__have_the_samenesses_of_complete_rows(kind):
     others = np.arange(len(holes)) != 5
     shift = np.abs(left_out.score_samples(holes) - scores)[others].mean()
     assert shift < 0.02
+
+
+@pytest.mark.parametrize("model", [GaussianMixture(3), TensorTrainDensity(missing="raise")])
+def test_infinity__is_not_said_to_be_marginalised(model) -> None:
+    rows, _ = load_wine(return_X_y=True)
+    rows[7, 2] = np.inf
+    with pytest.raises(MissingValueError, match=r"if .* NaN .*infinity are left out"):
+        model.fit(rows)
 
 
 def test_missing_entries__are_an_error_that_names_the_rules() -> None:

@@ -5,11 +5,17 @@ from __future__ import annotations
 import dask.array as da
 import numpy as np
 import pytest
+import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
 from numpy.typing import NDArray
 
 from bigtensor import TensorTrainDensity
-from bigtensor.errors import DataError, MissingValueError, ParameterError
+from bigtensor.errors import (
+    ConstantFeatureWarning,
+    DataError,
+    MissingValueError,
+    ParameterError,
+)
 
 ROW = np.array([[4.0, np.nan, 0.0]])
 
@@ -30,6 +36,20 @@ def model(rows: NDArray[np.float64]) -> TensorTrainDensity:
 def named() -> TensorTrainDensity:
     names = np.array([["a", "x"], ["b", "y"], ["a", "y"], ["a", "x"]])
     return TensorTrainDensity(2, random_state=0).fit(np.tile(names, (50, 1)))
+
+
+@pytest.fixture(scope="module")
+def mixed_rows() -> NDArray[np.float64]:
+    rng = np.random.default_rng(3)
+    code = rng.integers(1, 6, 400).astype(float)
+    low = code + rng.normal(size=400)
+    return np.column_stack([low, code, np.full(400, 7.0), 20 - low + rng.normal(size=400)])
+
+
+@pytest.fixture(scope="module")
+def mixed(mixed_rows: NDArray[np.float64]) -> TensorTrainDensity:
+    with pytest.warns(ConstantFeatureWarning, match="x2"):
+        return TensorTrainDensity(2, random_state=0).fit(mixed_rows)
 
 
 @pytest.mark.parametrize("missing", ["omit", "raise"])
@@ -82,13 +102,136 @@ def test_conditional__takes_a_category_by_name_or_code(named: TensorTrainDensity
 
 
 @pytest.mark.parametrize(
-    ("value", "words"), [("q", "expected one of 'a', 'b'"), (np.nan, "finite")]
+    ("value", "words"),
+    [("q", "expected one of 'a', 'b'"), (np.nan, "one of"), (2, "one of"), (0.5, "one of")],
 )
 def test_conditional__refuses_an_unknown_value(
     named: TensorTrainDensity, value: str | float, words: str
 ) -> None:
     with pytest.raises(ParameterError, match=words):
         named.conditional({"x0": value})
+
+
+@pytest.mark.parametrize("value", [3.5, 9, -4, 1e6, np.nan, "3"])
+def test_conditional__refuses_a_value_that_a_categorical_variable_does_not_have(
+    mixed: TensorTrainDensity, value: float | str
+) -> None:
+    with pytest.raises(ParameterError, match="expected one of 1, 2, 3, 4, 5"):
+        mixed.conditional({"x1": value})
+    with pytest.raises(ParameterError, match="expected one of 7"):
+        mixed.conditional({"x2": value})
+
+
+def test_conditional__takes_the_values_of_a_categorical_variable(mixed: TensorTrainDensity) -> None:
+    # up to rounding to float32
+    near = mixed.conditional({"x1": 3 + 1e-9, "x2": np.float32(7)})
+
+    assert_allclose(
+        near.score_samples([[0.5, 18.0]]),
+        mixed.conditional({"x1": 3, "x2": 7}).score_samples([[0.5, 18.0]]),
+    )
+
+
+def test_marginal__has_the_variables_in_the_order_of_their_names(
+    mixed: TensorTrainDensity, mixed_rows: NDArray[np.float64]
+) -> None:
+    columns = [3, 1, 0]
+    marginal = mixed.marginal(["x3", "x1", "x0"])
+
+    assert marginal.views_.feature_names == ("x3", "x1", "x0")
+    expected = mixed.score_samples(mixed_rows, of=["x0", "x1", "x3"])
+    assert_allclose(marginal.score_samples(mixed_rows[:, columns]), expected)
+    drawn = marginal.sample(2_000, random_state=1)
+    assert_allclose(drawn.mean(axis=0), mixed_rows[:, columns].mean(axis=0), atol=0.3)
+    assert_array_equal(np.unique(drawn[:, 1]), [1, 2, 3, 4, 5])
+    holes = np.full((len(mixed_rows), 4), np.nan)
+    holes[:, [0, 1]] = mixed_rows[:, [0, 1]]
+    assert_allclose(marginal.impute(holes[:, columns]), mixed.impute(holes)[:, columns])
+
+
+def test_marginal__of_a_conditional_has_the_order_of_its_names(
+    mixed: TensorTrainDensity, mixed_rows: NDArray[np.float64]
+) -> None:
+    chained = mixed.conditional({"x2": 7}).marginal(["x3", "x1", "x0"]).conditional({"x1": 2})
+
+    rows = mixed_rows[mixed_rows[:, 1] == 2]
+    expected = mixed.score_samples(rows, of=["x0", "x3"], given=["x1", "x2"])
+    assert_allclose(chained.score_samples(rows[:, [3, 0]]), expected)
+
+
+def test_marginal__of_a_named_table_finds_columns_by_name(
+    mixed_rows: NDArray[np.float64],
+) -> None:
+    table = xr.DataArray(mixed_rows[:, [0, 3]], {"feature": ["low", "high"]}, ("sample", "feature"))
+    density = TensorTrainDensity(2, random_state=0).fit(table)
+    marginal = density.marginal(["high", "low"])
+
+    assert_allclose(marginal.score_samples(table), density.score_samples(table))
+    assert_array_equal(marginal.impute(table)["feature"], ["high", "low"])
+    assert_array_equal(marginal.feature_names_in_, ["high", "low"])
+
+
+def test_marginal__of_a_set_keeps_the_order_of_the_model(model: TensorTrainDensity) -> None:
+    assert model.marginal({"x2", "x0"}).views_.feature_names == ("x0", "x2")
+
+
+def test_one_name__is_one_variable(model: TensorTrainDensity, rows: NDArray[np.float64]) -> None:
+    assert_allclose(
+        model.marginal("x1").score_samples(rows[:, [1]]), model.score_samples(rows, of="x1")
+    )
+    assert_array_equal(
+        model.score_samples(rows, given="x1"), model.score_samples(rows, given=["x1"])
+    )
+    assert model.mutual_information("x0", "x1", 500) == model.mutual_information(
+        ["x0"], ["x1"], 500
+    )
+
+
+@pytest.mark.filterwarnings("error")
+def test_conditional__far_outside_the_data_is_finite_without_warnings() -> None:
+    x = np.random.default_rng(0).normal(size=300)
+    curved = np.column_stack([x, x**2 + 0.1 * np.random.default_rng(1).normal(size=300)])
+    density = TensorTrainDensity(2, random_state=0).fit(curved)
+    assert density.solution_.gaussian is not None
+    for value in (30.0, 1e6, 1e12):
+        far = density.conditional({"x0": value})
+        assert np.isfinite(far.score_samples([[0.0], [1.0]])).all()
+        assert np.isfinite(far.impute([[np.nan]])).all()
+        assert np.isfinite(far.surprise([[0.0]])).all()
+        assert np.isfinite(far.marginal(["x1"]).sample(3)).all()
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+def test_answers_for_entries__have_the_dimension_of_the_features(
+    rows: NDArray[np.float64], lazy: bool
+) -> None:
+    table = xr.DataArray(rows.T, {"marker": ["a", "b", "c"]}, ("marker", "person"))
+    density = TensorTrainDensity(2, sample_dim="person", random_state=0).fit(table)
+    shown = table.chunk({"person": 200}) if lazy else table
+    for answer in (
+        density.impute(shown),
+        density.surprise(shown),
+        density.score_contributions(shown),
+    ):
+        assert answer.dims == ("person", "marker")
+        assert answer["marker"].to_numpy().tolist() == ["a", "b", "c"]
+    marginal = density.marginal(["c", "a"])
+    assert marginal.feature_dim_ == "marker"
+    assert_array_equal(marginal.impute(shown)["marker"], ["c", "a"])
+
+
+def test_drawn_entries__follow_the_random_state(model: TensorTrainDensity) -> None:
+    holes = np.repeat(ROW, 500, axis=0)
+    first, again, other = (model.impute(holes, "sample", random_state=s) for s in (1, 1, 2))
+
+    assert_array_equal(first, again)
+    assert (first[:, 1] != other[:, 1]).all()
+    assert_array_equal(model.impute(holes, "sample"), model.impute(holes, "sample", 0))
+    generator = np.random.default_rng(0)
+    draws = [model.impute(holes, "sample", generator)[:, 1] for _ in range(4)]
+    # rows are equal: draws of one call and of several have one distribution
+    assert np.std([draw[0] for draw in draws]) > 0
+    assert_allclose(np.concatenate(draws).mean(), model.impute(ROW)[0, 1], atol=0.15)
 
 
 def test_names__are_no_measured_values_of_a_fit(model: TensorTrainDensity) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bigtensor.errors import DataError, Message, ParameterError, Setting
+from bigtensor.errors import Message, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import NoEffect, ParameterValues, unused_parameter
 from bigtensor.models.sources.ica.declared_parameters import PARAMETERS
@@ -12,13 +12,11 @@ from bigtensor.models.sources.settings import (
     ROWS_OF_ROTATION,
     SourceSettings,
     check_identifiable,
+    check_orientation,
     check_rows,
     enough_rows,
     rows_for_cumulant,
 )
-
-_MOST_FEATURES_OF_FEW_ROWS = 20_000
-"""Largest number of features if there are fewer rows: a covariance of them takes 3 GiB."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> ICASettings:
         When there are fewer rows than components, or far more features than rows.
     """
     d = len(shape.features)
-    _check_orientation(max(shape.rows, shape.all_rows), d)
+    check_orientation(max(shape.rows, shape.all_rows), d)
     asked = None if parameters.n_components is None else int(parameters.n_components)
     k = asked or d
     method = _method(str(parameters.method), k, d)
@@ -67,17 +65,6 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> ICASettings:
         ),
         random_state=parameters.random_state,
     )
-
-
-def _check_orientation(rows: float, d: int) -> None:
-    """Raise a DataError for what is probably a recording with a row for every channel."""
-    if rows < d and d > _MOST_FEATURES_OF_FEW_ROWS:
-        raise DataError(
-            f"the data have {rows:,.0f} rows and {d:,} features, of which the covariance takes "
-            f"{8 * d * d / 2**30:,.0f} GiB; rows are points in time and features are channels: "
-            "if the rows are channels, as in MNE-Python, give X.T, and otherwise reduce the "
-            "features first, such as by principal components"
-        )
 
 
 def _method(method: str, k: int, d: int) -> str:

@@ -11,6 +11,7 @@ from bigtensor.models.sources.kernel_ica.declared_parameters import PARAMETERS
 from bigtensor.models.sources.settings import (
     ROWS_OF_ROTATION,
     SourceSettings,
+    check_orientation,
     check_rows,
     enough_rows,
 )
@@ -62,9 +63,12 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> KernelSettings
     ParameterError
         When the kernel has fewer features than there are components.
     DataError
-        When there are fewer rows than components.
+        When there are fewer rows than components, or far more features of a linear kernel than
+        rows.
     """
     d, k = len(shape.features), int(parameters.n_components)
+    if parameters.kernel == LINEAR:
+        check_orientation(max(shape.rows, shape.all_rows), d)
     check_rows(max(shape.rows, shape.all_rows), k)
     enough = enough_rows(ROWS_OF_ROTATION * k, d)
     settings = KernelSettings(

@@ -10,6 +10,7 @@ from bigtensor.models.contract.parameters import ParameterValues
 from bigtensor.models.sources.settings import (
     SourceSettings,
     check_identifiable,
+    check_orientation,
     check_rows,
     enough_rows,
     rows_for_cumulant,
@@ -39,9 +40,10 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> SparseSettings
     ParameterError
         When there are more components than the fourth cumulant can tell apart.
     DataError
-        When there are fewer rows than components.
+        When there are fewer rows than components, or far more features than rows.
     """
     d = len(shape.features)
+    check_orientation(max(shape.rows, shape.all_rows), d)
     asked = None if parameters.n_components is None else int(parameters.n_components)
     k = asked or d
     check_identifiable(k, d)

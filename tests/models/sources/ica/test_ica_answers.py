@@ -62,6 +62,30 @@ def test_inverse_transform__takes_sources_along_any_dimension(data, model, dim, 
     np.testing.assert_allclose(rows, wanted)
 
 
+def test_inverse_transform__has_the_dimension_of_the_features_of_the_fit(data, tmp_path):
+    names = np.array(["Fz", "Cz", "Pz", "Oz"], object)
+    raw = xr.DataArray(
+        data["X"].to_numpy().T[:, :2_000], {"channel": names}, ("channel", "time"), name="X"
+    )
+    raw.to_dataset().to_zarr(tmp_path / "raw.zarr", consolidated=False)
+    in_memory = ICA(2, method="whitened", sample_dim="time").fit(raw)
+    in_memory.save(tmp_path / "model")
+    for model in (
+        in_memory,
+        bigtensor.load(tmp_path / "model"),
+        ICA(2, method="whitened", sample_dim="time").fit(raw.chunk({"time": 500})),
+        ICA(2, method="whitened", sample_dim="time").fit(tmp_path / "raw.zarr"),
+    ):
+        again = model.inverse_transform(model.transform(raw))
+        assert again.dims == ("time", "channel")
+        assert again["channel"].to_numpy().tolist() == names.tolist()
+        assert (raw - again).shape == raw.shape
+    earlier = in_memory.to_contents()
+    del earlier.attrs["feature_dim"]
+    assert ICA.from_contents(earlier).inverse_transform(again[:, :2]).dims == ("time", "feature")
+    assert in_memory.fit(data["X"].to_numpy()).feature_dim_ == "feature"
+
+
 def test_inverse_transform__takes_data_frames(data, model):
     sources = model.transform(data["X"])
     rows = model.inverse_transform(sources.to_pandas())

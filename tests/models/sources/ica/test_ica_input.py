@@ -1,10 +1,12 @@
 """Bad input of independent component analysis, and data that do not support it."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from bigtensor import ICA
+from bigtensor import ICA, KernelICA, SparseICA
 from bigtensor.errors import (
     ConditioningWarning,
     ConstantFeatureWarning,
@@ -57,6 +59,29 @@ def test_few_rows__are_an_error(rows):
     weight = np.where(np.arange(40) < 3, 1.0, 0.0)
     with pytest.raises(DataError, match="3 rows, fewer than the 4 "):
         ICA().fit(np.random.default_rng(0).normal(size=(40, 4)), sample_weight=weight)
+
+
+@pytest.mark.parametrize(
+    "model", [ICA(10), ICA(), SparseICA(3), KernelICA(3, kernel="linear")], ids=str
+)
+def test_transposed_recording__is_refused_before_its_rows_are_read(model):
+    recording = np.broadcast_to(0.0, (32, 8_000))
+    with pytest.raises(DataError, match=r"32 rows and 8,000 features.*X\.T"):
+        model.fit(recording)
+
+
+def test_short_transposed_recording__is_a_warning(rows):
+    with pytest.warns(ConditioningWarning, match=r"8 rows and 120 features.*X\.T"):
+        ICA(2).plan(rows[:240].reshape(8, 120))
+
+
+def test_table_of_genes__has_fewer_rows_than_features_without_warnings_on_it():
+    rng = np.random.default_rng(0)
+    genes = rng.laplace(size=(200, 3)) @ rng.normal(size=(3, 800)) + rng.normal(size=(200, 800))
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always")
+        assert ICA(3, method="whitened").fit(genes).mixing_.shape == (800, 3)
+    assert not [w for w in raised if "X.T" in str(w.message)]
 
 
 def test_missing_values__are_an_error(rows):
