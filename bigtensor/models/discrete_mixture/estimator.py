@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import xarray as xr
 
+from bigtensor.data.rows.code_maps import Categories
 from bigtensor.models.answers import information_criteria
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
@@ -69,7 +70,7 @@ class DiscreteMixture(MixtureAnswers):
     missing : {"raise", "omit", "marginalise"}, default "raise"
         Rule for rows with missing entries: ``"raise"`` is an error, ``"omit"`` leaves the rows out
         and counts them, and ``"marginalise"`` uses their other entries. Whatever the rule, an entry
-        whose category did not occur in the fit is ignored, and the row keeps its other entries.
+        whose category no row of the fit had is ignored, and the row keeps its other entries.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -165,6 +166,22 @@ class DiscreteMixture(MixtureAnswers):
         """Return the number of free parameters."""
         self.require_fitted()
         return self.solution_.solution.parameters
+
+    @property
+    def categories_without_rows(self) -> Categories:
+        """Categories of probability zero in all components, by feature."""
+        # a model without a solution, between rounds, has the categories alone
+        fitted = getattr(self, "solution_", None)
+        if fitted is None:
+            return {}
+        return {
+            features[0]: tuple(
+                name for name, row in zip(names, table, strict=True) if not row.any()
+            )
+            for (_, features), names, table in zip(
+                fitted.views, fitted.categories, fitted.solution.probabilities, strict=True
+            )
+        }
 
     def set_fitted_attributes(self, solution: DiscreteFit) -> None:
         """Set the attributes that users read."""
