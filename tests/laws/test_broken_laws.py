@@ -536,6 +536,13 @@ class BeginsWithLaterDigits(Standardiser):
         return self
 
 
+class HasNaturalZero(Standardiser):
+    """Its answers tell the distance of a row from zero."""
+
+    def transform(self, X):
+        return super().transform(X) + np.asarray(X) / self.solution_.spread
+
+
 class WeighsByColumn(Standardiser):
     def transform(self, X):
         found = super().transform(X)
@@ -695,7 +702,8 @@ BROKEN_MODELS = [
         ScoresCategories,
         "a category without a row: 'score_samples' differs",
     ),
-    ("the_unit_and_the_origin_do_not_matter", AnswersByColumn, "transform differs by"),
+    ("the_unit_does_not_matter", AnswersByColumn, "transform differs by .* times 3; .*any_unit="),
+    ("the_origin_does_not_matter", HasNaturalZero, r"differs by .* plus \d\.\d+; .*any_origin="),
     ("float32_values_give_the_same_answers", BeginsWithLaterDigits, "transform differs by"),
     ("a_constant_column_changes_no_label", LabelsByWidth, "labels with a constant column"),
     (
@@ -728,6 +736,16 @@ def test_model_law__is_broken(name, broken, words):
         law(ModelCase(small(broken), CODES if "categories" in name else DATA))
     assert str(raised.value).startswith(f"law broken, {name.replace('_', ' ')}: {broken.__name__}")
     assert re.search(words, str(raised.value)), raised.value
+
+
+def test_natural_zero__is_declared_by_the_case():
+    unit = law_named(MODEL_LAWS, "the_unit_does_not_matter")
+    origin = law_named(MODEL_LAWS, "the_origin_does_not_matter")
+    unit(ModelCase(HasNaturalZero, DATA))
+    origin(ModelCase(HasNaturalZero, DATA, any_origin=False))
+    with pytest.raises(AssertionError, match="the unit does not matter: AnswersByColumn"):
+        unit(ModelCase(AnswersByColumn, DATA, any_origin=False))
+    unit(ModelCase(AnswersByColumn, DATA, any_unit=False))
 
 
 def test_check_model__stops_at_a_parameter_that_is_not_declared():
