@@ -11,6 +11,7 @@ import xarray as xr
 
 from bigtensor import GaussianMixture
 from bigtensor.data.opening import open_samples
+from bigtensor.errors import DataError
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.declarations import Parameter, Whole
 from bigtensor.models.contract.script import PlannedPass, Solved
@@ -554,6 +555,20 @@ class LabelsByWidth(Standardiser):
         return np.arange(len(X)) % X.shape[1]
 
 
+class RefusesConstants(LabelsByWidth):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        if (np.ptp(np.asarray(X), axis=0) == 0).any():
+            raise DataError("a column is constant")
+        return super().fit(X, y, sample_weight, **options)
+
+
+class TakesFourColumns(LabelsByWidth):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        if X.shape[1] != 4:
+            raise DataError(f"{X.shape[1]} columns; this is a model of four")
+        return super().fit(X, y, sample_weight, **options)
+
+
 class ScoresColumns(Standardiser):
     takes = Data(kinds={"measured"}, marginalises={"measured"})
 
@@ -706,6 +721,7 @@ BROKEN_MODELS = [
     ("the_origin_does_not_matter", HasNaturalZero, r"differs by .* plus \d\.\d+; .*any_origin="),
     ("float32_values_give_the_same_answers", BeginsWithLaterDigits, "transform differs by"),
     ("a_constant_column_changes_no_label", LabelsByWidth, "labels with a constant column"),
+    ("a_constant_column_changes_no_label", RefusesConstants, "and a varying one is not: DataErr"),
     (
         "a_column_without_entries_changes_no_answer",
         ScoresColumns,
@@ -736,6 +752,12 @@ def test_model_law__is_broken(name, broken, words):
         law(ModelCase(small(broken), CODES if "categories" in name else DATA))
     assert str(raised.value).startswith(f"law broken, {name.replace('_', ' ')}: {broken.__name__}")
     assert re.search(words, str(raised.value)), raised.value
+
+
+def test_number_of_columns__may_be_refused_with_any_error_of_the_package():
+    law = law_named(MODEL_LAWS, "a_constant_column_changes_no_label")
+    law(ModelCase(TakesFourColumns, DATA))
+    law(ModelCase(TakesFourColumns, CODES))
 
 
 def test_natural_zero__is_declared_by_the_case():
