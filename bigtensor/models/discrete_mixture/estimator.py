@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import xarray as xr
 
-from bigtensor.data.rows.code_maps import Categories
 from bigtensor.models.answers import information_criteria
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
@@ -168,7 +169,7 @@ class DiscreteMixture(MixtureAnswers):
         return self.solution_.solution.parameters
 
     @property
-    def categories_without_rows(self) -> Categories:
+    def categories_without_rows(self) -> Mapping[str, tuple[str, ...]]:
         """Categories of probability zero in all components, by feature."""
         # a model without a solution, between rounds, has the categories alone
         fitted = getattr(self, "solution_", None)
