@@ -326,6 +326,15 @@ def planned_for_one_feature(_shape):
     return [PlannedPass(Pass(name, small)) for name in ("means", "spreads")]
 
 
+def refine_twice(preparation):
+    yield Pass("means 1", PowerSums(preparation.centre, 1))
+    return (yield from refine(preparation))
+
+
+class PlansTooSeldom(Standardiser):
+    steps = replace(Standardiser.steps, refine=refine_twice)
+
+
 class PlansTooSmall(Standardiser):
     steps = replace(Standardiser.steps, planned_refinement=planned_for_one_feature)
 
@@ -673,6 +682,11 @@ BROKEN_MODELS = [
     ("data_of_other_kinds_are_refused", TakesAnything, "fit of codes raised nothing"),
     ("whole_numbers_are_taken_in_any_type", ShiftsIntegers, "fit to integers"),
     ("the_plan_covers_the_passes", PlansTooFew, "the pass 'spreads' is not planned"),
+    (
+        "the_plan_covers_the_passes",
+        PlansTooSeldom,
+        r"like 'means 1' ran 2 times of 1; .*PlannedPass\(\.\.\., times\)",
+    ),
     ("the_plan_covers_the_passes", PlansTooSmall, "state_nbytes of the pass 'means'"),
     ("any_parts_give_the_same", CountsParts, "fit of 2 data sets: 'mean_' differs in 4 of 4"),
     ("any_number_of_workers_gives_the_same_bits", CountsWorkers, "three workers against one"),
