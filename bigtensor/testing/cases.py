@@ -127,6 +127,10 @@ class ModelCase:
     in_order : bool, default False
         The answer for a row depends on the rows before it, so that rows can neither be permuted nor
         cut into several data sets.
+    any_unit : bool, default True
+        False for a model of values with one unit, such as angles in radians.
+    any_origin : bool, default True
+        False for a model of values with a natural zero, such as waiting times or concentrations.
     """
 
     make: Callable[[], Estimator]
@@ -135,6 +139,8 @@ class ModelCase:
     rtol: float = 1e-8
     rounds: int = 2
     in_order: bool = False
+    any_unit: bool = True
+    any_origin: bool = True
 
     @cached_property
     def fitted(self) -> Estimator:

@@ -91,10 +91,13 @@ def constant_features_are_answered_or_refused(case: ModelCase) -> None:
 
 @law
 def any_unit_is_answered_or_refused(case: ModelCase) -> None:
-    """Assert that values near 1e-300 or 1e300 have the labels of other units, or are refused."""
+    """Assert that values near 1e-300 or 1e300 have the labels of other units, or are refused.
+
+    Labels are compared in cases with ``any_unit``.
+    """
     if case.samples.kind != "measured":
         return
-    labels = case.fitted_answers.get("predict")
+    labels = case.fitted_answers.get("predict") if case.any_unit else None
     scaled = [(scale, "float64") for scale in SCALES]
     for scale, dtype in [*scaled, *((scale, "float32") for scale in SINGLE_SCALES)]:
         data = (case.data.astype("float64") * scale).astype(dtype)

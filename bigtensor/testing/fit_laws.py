@@ -65,7 +65,11 @@ def the_plan_covers_the_passes(case: ModelCase) -> None:
             require(amount <= most, f"{what} of the pass {pass_.name!r}: {amount:,} of {most:,}")
         times = sum(any(_is_planned(other.name, entry) for entry in own) for other in ran)
         most = sum(entry.times for entry in own)
-        require(times <= most, f"passes like {pass_.name!r} ran {times} times of {most}")
+        require(
+            times <= most,
+            f"passes like {pass_.name!r} ran {times} times of {most}; plan the most that a fit may "
+            "ask for with PlannedPass(..., times)",
+        )
     plan = case.make().plan(case.data, scheduler="threads", workers=1)
     require(
         [size.name for size in plan.passes] == [entry.largest.name for entry in planned],

@@ -270,7 +270,8 @@ class Case:
     ``build(offset)`` makes the statistic for data that lie around ``offset``. Its state does not
     depend on the offset unless ``independent_of_offset`` is False, as where rows are kept. States
     agree to ``rtol`` of their largest entries. A statistic that holds a callable is not
-    ``in_checkpoints``.
+    ``in_checkpoints``. Values of rows are at least ``lowest``, above the offset, and less than
+    ``highest``: a statistic that refuses negative values has ``lowest=0``.
     """
 
     name: str
@@ -279,6 +280,8 @@ class Case:
     bad_rows: bool = False
     rtol: float = 1e-10
     in_checkpoints: bool = True
+    lowest: int = -5
+    highest: int = 5
 
     @property
     def is_sum(self):
@@ -365,11 +368,12 @@ CASES = [
 ]
 
 
-def make_rows(seed, n, weighted, offset, start=0, bad_rows=False):
+def make_rows(case, seed, n, weighted, offset, start=0):
     """Return a block of rows on a lattice, so that adding the offset is exact."""
     rng = default_rng(seed)
-    values = rng.integers(-5 * 1024, 5 * 1024, (n, N_FEATURES)) / 1024 + offset
-    if bad_rows and n:
+    first, last = case.lowest * 1024, case.highest * 1024
+    values = rng.integers(first, last, (n, N_FEATURES)) / 1024 + offset
+    if case.bad_rows and n:
         for _ in range(3):
             values[rng.integers(n), rng.integers(N_FEATURES)] = rng.choice([np.nan, np.inf])
     values.flags.writeable = False
@@ -385,12 +389,12 @@ def make_rows(seed, n, weighted, offset, start=0, bad_rows=False):
 @st.composite
 def rows_of(draw, case, max_rows=40):
     return make_rows(
+        case,
         draw(st.integers(0, 2**20), label="seed"),
         draw(st.integers(0, max_rows), label="rows"),
         draw(st.booleans(), label="weighted"),
         draw(st.sampled_from([0.0, 1e4]), label="offset"),
         draw(st.sampled_from([0, 1001, 2**40]), label="start"),
-        case.bad_rows,
     )
 
 

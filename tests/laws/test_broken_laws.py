@@ -11,6 +11,7 @@ import xarray as xr
 
 from bigtensor import GaussianMixture
 from bigtensor.data.opening import open_samples
+from bigtensor.errors import DataError
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.declarations import Parameter, Whole
 from bigtensor.models.contract.script import PlannedPass, Solved
@@ -325,6 +326,15 @@ def planned_for_one_feature(_shape):
     return [PlannedPass(Pass(name, small)) for name in ("means", "spreads")]
 
 
+def refine_twice(preparation):
+    yield Pass("means 1", PowerSums(preparation.centre, 1))
+    return (yield from refine(preparation))
+
+
+class PlansTooSeldom(Standardiser):
+    steps = replace(Standardiser.steps, refine=refine_twice)
+
+
 class PlansTooSmall(Standardiser):
     steps = replace(Standardiser.steps, planned_refinement=planned_for_one_feature)
 
@@ -536,6 +546,13 @@ class BeginsWithLaterDigits(Standardiser):
         return self
 
 
+class HasNaturalZero(Standardiser):
+    """Its answers tell the distance of a row from zero."""
+
+    def transform(self, X):
+        return super().transform(X) + np.asarray(X) / self.solution_.spread
+
+
 class WeighsByColumn(Standardiser):
     def transform(self, X):
         found = super().transform(X)
@@ -545,6 +562,20 @@ class WeighsByColumn(Standardiser):
 class LabelsByWidth(Standardiser):
     def predict(self, X):
         return np.arange(len(X)) % X.shape[1]
+
+
+class RefusesConstants(LabelsByWidth):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        if (np.ptp(np.asarray(X), axis=0) == 0).any():
+            raise DataError("a column is constant")
+        return super().fit(X, y, sample_weight, **options)
+
+
+class TakesFourColumns(LabelsByWidth):
+    def fit(self, X, y=None, sample_weight=None, **options):
+        if X.shape[1] != 4:
+            raise DataError(f"{X.shape[1]} columns; this is a model of four")
+        return super().fit(X, y, sample_weight, **options)
 
 
 class ScoresColumns(Standardiser):
@@ -651,6 +682,11 @@ BROKEN_MODELS = [
     ("data_of_other_kinds_are_refused", TakesAnything, "fit of codes raised nothing"),
     ("whole_numbers_are_taken_in_any_type", ShiftsIntegers, "fit to integers"),
     ("the_plan_covers_the_passes", PlansTooFew, "the pass 'spreads' is not planned"),
+    (
+        "the_plan_covers_the_passes",
+        PlansTooSeldom,
+        r"like 'means 1' ran 2 times of 1; .*PlannedPass\(\.\.\., times\)",
+    ),
     ("the_plan_covers_the_passes", PlansTooSmall, "state_nbytes of the pass 'means'"),
     ("any_parts_give_the_same", CountsParts, "fit of 2 data sets: 'mean_' differs in 4 of 4"),
     ("any_number_of_workers_gives_the_same_bits", CountsWorkers, "three workers against one"),
@@ -695,9 +731,11 @@ BROKEN_MODELS = [
         ScoresCategories,
         "a category without a row: 'score_samples' differs",
     ),
-    ("the_unit_and_the_origin_do_not_matter", AnswersByColumn, "transform differs by"),
+    ("the_unit_does_not_matter", AnswersByColumn, "transform differs by .* times 3; .*any_unit="),
+    ("the_origin_does_not_matter", HasNaturalZero, r"differs by .* plus \d\.\d+; .*any_origin="),
     ("float32_values_give_the_same_answers", BeginsWithLaterDigits, "transform differs by"),
     ("a_constant_column_changes_no_label", LabelsByWidth, "labels with a constant column"),
+    ("a_constant_column_changes_no_label", RefusesConstants, "and a varying one is not: DataErr"),
     (
         "a_column_without_entries_changes_no_answer",
         ScoresColumns,
@@ -728,6 +766,22 @@ def test_model_law__is_broken(name, broken, words):
         law(ModelCase(small(broken), CODES if "categories" in name else DATA))
     assert str(raised.value).startswith(f"law broken, {name.replace('_', ' ')}: {broken.__name__}")
     assert re.search(words, str(raised.value)), raised.value
+
+
+def test_number_of_columns__may_be_refused_with_any_error_of_the_package():
+    law = law_named(MODEL_LAWS, "a_constant_column_changes_no_label")
+    law(ModelCase(TakesFourColumns, DATA))
+    law(ModelCase(TakesFourColumns, CODES))
+
+
+def test_natural_zero__is_declared_by_the_case():
+    unit = law_named(MODEL_LAWS, "the_unit_does_not_matter")
+    origin = law_named(MODEL_LAWS, "the_origin_does_not_matter")
+    unit(ModelCase(HasNaturalZero, DATA))
+    origin(ModelCase(HasNaturalZero, DATA, any_origin=False))
+    with pytest.raises(AssertionError, match=r"law broken, the unit .*AnswersByColumn"):
+        unit(ModelCase(AnswersByColumn, DATA, any_origin=False))
+    unit(ModelCase(AnswersByColumn, DATA, any_unit=False))
 
 
 def test_check_model__stops_at_a_parameter_that_is_not_declared():

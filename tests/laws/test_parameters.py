@@ -56,6 +56,32 @@ def types(described):
     return dict(re.findall(r"^(\w+) : (.*)$", section, re.MULTILINE))
 
 
+def require_entry(described, key, entry, default):
+    """Raise an AssertionError unless the entry of a parameter in the docstring ends as it has to.
+
+    The default is written as Python shows it, and strings are in double quotes.
+    """
+    shown = f'"{default}"' if isinstance(default, str) else str(default)
+    ending = ", optional" if default is None else f", default {shown}"
+    rule, holds = f"has to end with {ending!r}", entry.endswith(ending)
+    if default is inspect.Parameter.empty:
+        rule = "must name no default, because the parameter is required"
+        holds = not re.search("optional|default", entry)
+    assert holds, f"the entry {f'{key} : {entry}'!r} in the docstring of {described} {rule}"
+
+
+def require_one_text(parameter, what, texts):
+    """Raise an AssertionError unless the text of a shared parameter is the same for all models."""
+    models = {}
+    for name, text in texts.items():
+        models.setdefault(text, []).append(name)
+    lines = "\n".join(f"{', '.join(names)}: {text}" for text, names in models.items())
+    assert len(models) == 1, (
+        f"the {what} of the shared parameter {parameter} in the docstring differs between models; "
+        f"copy it from another model:\n{lines}"
+    )
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_signature__has_the_declared_and_the_shared_parameters(name):
     signature = defaults(model_class(name))
@@ -65,10 +91,12 @@ def test_signature__has_the_declared_and_the_shared_parameters(name):
         fields = [key for key in declared if declared[key].within is options]
         assert sorted(fields) == sorted(defaults(options))
         signature.update(defaults(options))
-    assert {key: signature.pop(key) for key in SHARED} == {
-        key: OTHER_DEFAULTS.get((name, key), value) for key, value in SHARED.items()
-    }
-    assert set(signature) == set(declared)
+    own = {key: signature.pop(key, inspect.Parameter.empty) for key in SHARED}
+    shared = {key: OTHER_DEFAULTS.get((name, key), value) for key, value in SHARED.items()}
+    assert own == shared, f"shared parameters of {name} are {own}, expected {shared}"
+    assert set(signature) == set(declared), (
+        f"{name} has the parameters {sorted(signature)} and declares {sorted(declared)}"
+    )
     for key, parameter in declared.items():
         if parameter.required:
             assert signature[key] is inspect.Parameter.empty, key
@@ -102,15 +130,32 @@ def test_texts__are_of_the_signature_and_of_the_fields_of_options(name):
 @pytest.mark.parametrize("described", [*map(model_class, MODELS), *OPTIONS])
 def test_docstring__has_an_entry_of_every_parameter_with_its_default(described):
     signature, entries = defaults(described), types(described)
-    assert list(entries) == list(signature)
+    assert list(entries) == list(signature), (
+        f"the docstring of {described.__name__} has entries of {list(entries)}, and its signature "
+        f"the parameters {list(signature)}: both need the same ones in the same order"
+    )
     for key, default in signature.items():
-        shown = f'"{default}"' if isinstance(default, str) else str(default)
-        if default is None:
-            assert entries[key].endswith(", optional"), key
-        elif default is inspect.Parameter.empty:
-            assert not re.search("optional|default", entries[key]), key
-        else:
-            assert entries[key].endswith(f", default {shown}"), key
+        require_entry(described.__name__, key, entries[key], default)
+
+
+@pytest.mark.parametrize(
+    ("entry", "default", "ending"),
+    [
+        ("float", 1e-6, ", default 1e-06"),
+        ("{1}", "auto", ', default "auto"'),
+        ("int", None, ", optional"),
+        ("int, default 2", inspect.Parameter.empty, "because the parameter is required"),
+    ],
+)
+def test_wrong_entry__is_named_with_the_rule(entry, default, ending):
+    with pytest.raises(AssertionError) as error:
+        require_entry("Model", "tol", entry, default)
+    text = str(error.value)
+    assert "docstring of Model" in text
+    assert f"tol : {entry}" in text
+    assert ending in text
+    if default is not inspect.Parameter.empty:
+        require_entry("Model", "tol", entry + ending, default)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -151,5 +196,14 @@ def test_option__reads_the_default_and_has_a_text_that_a_terminal_shows(name):
 
 @pytest.mark.parametrize("parameter", ["weights", "sample_dim"])
 def test_shared_parameters__have_one_text(parameter):
-    assert len({types(model_class(name))[parameter] for name in MODELS}) == 1
-    assert len({parameter_texts(name)[parameter] for name in MODELS}) == 1
+    of_models = {name: types(model_class(name))[parameter] for name in MODELS}
+    require_one_text(parameter, "type", of_models)
+    sentences = {name: parameter_texts(name)[parameter] for name in MODELS}
+    require_one_text(parameter, "first sentence", sentences)
+
+
+def test_other_text__of_a_shared_parameter_is_named_with_its_model():
+    with pytest.raises(AssertionError, match="weights in the docstring") as error:
+        require_one_text("weights", "type", {"ICA": "str", "TopicModel": "int", "KernelICA": "str"})
+    for line in ("ICA, KernelICA: str", "TopicModel: int"):
+        assert line in str(error.value)

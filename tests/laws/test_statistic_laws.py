@@ -1,5 +1,6 @@
 """What every statistic must obey; see `strategies` for the instances."""
 
+from dataclasses import replace
 from importlib import import_module
 from pkgutil import walk_packages
 
@@ -24,7 +25,7 @@ from bigtensor.testing.statistic_laws import (
     a_weight_of_two_is_a_row_twice,
     summed,
 )
-from tests.laws.strategies import CASES, canonical, cuts, make_rows, rows_of
+from tests.laws.strategies import CASES, Case, canonical, covariances, cuts, make_rows, rows_of
 from tests.laws.test_code_statistic_laws import STATISTICS as STATISTICS_OF_CODES
 from tests.laws.test_count_statistic_laws import STATISTICS as STATISTICS_OF_COUNTS
 from tests.laws.test_sequence_laws import OF_MESSAGES
@@ -64,9 +65,7 @@ def test_laws__hold(case, data):
 @law
 @given(seed=st.integers(0, 2**20), n=st.integers(0, 40), weighted=st.booleans())
 def test_law__an_offset_of_the_data_changes_nothing(case, seed, n, weighted):
-    near, far = (
-        make_rows(seed, n, weighted, offset, bad_rows=case.bad_rows) for offset in (0.0, 1e4)
-    )
+    near, far = (make_rows(case, seed, n, weighted, offset) for offset in (0.0, 1e4))
     states = summed(case.build(0.0), [near]), summed(case.build(1e4), [far])
     try:
         require_close(*states, max(1e-9, case.rtol), "state of rows that were moved")
@@ -81,11 +80,19 @@ def test_law__an_offset_of_the_data_changes_nothing(case, seed, n, weighted):
 @law
 @given(seed=st.integers(0, 2**20), n=st.integers(0, 40))
 def test_law__weight_two_is_a_row_twice(case, seed, n):
-    rows = make_rows(seed, n, False, 0.0)
+    rows = make_rows(replace(case, bad_rows=False), seed, n, False, 0.0)
     statistic = case.build(0.0)
     a_weight_of_two_is_a_row_twice(
         StatisticCase(statistic, rows, rtol=case.rtol, unweighted=("rows", "squared_weight"))
     )
+
+
+@law
+@given(data=st.data())
+def test_case__says_which_values_rows_have(data):
+    rows = data.draw(rows_of(Case("not_negative", covariances, lowest=0, highest=2)))
+    values = rows.values - offset_of(rows)
+    assert ((values >= 0) & (values < 2)).all()
 
 
 def test_law__every_statistic_has_a_case():

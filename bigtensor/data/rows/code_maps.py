@@ -55,18 +55,29 @@ class CodeMap:
         }
         object.__setattr__(self, "_tables", tables)
 
-    def describe_unknown(self, sources: Sequence[Source]) -> str:
+    def describe_unknown(
+        self, sources: Sequence[Source], without_rows: Categories | None = None
+    ) -> str:
         """Return the unknown categories of the data in words, or an empty text.
 
         Parameters
         ----------
         sources : sequence of Source
             The data. Where all rows are in memory, only categories that occur are named.
+        without_rows : mapping of str to tuple of str, optional
+            Target categories that are unknown all the same, because no row of the fit had them.
         """
+        without_rows = without_rows or {}
         in_memory = all(source.held_nbytes for source in sources)
         words = []
-        for feature, table in self._tables.items():
-            unknown = np.flatnonzero(table[:-1] == UNKNOWN_CODE)
+        for feature, names in self.categories.items():
+            unlearned = without_rows.get(feature, ())
+            if feature not in self._tables and not unlearned:
+                continue
+            learned = {*self.target[feature]}.difference(unlearned)
+            unknown = np.array(
+                [code for code, name in enumerate(names) if name not in learned], np.intp
+            )
             if in_memory and unknown.size:
                 unknown = np.intersect1d(unknown, _occurring_codes(sources, feature))
             if unknown.size:

@@ -77,6 +77,8 @@ class MixtureAnswers(LogDensityAnswers):
         hold too few rows, or if a population is in no cut of the tree. Only if halves of the rows
         were compared.
         """
+        # without a tree, populations were made by hand, and no halves could be compared
+        self._require_tree()
         stability = self._require_populations().stability
         if stability is None:
             raise NoPopulationsError(_NOT_COMPARED)
@@ -100,7 +102,7 @@ class MixtureAnswers(LogDensityAnswers):
         is within one standard error of the best. The attribute ``chosen`` is the number of
         ``cut_populations("auto")``.
         """
-        self._require_populations()
+        self._require_tree()
         comparison = self.diagnostics_.get("population_count", {})
         if "stability" not in comparison:
             raise NoPopulationsError(_NOT_COMPARED)

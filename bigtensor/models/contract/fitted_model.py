@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from bigtensor._version import __version__
 from bigtensor.data.addresses.store_address import Address
+from bigtensor.data.rows.code_maps import Categories
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.row_sequences import Lengths
 from bigtensor.data.rows.samples import Samples
@@ -430,6 +431,15 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     def preferred_kind(self) -> Kind | None:
         """Kind that whole numbers are converted to. None leaves the choice to the data."""
         return None
+
+    @property
+    def categories_without_rows(self) -> Categories:
+        """Categories of the fit that no row had and that the model ignores, by feature.
+
+        Empty for a model that has a probability for them. A warning names those that later rows
+        have.
+        """
+        return {}
 
     def parameters_of_fit(self) -> dict[str, Any]:
         """Return the parameters, with the integer seed in place of a RandomState or Generator."""

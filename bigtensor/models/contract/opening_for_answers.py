@@ -39,6 +39,10 @@ class KnowsFeatures(Protocol):
     def preferred_kind(self) -> Kind | None:
         """Kind that whole numbers are converted to."""
 
+    @property
+    def categories_without_rows(self) -> Categories:
+        """Categories of the fit whose entries are ignored, by feature."""
+
 
 def open_for_answers(
     model: KnowsFeatures,
@@ -224,8 +228,11 @@ def _as_in_fit(model: KnowsFeatures, samples: Samples, *, named: bool) -> Sample
     its names if some of these are numbers.
     """
     fit_categories: Categories | None = getattr(model, "categories_", None)
+    without_rows = model.categories_without_rows
     if fit_categories is not None and not named:
-        fit_categories = dict(zip(samples.features, fit_categories.values(), strict=True))
+        places = dict(zip(fit_categories, samples.features, strict=True))
+        fit_categories = {places[name]: own for name, own in fit_categories.items()}
+        without_rows = {places[name]: own for name, own in without_rows.items()}
     fitted_to: Kind = "measured" if fit_categories is None else "codes"
     prefer = fitted_to if fitted_to in model.takes.kinds else None
     samples = model.takes.check(
@@ -240,9 +247,12 @@ def _as_in_fit(model: KnowsFeatures, samples: Samples, *, named: bool) -> Sample
     if fit_categories is None or own is None:
         return samples
     if not has_named_codes(samples) and not _has_numbers(fit_categories):
-        return replace(samples, code_map=CodeMap(fit_categories, fit_categories))
-    samples = samples.with_categories({name: fit_categories.get(name, own[name]) for name in own})
-    warn_of_unknown_categories(samples)
+        samples = replace(samples, code_map=CodeMap(fit_categories, fit_categories))
+    else:
+        samples = samples.with_categories(
+            {name: fit_categories.get(name, own[name]) for name in own}
+        )
+    warn_of_unknown_categories(samples, without_rows)
     return samples
 
 

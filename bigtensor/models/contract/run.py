@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import Any, Protocol, TypedDict, Unpack
 
+from bigtensor.data.rows.code_maps import Categories
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
 from bigtensor.data.values.missing_values import MARGINALISE
@@ -211,9 +212,19 @@ def warn_of_missing(validity: Validity, views: Views) -> None:
         warn(message, MissingValueWarning)
 
 
-def warn_of_unknown_categories(samples: Samples) -> None:
-    """Name the categories of the data that the fit did not have."""
-    unknown = "" if samples.code_map is None else samples.code_map.describe_unknown(samples.sources)
+def warn_of_unknown_categories(samples: Samples, without_rows: Categories) -> None:
+    """Name the categories of the data that the fit did not have.
+
+    Parameters
+    ----------
+    samples : Samples
+        Rows to answer for, with the categories of the fit.
+    without_rows : mapping of str to tuple of str
+        Categories of the fit whose entries are ignored, because no row of the fit had them.
+    """
+    if samples.code_map is None:
+        return
+    unknown = samples.code_map.describe_unknown(samples.sources, without_rows)
     if unknown:
         warn(
             f"{samples.describe()} has categories that the fit did not have: {unknown}; these "

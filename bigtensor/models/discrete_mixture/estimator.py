@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import xarray as xr
 
 from bigtensor.models.answers import information_criteria
@@ -69,7 +71,7 @@ class DiscreteMixture(MixtureAnswers):
     missing : {"raise", "omit", "marginalise"}, default "raise"
         Rule for rows with missing entries: ``"raise"`` is an error, ``"omit"`` leaves the rows out
         and counts them, and ``"marginalise"`` uses their other entries. Whatever the rule, an entry
-        whose category did not occur in the fit is ignored, and the row keeps its other entries.
+        whose category no row of the fit had is ignored, and the row keeps its other entries.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -165,6 +167,22 @@ class DiscreteMixture(MixtureAnswers):
         """Return the number of free parameters."""
         self.require_fitted()
         return self.solution_.solution.parameters
+
+    @property
+    def categories_without_rows(self) -> Mapping[str, tuple[str, ...]]:
+        """Categories of probability zero in all components, by feature."""
+        # a model without a solution, between rounds, has the categories alone
+        fitted = getattr(self, "solution_", None)
+        if fitted is None:
+            return {}
+        return {
+            features[0]: tuple(
+                name for name, row in zip(names, table, strict=True) if not row.any()
+            )
+            for (_, features), names, table in zip(
+                fitted.views, fitted.categories, fitted.solution.probabilities, strict=True
+            )
+        }
 
     def set_fitted_attributes(self, solution: DiscreteFit) -> None:
         """Set the attributes that users read."""

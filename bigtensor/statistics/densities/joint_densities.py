@@ -20,7 +20,12 @@ BLOCK_ROWS = 15_360
 
 
 class JointTile(Protocol):
-    """Log joint densities of a few rows, computed in buffers of a workspace."""
+    """Log joint densities of a few rows, computed in buffers of a workspace.
+
+    A tile raises a DataError for a row outside the support of all components, as `PoissonTile`
+    does. Without a density in any component, probabilities of the row would be NaN, and its label
+    the first component.
+    """
 
     @property
     def rows(self) -> int:
@@ -53,6 +58,9 @@ class JointTile(Protocol):
 
 class JointDensities(ABC):
     """Joint densities of components and rows: ``log pi_h + log p(x | h)``.
+
+    Every row has a positive density in some component. Tiles raise a DataError for other rows,
+    whose probabilities and log-density would be NaN.
 
     Attributes
     ----------

@@ -5,6 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 
 from bigtensor import DiscreteMixture
 from bigtensor.errors import (
@@ -97,6 +98,44 @@ def test_unseen_category__is_a_missing_entry() -> None:
     other.loc[0, "a"] = None
     with pytest.raises(MissingValueError, match=r"missing entry .* row 0, feature 'a'"):
         strict.predict(other)
+
+
+def named_without_rows(values: np.ndarray, *, labelled: bool) -> pd.DataFrame | np.ndarray:
+    """Return categories of which one is named and has no row, or integers with a gap."""
+    if not labelled:
+        return np.array([0, 2, 3, 1])[values]
+    names = ["no", "yes", "maybe", "never"]
+    columns = {
+        name: pd.Categorical.from_codes(values[:, i], names) for i, name in enumerate("abcd")
+    }
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.parametrize("labelled", [True, False])
+def test_named_category_without_a_row__is_ignored_with_a_warning(labelled: bool) -> None:
+    model = DiscreteMixture(2).fit(named_without_rows(X, labelled=labelled))
+    other = X[:3].copy()
+    other[0, 0] = 3
+    other[1] = 3
+    with pytest.warns(
+        MissingValueWarning, match="; 'never' of 'd';" if labelled else "'1' of 'x3'"
+    ):
+        scores = np.asarray(model.score_samples(named_without_rows(other, labelled=labelled)))
+    np.testing.assert_allclose(scores[1], 0, atol=1e-12)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        expected = model.score_samples(named_without_rows(X[:3], labelled=labelled))
+    np.testing.assert_allclose(scores[2], np.asarray(expected)[2])
+
+
+def test_named_categories_without_rows__are_named_for_columns_by_position() -> None:
+    model = DiscreteMixture(2).fit(named_without_rows(X, labelled=False))
+    assert model.categories_without_rows == {f"x{i}": ("1",) for i in range(4)}
+    values = named_without_rows(X, labelled=False)
+    values[0, 1] = 1
+    other = xr.DataArray(values, {"feature": list("abcd")}, ("sample", "feature"))
+    with pytest.warns(MissingValueWarning, match="not have: '1' of 'b'; these"):
+        model.predict(other)
 
 
 def test_categories__are_found_by_name_whatever_their_codes() -> None:
