@@ -106,3 +106,9 @@ def _kernels(values, weight):
     coordinates = coordinates_of(rows, "z", 0.0)
     problem = SampleProblem.of_rows(rows, coordinates, (0.6,), "chain")
     return KernelCandidate(0.03, 1).fitted(problem, 0)
+
+
+def test_kernels__are_not_narrower_than_the_steps_of_counts():
+    rng = np.random.default_rng(1)
+    X = np.column_stack([rng.poisson(4, 1_000), rng.normal(size=1_000)]).astype(np.float64)
+    assert not TensorTrainDensity(random_state=0).fit(X).diagnostics_["kernels"]

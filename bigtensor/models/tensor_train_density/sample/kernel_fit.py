@@ -15,6 +15,7 @@ from bigtensor.models.tensor_train_density.sample.gaussian_fit import (
     log_tables,
     outcomes_of,
 )
+from bigtensor.models.tensor_train_density.sample.pilot import tie_width
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
 from bigtensor.statistics.row_copies import distinct_rows
 from bigtensor.statistics.tensor_train.gaussian_part import GaussianPart
@@ -58,12 +59,16 @@ class KernelCandidate:
         tables = log_tables(problem, outcomes, np.diag(weight))
         covariance = _shrunk_covariance(values, weight, self.shrinkage)
         log_weights = np.log(weight / weight.sum())
+        deviations = np.sqrt(np.diag(covariance))
+        ties = [tie_width(column) for column in located.values[:, measured].T]
         whitened = np.linalg.solve(np.linalg.cholesky(covariance), values.T).T
         squares = cdist(whitened, whitened, "sqeuclidean")
         log_others = log_weights + sum(tables[point] for point in located.point.T)
         distinct = distinct_rows(np.column_stack([located.values[:, measured], *outcomes]))
         log_others[distinct[:, None] == distinct] = -np.inf
-        width = _best_width(squares, log_others, weight, values.shape[1])
+        # narrower kernels would make the density at tied values as large as one likes
+        least = float(np.max(np.array(ties) / 2 / deviations, initial=0.0))
+        width = _best_width(squares, log_others, weight, values.shape[1], least)
         return GaussianPart(measured, log_weights, values, width**2 * covariance[None], tables)
 
 
@@ -77,7 +82,9 @@ def _shrunk_covariance(values: FloatArray, weight: FloatArray, shrinkage: float)
     return np.asarray(covariance)
 
 
-def _best_width(squares: FloatArray, log_others: FloatArray, weight: FloatArray, m: int) -> float:
+def _best_width(
+    squares: FloatArray, log_others: FloatArray, weight: FloatArray, m: int, least: float
+) -> float:
     """Return the width with the largest likelihood of rows, each under the kernels of the others.
 
     Parameters
@@ -90,6 +97,8 @@ def _best_width(squares: FloatArray, log_others: FloatArray, weight: FloatArray,
         Weights of the rows.
     m : int
         Number of coordinates.
+    least : float
+        Smallest width that is tried, unless it is beyond all.
     """
     best, best_score = _WIDTHS[-1], -np.inf
     if not np.isfinite(log_others).any():
@@ -97,6 +106,8 @@ def _best_width(squares: FloatArray, log_others: FloatArray, weight: FloatArray,
         return best
     # most data have their maximum at wide kernels
     for width in reversed(_WIDTHS):
+        if width < least and np.isfinite(best_score):
+            break
         logs = log_others - 0.5 * squares / width**2
         largest = logs.max(axis=1)
         sums = np.exp(logs - largest[:, None]).sum(axis=1)
