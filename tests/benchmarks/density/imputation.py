@@ -59,10 +59,7 @@ def _imputed(given: Floats, seed: int) -> dict[str, tuple[Floats, Floats]]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model = TensorTrainDensity(random_state=seed).fit(given)
-        draws = []
-        for number in range(DRAWS):
-            model.set_params(random_state=number)
-            draws.append(model.impute(given, "sample"))
+        draws = [model.impute(given, "sample", random_state=number) for number in range(DRAWS)]
         linear = IterativeImputer(random_state=seed).fit_transform(given)
         posterior = [
             IterativeImputer(sample_posterior=True, random_state=number).fit_transform(given)

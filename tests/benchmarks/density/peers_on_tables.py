@@ -30,7 +30,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer
 
-from bigtensor import TensorTrainDensity
+from bigtensor import GaussianMixture, TensorTrainDensity
 from bigtensor.engine.blas import single_blas_thread
 from bigtensor.features.modes import FEW_SYMBOLS
 from tests.benchmarks.density.peers import Floats
@@ -46,6 +46,12 @@ MOST_ROWS = 6_000
 
 MISSING = 0.2
 """Share of the entries that are imputed."""
+
+FEWEST_ROWS = 20
+"""Fewest rows that are fitted."""
+
+HOLES = 0.15
+"""Share of the entries of training rows that are missing."""
 
 OURS = "tensor train"
 
@@ -143,6 +149,37 @@ def summary(rows: Sequence[Row]) -> list[Row]:
     return compared
 
 
+def with_holes(name: str, split: tuple[Floats, Floats]) -> Iterator[Row]:
+    """Yield the mean log-density of complete test rows after fits to rows with missing entries."""
+    training, test = split
+    removed = np.random.default_rng(2).random(training.shape) < HOLES
+    holes = np.where(removed, np.nan, training)[~removed.all(axis=1)]
+    complete = holes[~np.isnan(holes).any(axis=1)]
+    mixture = GaussianMixture("auto", missing="marginalise")
+    for method, model, rows in (
+        ("no entry missing", TensorTrainDensity(), training),
+        (OURS, TensorTrainDensity(), holes),
+        ("incomplete rows left out", TensorTrainDensity(), complete),
+        ("Gaussian mixture", mixture, holes),
+    ):
+        if len(rows) < FEWEST_ROWS:
+            continue
+        begin = time.process_time()
+        fitted = model.fit(rows)
+        scores = (
+            spread_log_densities(fitted, test)
+            if isinstance(fitted, TensorTrainDensity)
+            else fitted.score_samples(test)
+        )
+        yield {
+            "set": name,
+            "rows": len(rows),
+            "method": method,
+            "log-density": round(float(np.mean(scores)), 3),
+            "seconds": round(time.process_time() - begin, 1),
+        }
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables, and return zero."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -155,6 +192,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--peers", nargs="*", choices=[*TUNED_PEERS, *BESIDE], default=list(TUNED_PEERS)
     )
     parser.add_argument("--imputation", action="store_true", help="impute instead")
+    parser.add_argument("--holes", action="store_true", help="fit rows with holes instead")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args(arguments)
     report = Report(
@@ -173,11 +211,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             split = rows_of(table.values, given.kind, given.rows)
             if given.imputation:
                 rows = list(imputations(table.name, split))
+            elif given.holes:
+                rows = list(with_holes(table.name, split))
             else:
                 rows = list(densities(table.name, split, given.peers))
             report.add(table.name, rows)
             every += rows
-    if not given.imputation and {*given.peers} & {*TUNED_PEERS}:
+    if not (given.imputation or given.holes) and {*given.peers} & {*TUNED_PEERS}:
         report.add("beside the best peer", summary(every))
     return 0
 
