@@ -40,6 +40,12 @@ many terms as there are components.
 With 10 to 75 rows a component, terms of six components ended at lower likelihoods in 4 of 12 fits.
 """
 
+MOST_OPERATIONS = 3e11
+"""Operations of the comparison, about six seconds, above which moments alone are taken."""
+
+_STEPS = 350
+"""Iterations over all rows that a comparison makes, of k-means and of EM."""
+
 _TOLERANCE = 1e-5
 """Gain of a row, in nats, below which EM iterations in the sample end."""
 
@@ -66,7 +72,8 @@ def searched_components(
     """Return the terms of the sample, or clusters that are more likely.
 
     Clusters compete where the search misses components, where the weights of its terms do not add
-    up, where there are more components than the moment determines, and where rows are few.
+    up, and where rows are few, unless the comparison takes long. They have no competitor where
+    there are more components than the moment determines.
 
     Raises
     ------
@@ -90,9 +97,14 @@ def searched_components(
         or not adds_up(float(weights.sum()))
         or rows.total_weight() < FEW_ROWS * k
     )
-    if may_compete and is_doubtful:
+    if may_compete and is_doubtful and _operations(rows, settings) <= MOST_OPERATIONS:
         return (yield from compared_with_clusters(searched, tensor, rows, settings))
     return PilotComponents(searched)
+
+
+def _operations(rows: Block, settings: LinearSettings) -> float:
+    """Return about how many operations the comparison with clusters takes."""
+    return 4.0 * _STEPS * rows.rows * rows.dense_values.shape[1] * settings.n_components
 
 
 def compared_with_clusters(
