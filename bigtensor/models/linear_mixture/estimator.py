@@ -32,8 +32,8 @@ class LinearMixture(MixtureAnswers):
     by power updates, joint least squares and deflation, and by Gauss-Newton steps of one pass over
     all rows each. Where few features make the tensor small, it is formed in one pass. The number of
     components may be several times the number of features of a view. Clusters of the rows compete
-    with the moments where these are in doubt, and alone set EM iterations going where there are
-    more components than a third moment determines.
+    with the moments where these are in doubt. If there are more components than a third moment
+    determines, clusters alone give the initialisation.
 
     Parameters
     ----------

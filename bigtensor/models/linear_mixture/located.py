@@ -24,8 +24,8 @@ class LinearPreparation:
     pilot : dict
         Rows of the sample; after a search in it also its rounds and the weight that it leaves.
     clusters : GaussianComponents, optional
-        Components that EM iterations set out from in place of the terms, if clusters of the rows of
-        the sample are more likely.
+        Components of clusters of the rows of the sample, if EM iterations set out from them and not
+        from the terms.
     diagnostics : dict
         Diagnostics of the preparation.
     """

@@ -20,7 +20,11 @@ from bigtensor.models.linear_mixture.from_formed_tensor import (
     from_compressed_tensor,
     from_explicit_tensor,
 )
-from bigtensor.models.linear_mixture.from_passes import from_passes, from_power_updates
+from bigtensor.models.linear_mixture.from_passes import (
+    from_passes,
+    from_power_updates,
+    no_steps,
+)
 from bigtensor.models.linear_mixture.from_sample import from_sample
 from bigtensor.models.linear_mixture.located import LinearPreparation, Located
 from bigtensor.models.linear_mixture.pilot_search import labelled_terms, starting_columns
@@ -174,7 +178,7 @@ def _concluded(
     diagnostics = {
         "method": preparation.settings.method,
         "pilot": preparation.pilot | located.search,
-        "gauss_newton": located.refined.diagnostics,
+        "gauss_newton": no_steps() if preparation.clusters else located.refined.diagnostics,
         "outlying_rows": located.refined.left_out,
         "first_outlying_rows": preparation.pilot["first_outlying_rows"],
         "mean_log_likelihood": iterations.measures if iterations else [],

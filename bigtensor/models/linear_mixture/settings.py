@@ -154,15 +154,15 @@ def _check_count(settings: LinearSettings) -> None:
     views = settings.shape.views
     features = ", ".join(str(len(members)) for _, members in views)
     most = most_of_moment(views)
+    remedy = Setting("method", "sample") if settings.max_iter else Setting("max_iter", None)
     raise IdentifiabilityError(
         f"{settings.n_components} components have more parameters than the third moment of views "
         f"of {features} features has entries, which determine at most {most}: use fewer components "
         "("
         + Setting("n_components", most)
-        + "), more features, labels of some rows, or EM iterations from clusters of the rows, by "
-        + Setting("method", "sample")
-        + " and "
-        + Setting("max_iter", None)
+        + "), more features, labels of some rows, or EM iterations from clusters of the rows ("
+        + remedy
+        + ")"
     )
 
 

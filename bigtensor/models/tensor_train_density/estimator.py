@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from numbers import Real
+from typing import Literal, TypeGuard
 
 import numpy as np
 import xarray as xr
@@ -559,14 +560,14 @@ class TensorTrainDensity(DensityAnswers):
             expected = f"one of {', '.join(map(repr, names))}"
             if isinstance(value, str) and value in names:
                 return float(names.index(value))
-            if not isinstance(value, str) and value in range(len(names)):
+            if _is_number(value) and value in range(len(names)):
                 return float(value)
         elif isinstance(mode, Symbols):
             symbols = ", ".join(f"{symbol:.6g}" for symbol in mode.values)
             expected = f"one of {symbols}" if symbols else "no value, because the fit had none"
-            if not isinstance(value, str) and is_on(np.array([value], float), mode.values)[0]:
+            if _is_number(value) and is_on(np.array([value], float), mode.values)[0]:
                 return float(value)
-        elif not isinstance(value, str) and np.isfinite(value):
+        elif _is_number(value) and np.isfinite(value):
             return float(value)
         raise ParameterError(f"{variable} is given as {value!r}; expected {expected}")
 
@@ -589,4 +590,11 @@ class TensorTrainDensity(DensityAnswers):
 
 def _listed(variables: str | Iterable[str]) -> list[str]:
     """Return names of variables as a list. One name is one variable, and no iterable of letters."""
-    return [variables] if isinstance(variables, str) else list(variables)
+    if isinstance(variables, str) or not np.iterable(variables):
+        return [variables]
+    return list(variables)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Return True for one real number, whatever its type."""
+    return isinstance(value, Real)

@@ -60,9 +60,10 @@ def judged(
         *sources_in_noise(diagnostics, k),
         *nearly_parallel(diagnostics, "Use " + Setting("method", "whitened") + ", or more rows."),
         *unsettled(diagnostics),
-        *_impossible_kurtosis(components.kurtosis, settings.shape.all_rows),
     ]
     if diagnostics["method"] == "cumulant":
+        rows = max(settings.shape.rows, settings.shape.all_rows)
+        faults += _impossible_kurtosis(components.kurtosis, rows)
         faults += fewer_sources(settings, axes.rank, k)
     confirmation = f"{k} source{'s' * (k > 1)}, at most one of them Gaussian."
     return with_verdict(
@@ -78,7 +79,8 @@ def _impossible_kurtosis(kurtosis: FloatArray, rows: float) -> list[Fault]:
     kurtosis : (k,) float64 array
         Excess kurtosis of the sources.
     rows : float
-        Number of rows, which the kurtosis of their values never exceeds.
+        Number of rows, or of the rows that they stand for, whichever is larger. The kurtosis of
+        values never exceeds their number.
     """
     impossible = (kurtosis < LEAST_KURTOSIS) | (kurtosis > rows)
     if not impossible.any():

@@ -41,8 +41,12 @@ _PRIOR_ROWS = 1.0
 _STAY = 0.9
 """Share of a row that its cluster has at first."""
 
-_ITERATIONS_WITH_GAPS, _LEAST_GAIN_WITH_GAPS = 300, 1e-5
-"""The same with missing entries, whose iterations gain little each and long."""
+_LEAST_GAIN_WITH_GAPS = 1e-5
+"""The same with missing entries, whose steps gain little each and long."""
+
+_ITERATIONS_WITH_GAPS = (4, 300)
+_OPERATIONS_WITH_GAPS = 8_000_000_000
+"""Fewest and most steps with missing entries, and operations of all, about eight seconds."""
 
 _SETTLED = 1e-3
 """Change of means and covariances, in units of the coordinates, that ends the steps of one
@@ -79,7 +83,6 @@ class GaussianCandidate:
         """
         measured = problem.coordinates.measured
         values = problem.located.values[:, measured]
-        outcomes = outcomes_of(problem.modes, problem.located)
         k = min(self.n_components, int(np.count_nonzero(problem.weight > 0)))
         responsibilities = np.ones((len(values), 1))
         filled = filled_coordinates(values, problem.weight, random_state)
@@ -87,28 +90,77 @@ class GaussianCandidate:
             labels = kmeans(filled, k, random_state, weight=problem.weight).labels
             responsibilities = _STAY * np.eye(k)[labels] + (1 - _STAY) / k
         sums = _complete_sums(filled, responsibilities * problem.weight[:, None])
+        iterate = _Iterate(responsibilities, sums)
+        incomplete = IncompleteRows.from_rows(values)
+        most = _ITERATIONS if incomplete is None else most_iterations(incomplete, k)
+        if incomplete is None or most < _ITERATIONS:
+            # from components of filled rows, few steps with missing entries do
+            part, iterate = self._iterated(iterate, filled, problem, _ITERATIONS, _LEAST_GAIN)
+        if incomplete is not None:
+            part, _ = self._iterated(iterate, values, problem, most, _LEAST_GAIN_WITH_GAPS)
+        return part
+
+    def _iterated(
+        self,
+        iterate: _Iterate,
+        values: FloatArray,
+        problem: SampleProblem,
+        most: int,
+        least_gain: float,
+    ) -> tuple[GaussianPart, _Iterate]:
+        """Return the components after steps of expectation maximisation, and the last E step."""
+        outcomes = outcomes_of(problem.modes, problem.located)
         incomplete = IncompleteRows.from_rows(values)
         before = -np.inf
-        most, least_gain = _ITERATIONS, _LEAST_GAIN
-        if incomplete is not None:
-            most, least_gain = _ITERATIONS_WITH_GAPS, _LEAST_GAIN_WITH_GAPS
         for _ in range(most):
-            weighted = responsibilities * problem.weight[:, None]
-            part = _maximised(
-                sums, problem, log_tables(problem, outcomes, weighted), self.shrinkage
-            )
+            weighted = iterate.responsibilities * problem.weight[:, None]
+            tables = log_tables(problem, outcomes, weighted)
+            part = _maximised(iterate.sums, problem, tables, self.shrinkage)
             joint = _log_joint(part, values, incomplete, problem.located)
             likelihood = logsumexp(joint, axis=1)
             responsibilities = np.exp(joint - likelihood[:, None])
+            weighted = responsibilities * problem.weight[:, None]
+            # shrunk ones would shrink the moments of missing entries again in every step
+            covariances = _covariances(iterate.sums, part.means, 0.0, _ROUND_OFF_VARIANCE)
+            sums = _expected_sums(part.means, covariances, values, incomplete, weighted)
+            iterate = _Iterate(responsibilities, sums)
             mean = float(problem.weight @ likelihood / problem.weight.sum())
             if mean - before < least_gain:
                 break
             before = mean
-            weighted = responsibilities * problem.weight[:, None]
-            # shrunk ones would shrink the moments of missing entries again in every step
-            covariances = _covariances(sums, part.means, 0.0, _ROUND_OFF_VARIANCE)
-            sums = _expected_sums(part.means, covariances, values, incomplete, weighted)
-        return part
+        return part, iterate
+
+
+def most_iterations(incomplete: IncompleteRows, n_components: int) -> int:
+    """Return how many steps over rows with missing entries are affordable.
+
+    Parameters
+    ----------
+    incomplete : IncompleteRows
+        Rows with missing entries, most of which have other ones missing than the rows before.
+    n_components : int
+        Number of components.
+    """
+    rows, m = incomplete.entries.shape
+    missing = int(np.count_nonzero(~incomplete.present)) * m**2
+    operations = n_components * (4 * missing + 3 * rows * m**2)
+    return int(np.clip(_OPERATIONS_WITH_GAPS // operations, *_ITERATIONS_WITH_GAPS))
+
+
+@dataclass(frozen=True, eq=False)
+class _Iterate:
+    """Result of an E step.
+
+    Attributes
+    ----------
+    responsibilities : (n, k) float64 array
+        Probabilities of the components of every row.
+    sums : CompletedSums
+        Of the rows, whose missing entries have their moments.
+    """
+
+    responsibilities: FloatArray
+    sums: CompletedSums
 
 
 def _complete_sums(values: FloatArray, weighted: FloatArray) -> CompletedSums:
@@ -344,7 +396,8 @@ def _gaussian_of(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, Fl
     m = values.shape[1]
     mean, covariance = np.zeros(m), np.eye(m)
     incomplete = IncompleteRows.from_rows(values)
-    for _ in range(_ITERATIONS_WITH_GAPS):
+    most = 0 if incomplete is None else most_iterations(incomplete, 1)
+    for _ in range(most):
         before = mean, covariance
         sums = _expected_sums(mean[None], covariance[None], values, incomplete, weight[:, None])
         mean = sums.sums[0] / sums.counts[0]
