@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
 
+import numpy as np
+
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues
@@ -144,6 +147,25 @@ def check_rows(rows: int) -> None:
             f"{rows} row{'s' * (rows != 1)} cannot be fitted and validated (n_samples={rows}); "
             f"give at least {LEAST_ROWS} rows with a positive weight"
         )
+
+
+def check_values(values: FloatArray, names: Sequence[str]) -> None:
+    """Raise a DataError for a measured variable with too few values.
+
+    Parameters
+    ----------
+    values : (n, m) float64 array
+        Rows of measured variables, NaN where an entry is missing.
+    names : sequence of str
+        Names of the variables.
+    """
+    counts = np.count_nonzero(~np.isnan(values), axis=0).tolist()
+    for name, count in zip(names, counts, strict=True):
+        if 0 < count < LEAST_ROWS:
+            raise DataError(
+                f"{name} has {count} value{'s' * (count != 1)}, and a density needs at least "
+                f"{LEAST_ROWS}: give more rows, or leave {name} out"
+            )
 
 
 def _check_embedded(shape: DataShape, rows: int) -> None:

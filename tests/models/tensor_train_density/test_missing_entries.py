@@ -7,6 +7,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from bigtensor import TensorTrainDensity
+from bigtensor.errors import DataError
 from bigtensor.models.tensor_train_density.sample.coordinate_systems import coordinates_of
 from bigtensor.models.tensor_train_density.sample.gaussian_fit import (
     GaussianCandidate,
@@ -82,3 +83,18 @@ def test_drawn_entries__follow_the_component_of_their_row():
     for rising, slope in ((rows[:, 0] < -1, 0.9), (rows[:, 0] > 1, -0.9)):
         drawn = rising & np.isnan(holes[:, 1])
         assert np.corrcoef(filled[drawn].T)[0, 1] == pytest.approx(slope, abs=0.2)
+
+
+def test_variable_of_few_values__is_an_error():
+    rows = default_rng(0).normal(size=(8, 2))
+    rows[:4, 1] = np.nan
+    with pytest.raises(DataError, match="x1 has 4 values"):
+        TensorTrainDensity().fit(rows)
+
+
+def test_drawn_rows__have_values_of_categories():
+    rng = default_rng(0)
+    rows = np.column_stack([rng.normal(size=400), rng.integers(0, 4, 400)])
+    model = TensorTrainDensity(random_state=0).fit(rows)
+    draws = np.asarray(model.sample(200_000, random_state=0))
+    assert np.isin(draws[:, 1], np.arange(4)).all()

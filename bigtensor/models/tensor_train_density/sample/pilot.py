@@ -15,7 +15,11 @@ from bigtensor.features.margins.adaptive_kernel import AdaptiveKernel, chosen_wi
 from bigtensor.features.margins.normal_scores import NormalScores
 from bigtensor.features.modes import FEW_SYMBOLS, Symbols, distinct_values, is_on
 from bigtensor.models.tensor_train_density.sample.atoms import atoms_of
-from bigtensor.models.tensor_train_density.settings import TrainSettings, check_rows
+from bigtensor.models.tensor_train_density.settings import (
+    TrainSettings,
+    check_rows,
+    check_values,
+)
 from bigtensor.statistics.row_copies import original_rows
 from bigtensor.statistics.row_sample import Sample
 
@@ -69,7 +73,7 @@ class PilotRows:
         Raises
         ------
         DataError
-            When too few rows have a positive weight, or no row has a value.
+            When too few rows have a positive weight, or a value of a measured variable.
         """
         values = sample.values.astype(np.float64)
         if sample.values.dtype.kind != "f":
@@ -83,6 +87,8 @@ class PilotRows:
             symbols = [Symbols(np.arange(count, dtype=np.float64)) for count in settings.symbols]
         else:
             symbols = [_symbols(column) for column in values.T]
+        measured = [own is None for own in symbols]
+        check_values(values[:, measured], np.array(settings.features)[measured].tolist())
         atoms = [
             atoms_of(column, weight) if own is None and takes_atoms(settings) else np.empty(0)
             for column, own in zip(values.T, symbols, strict=True)
