@@ -19,12 +19,12 @@ from bigtensor.engine.runtime import Processes, parse_memory_limit
 from bigtensor.errors import Message, PlanError, Setting
 from bigtensor.html_tables import page_of_tables, table_of
 
-RESERVED_NBYTES = 400 * 2**20
+RESERVED_NBYTES = 416 * 2**20
 """Memory of a worker process beside the buffers of its task: the interpreter and its libraries
 (331 MiB with CPython 3.11 on x86-64, peak of the resident set, of which 100 MiB are Numba's), up to
 20 MiB of freed buffers that it keeps for the next task, or of what compiling takes, and what the
 main module of the driver imports, as workers do too. In an environment that was installed minutes
-before, the same workers had 45 MiB more."""
+before, the same workers had 45 to 55 MiB more."""
 
 USABLE = 0.8
 """The part of a memory limit that may be planned for: above it Dask pauses a worker."""
