@@ -19,7 +19,7 @@ from bigtensor.engine.runtime import Processes, parse_memory_limit
 from bigtensor.errors import Message, PlanError, Setting
 from bigtensor.html_tables import page_of_tables, table_of
 
-RESERVED_NBYTES = 416 * 2**20
+RESERVED_NBYTES = 407 * 2**20
 """Memory of a worker process beside the buffers of its task: the interpreter and its libraries
 (331 MiB with CPython 3.11 on x86-64, peak of the resident set, of which 100 MiB are Numba's), up to
 20 MiB of freed buffers that it keeps for the next task, or of what compiling takes, and what the

@@ -165,7 +165,7 @@ class TrainDensity:
         which = rng.choice(len(shares), n_samples, p=shares / shares.sum())
         coordinates = np.empty((n_samples, len(self.modes.modes)))
         points = np.empty((n_samples, len(self.modes.modes)), np.int64)
-        masses = [drawable_masses(mode) for mode in self.modes.modes]
+        masses = [masses_of(mode) for mode in self.modes.modes]
         for k, (train, tables) in enumerate(zip(self.trains, self.tabulated, strict=True)):
             rows = np.flatnonzero(which == k)
             drawn = drawn_points(train, tables.points, self.modes.first, masses, len(rows), rng)
@@ -327,14 +327,6 @@ def masses_of(mode: Mode) -> FloatArray:
     return mode.masses if isinstance(mode, Nodes) else np.ones(mode.count)
 
 
-def drawable_masses(mode: Mode) -> FloatArray:
-    """Return the masses of the points that values are drawn from: any other symbol has no value."""
-    masses = masses_of(mode)
-    if isinstance(mode, Nodes) or mode.count == 1:
-        return masses
-    return np.append(masses[:-1], 0.0)
-
-
 def drawn_values(mode: Mode, points: NDArray[np.int64], rng: np.random.Generator) -> FloatArray:
     """Draw values from the functions that are one at a point alone, and linear beside it.
 
@@ -348,7 +340,7 @@ def drawn_values(mode: Mode, points: NDArray[np.int64], rng: np.random.Generator
         Source of random numbers.
     """
     if not isinstance(mode, Nodes):
-        # only a variable without any value has another symbol here
+        # another symbol has no value
         return np.append(mode.values, np.nan)[points]
     # a triangle about the point; at the ends half of one, and a tail
     offset = mode.step * (rng.random(len(points)) + rng.random(len(points)) - 1)

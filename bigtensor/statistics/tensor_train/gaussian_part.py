@@ -199,11 +199,7 @@ class GaussianPart:
             for j in range(d):
                 # one outcome for all nodes, one for every atom or category
                 begin = max(int(counts[j]) - 1, 0)
-                end = first[j + 1] - 1
-                if not counts[j]:
-                    # any other symbol has no value, unless there is no symbol beside it
-                    end = max(end - 1, first[j] + 1)
-                tables = self.log_tables[first[j] + begin : end, k]
+                tables = self.log_tables[first[j] + begin : first[j + 1] - 1, k]
                 steps = np.cumsum(np.exp(tables))
                 drawn = np.searchsorted(steps, rng.random(len(rows)) * steps[-1], side="right")
                 points[rows, j] = begin + np.minimum(drawn, len(steps) - 1)

@@ -90,15 +90,3 @@ def test_variable_of_few_values__is_an_error():
     rows[:4, 1] = np.nan
     with pytest.raises(DataError, match="x1 has 4 values"):
         TensorTrainDensity().fit(rows)
-
-
-@pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
-@pytest.mark.parametrize("rows", [30, 60])
-def test_drawn_rows__have_values_of_categories(rows):
-    rng = default_rng(0)
-    first = rng.normal(size=rows)
-    second = first + 0.5 * rng.normal(size=rows)
-    values = np.column_stack([first, second, rng.integers(0, 4, rows)])
-    model = TensorTrainDensity(random_state=0).fit(values)
-    draws = np.asarray(model.sample(200_000, random_state=0))
-    assert np.isin(draws[:, 2], np.arange(4)).all()
