@@ -163,10 +163,7 @@ def compared_with_clusters(
     one, of_one = sample.settled(
         mixture_of_means(np.ones(1), moments.mean[None], moments, shape.views, shape.dtype)
     )
-    first = [
-        sample.settled(clustered(sample, settings, number), FIRST_ITERATIONS)
-        for number in range(CLUSTERINGS)
-    ]
+    first = [sample.settled(end, FIRST_ITERATIONS) for end in clusterings(sample, settings)]
     clusters, likelihood = sample.distinct(max(first, key=lambda end: end[1])[0])
     log_likelihood = {"one component": of_one, "k-means": likelihood}
     numbers = (clusters.n_components - 1) * (1 + one.means.shape[1])
@@ -203,10 +200,10 @@ def compared_with_clusters(
     return PilotComponents(FoundTerms(terms, facts), clusters)
 
 
-def clustered(
-    sample: SampleIterations, settings: LinearSettings, number: int
-) -> GaussianComponents:
-    """Return the centres of clusters of the rows by k-means, in units of standard deviations.
+def clusterings(
+    sample: SampleIterations, settings: LinearSettings
+) -> Generator[GaussianComponents, None, None]:
+    """Yield components at the centres of clusters of the rows, by k-means of standardised rows.
 
     Parameters
     ----------
@@ -214,24 +211,22 @@ def clustered(
         Rows of the sample.
     settings : LinearSettings
         Resolved parameters of the fit.
-    number : int
-        Number of the clustering, from which its random numbers follow.
     """
     rows, total = sample.rows, sample.total
     values, weight = rows.dense_values[: rows.rows].astype(np.float64), rows.row_weights()
     # the distances to centres are sums over features, whose rounding follows their order
     order = content_order_of_columns(values, weight)
     scaled = (values - total.mean) / np.sqrt(np.where(total.variances > 0, total.variances, 1.0))
-    k, seed = settings.n_components, settings.random_state
-    labels = kmeans(scaled[:, order], k, seed + number, weight=weight, n_starts=1).labels
-    masses = np.bincount(labels, weight, minlength=k)
-    sums = np.zeros((k, values.shape[1]))
-    np.add.at(sums, labels, weight[:, None] * values)
-    filled = masses > 0
-    return mixture_of_means(
-        masses[filled] / masses.sum(),
-        sums[filled] / masses[filled, None],
-        total,
-        settings.shape.views,
-        settings.shape.dtype,
-    )
+    scaled, weighted = scaled[:, order], weight[:, None] * values
+    k, shape = settings.n_components, settings.shape
+    for number in range(CLUSTERINGS):
+        seed = settings.random_state + number
+        labels = kmeans(scaled, k, seed, weight=weight, n_starts=1).labels
+        masses = np.bincount(labels, weight, minlength=k)
+        sums = np.zeros((k, values.shape[1]))
+        np.add.at(sums, labels, weighted)
+        filled = masses > 0
+        means = sums[filled] / masses[filled, None]
+        yield mixture_of_means(
+            masses[filled] / masses.sum(), means, total, shape.views, shape.dtype
+        )

@@ -115,7 +115,7 @@ def is_too_few(components: GaussianComponents, pilot: dict[str, Any], asked: int
         return False
     left = pilot["left_weight"]
     if left is None:
-        return False  # neither clusters nor power updates as they were published look for more
+        return False  # power updates as they were published do not look for more
     noise = noise_level(ratio, pilot["rows"] / asked)
     return bool(left >= MOST_LEFT + OF_NOISE * noise)
 

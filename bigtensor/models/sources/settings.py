@@ -87,8 +87,8 @@ _MOST_FEATURES_OF_FEWER_ROWS = 20_000
 """Largest number of features if there are fewer rows: a covariance of them takes 3 GiB."""
 
 _MOST_FEATURES_OF_FAR_FEWER_ROWS = 5_000
-"""Largest number of features if there are far fewer rows: eigenvectors of 3,000 take 8 s, and of as
-many more the third power of the ratio."""
+"""Largest number of features if there are far fewer rows. The eigenvectors of 3,000 features take
+8 s, and their time grows with the third power."""
 
 
 def check_orientation(rows: float, n_features: int) -> None:
@@ -104,7 +104,7 @@ def check_orientation(rows: float, n_features: int) -> None:
     Raises
     ------
     DataError
-        When the eigenvectors of the covariance would take minutes.
+        When the eigenvectors of the covariance would take long.
     """
     d, far_fewer = n_features, rows * _FAR_MORE_FEATURES < n_features
     most = _MOST_FEATURES_OF_FAR_FEWER_ROWS if far_fewer else _MOST_FEATURES_OF_FEWER_ROWS
@@ -115,7 +115,7 @@ def check_orientation(rows: float, n_features: int) -> None:
     if rows < d and d > most:
         raise DataError(
             message + ", and otherwise reduce the features first, such as by principal components, "
-            f"because the eigenvectors of a covariance of {d:,} features take minutes"
+            f"because the eigenvectors of a covariance of {d:,} features take long"
         )
     if far_fewer:
         warn(message, ConditioningWarning)

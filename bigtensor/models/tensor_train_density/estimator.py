@@ -66,10 +66,10 @@ class TensorTrainDensity(DensityAnswers):
     for the trains.
 
     Numbers with at most 10 distinct values are categorical, also counts and whole numbers without
-    names, unless most values occur once: their part of the density is a probability. Other
-    numbers are measured. A value that more than 5 % of the rows
-    have, and at least six times as many as its neighbours, is an atom. An entry that differs
-    from an atom or a category by no more than rounding to float32 lies on it. The density is then a
+    names, unless most values occur once: their part of the density is a probability. Other numbers
+    are measured. A value that more than 5 % of the rows have, and at least six times as many as its
+    neighbours, is an atom. An entry that differs from an atom or a category by no more than
+    rounding to float32 lies on it. The density is then a
     mixture of point masses and a continuous part: with respect to the counting measure on atoms,
     and to the Lebesgue measure elsewhere. Missing entries are summed over, in the fit and in every
     answer.

@@ -32,6 +32,7 @@ from sklearn.impute import IterativeImputer
 
 from bigtensor import GaussianMixture, TensorTrainDensity
 from bigtensor.engine.blas import single_blas_thread
+from bigtensor.errors import ParameterError
 from bigtensor.features.modes import FEW_SYMBOLS
 from tests.benchmarks.density.peers import Floats
 from tests.benchmarks.density.tuned_peers import BESIDE, TUNED_PEERS
@@ -165,7 +166,11 @@ def with_holes(name: str, split: tuple[Floats, Floats]) -> Iterator[Row]:
         if len(rows) < FEWEST_ROWS:
             continue
         begin = time.process_time()
-        fitted = model.fit(rows)
+        try:
+            fitted = model.fit(rows)
+        except ParameterError:
+            # the regularisation of a mixture may be too small for nearly singular rows with holes
+            continue
         scores = (
             spread_log_densities(fitted, test)
             if isinstance(fitted, TensorTrainDensity)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import dask.array as da
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 from numpy.testing import assert_allclose, assert_array_equal
@@ -15,6 +18,7 @@ from bigtensor.errors import (
     DataError,
     MissingValueError,
     ParameterError,
+    ViewError,
 )
 
 ROW = np.array([[4.0, np.nan, 0.0]])
@@ -120,6 +124,20 @@ def test_conditional__refuses_a_value_that_a_categorical_variable_does_not_have(
         mixed.conditional({"x1": value})
     with pytest.raises(ParameterError, match="expected one of 7"):
         mixed.conditional({"x2": value})
+
+
+@pytest.mark.parametrize("value", [None, pd.NA, [1.0]])
+@pytest.mark.parametrize("variable", ["x0", "x1"])
+def test_conditional__refuses_what_is_no_number(
+    mixed: TensorTrainDensity, variable: str, value: Any
+) -> None:
+    with pytest.raises(ParameterError, match=f"{variable} is given as"):
+        mixed.conditional({variable: value})
+
+
+def test_number_of_a_column__is_no_name_of_a_variable(mixed: TensorTrainDensity) -> None:
+    with pytest.raises(ViewError, match="unknown variables: 0;"):
+        mixed.marginal(0)  # type: ignore[arg-type]
 
 
 def test_conditional__takes_the_values_of_a_categorical_variable(mixed: TensorTrainDensity) -> None:

@@ -29,6 +29,9 @@ _ITERATIONS = 30
 _LEAST_GAIN = 1e-3
 """Gain of the mean log-likelihood by a step, in nats, below which it is the last."""
 
+_LEAST_GAIN_WITH_GAPS = 1e-5
+"""The same with missing entries, of which every step gains little."""
+
 LEAST_VARIANCE = 1e-3
 """Of a coordinate given the others, in its units."""
 
@@ -40,9 +43,6 @@ _PRIOR_ROWS = 1.0
 
 _STAY = 0.9
 """Share of a row that its cluster has at first."""
-
-_LEAST_GAIN_WITH_GAPS = 1e-5
-"""The same with missing entries, whose steps gain little each and long."""
 
 _ITERATIONS_WITH_GAPS = (4, 300)
 _OPERATIONS_WITH_GAPS = 8_000_000_000

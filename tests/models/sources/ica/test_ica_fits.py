@@ -216,3 +216,14 @@ def test_a_source_that_is_there_twice__is_a_warning():
     words = " ".join(str(one.message) for one in caught)
     assert "nearly the same column" in words
     assert "above 1,000, the number of rows" in words
+
+
+@pytest.mark.parametrize("seed", first_quick([2, 4, 6]))
+def test_two_sources_with_nearly_parallel_columns__are_kept(seed):
+    rng = default_rng(seed)
+    mixing = np.linalg.qr(rng.normal(size=(6, 3)))[0]
+    mixing[:, 1] = 0.95 * mixing[:, 0] + np.sqrt(1 - 0.95**2) * mixing[:, 1]
+    sources = rng.standard_t(5, size=(20_000, 3))
+    rows = sources @ mixing.T + 0.5 * rng.normal(size=(20_000, 6))
+    found = ICA(3, random_state=0).fit(rows)
+    assert column_error(mixing, found.mixing_) < 0.1
