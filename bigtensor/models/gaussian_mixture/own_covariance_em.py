@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.gaussian.own_covariance_m_step import m_step
 from bigtensor.models.gaussian.em_iterations import EmIterate
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.statistics.base import Pass
-from bigtensor.statistics.gaussian.own_covariance_densities import Frame
 from bigtensor.statistics.gaussian.own_covariance_sums import (
     OwnCovarianceSums,
     OwnCovarianceSumsResult,
@@ -55,7 +52,7 @@ class OwnCovarianceEm:
         """Return the estimate after the M step, and the mean penalised log-likelihood before it."""
         components, sums = before.components, within.result
         frame = components.frame
-        ridge = _in_frame(self.regularisation, frame, components.covariances.ndim)
+        ridge = frame.diagonal_covariance(self.regularisation, components.covariances.ndim)
         step = m_step(sums.counts, sums.sums, sums.second_moments, ridge)
         components = replace(
             components,
@@ -65,10 +62,3 @@ class OwnCovarianceEm:
         )
         after = EmIterate(components, outlying_rows=within.left_out)
         return after, sums.log_likelihood / sums.weight
-
-
-def _in_frame(regularisation: FloatArray, frame: Frame, dimensions: int) -> FloatArray:
-    """Return the regularisation in the frame, for covariances of so many dimensions."""
-    of_one = {3: np.diag(regularisation)[None], 2: regularisation[None]}
-    covariances = of_one.get(dimensions, np.array([regularisation.mean()]))
-    return np.asarray(frame.covariances_of(covariances)[0])

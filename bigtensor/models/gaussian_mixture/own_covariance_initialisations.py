@@ -118,7 +118,7 @@ def nearest_components(
     means: FloatArray,
     sample: SampleRows,
     frame: Frame,
-    reg_covar: float,
+    regularisation: FloatArray,
     settings: GaussianSettings,
 ) -> OwnCovarianceComponents:
     """Return components of the rows that are nearest to each mean, in standardised features."""
@@ -127,7 +127,7 @@ def nearest_components(
     units = np.where(spread > 0, spread, 1.0)
     labels = pairwise_distances_argmin(values / units, means / units)
     moments = LabelMoments.of_rows(frame.of_rows(values), labels, weight, settings)
-    return components_of_moments(moments, frame, reg_covar, settings)
+    return components_of_moments(moments, frame, regularisation, settings)
 
 
 def _standardised(values: NDArray[np.floating]) -> FloatArray:
@@ -203,17 +203,27 @@ class LabelMoments:
 
 
 def components_of_moments(
-    moments: LabelMoments, frame: Frame, reg_covar: float, settings: GaussianSettings
+    moments: LabelMoments, frame: Frame, regularisation: FloatArray, settings: GaussianSettings
 ) -> OwnCovarianceComponents:
-    """Return components of labelled rows. One of few rows has the mean covariance of all."""
+    """Return components of labelled rows. One of few rows has the mean covariance of all.
+
+    The regularisation is that of the EM iterations. With a smaller one, features that nearly depend
+    on each other give densities that overflow.
+
+    Parameters
+    ----------
+    moments : LabelMoments
+        Sums over rows in the frame.
+    frame : Frame
+        Coordinates in which rows are computed.
+    regularisation : (d,) float64 array
+        Added to the variances of the features, in the units of the data.
+    settings : GaussianSettings
+        Resolved parameters of the fit.
+    """
     counts, d = moments.counts, moments.sums.shape[1]
-    unit = {"full": np.eye(d), "diag": np.ones(d), "spherical": np.ones(())}
-    step = m_step(
-        counts,
-        moments.sums,
-        moments.second_moments,
-        reg_covar * unit[settings.covariance_type],
-    )
+    ridge = frame.diagonal_covariance(regularisation, moments.second_moments.ndim)
+    step = m_step(counts, moments.sums, moments.second_moments, ridge)
     few = counts < d + 1
     pooled = np.tensordot(step.weights, step.covariances, axes=1)
     covariances = step.covariances.copy()

@@ -90,13 +90,14 @@ def pilot_components(
     frame = frame_of(total, settings.covariance_type, settings.n_components)
     least = CANDIDATES[0] if settings.reg_covar is None else settings.reg_covar
     yield Step("initialising components in the sample")
-    initial = _initial_components(sample, frame, least, settings, shared)
+    regularisation = regularisation_of(total.variances, least)
+    initial = _initial_components(sample, frame, regularisation, settings, shared)
     yield Step("EM iterations in the sample")
     if settings.max_iter == 0 or settings.starts_from_all_arrays:
         # iterations in the sample would lose what another fit found in all rows
         ends = [End(name, one, _score(one, block)) for name, one in initial.items()]
     else:
-        em = OwnCovarianceEm(reach, regularisation_of(total.variances, least))
+        em = OwnCovarianceEm(reach, regularisation)
         ends = _compared(initial, sample, em, settings)
     best = max(ends, key=lambda end: end.log_likelihood)
     facts = {**competition_facts(best, ends), "reg_covar": least}
@@ -109,11 +110,12 @@ def pilot_components(
             # covariances that are free to shrink end elsewhere than those that are not, and the
             # best of them may have a component of a few rows
             finalists = _number_of_finalists(ends, sample, settings)
+            regularisation = regularisation_of(total.variances, chosen)
             initial = {
-                end.name: _regularised(end.components, sample, frame, chosen, settings)
+                end.name: _regularised(end.components, sample, frame, regularisation, settings)
                 for end in ends[:finalists]
             }
-            em = OwnCovarianceEm(reach, regularisation_of(total.variances, chosen))
+            em = OwnCovarianceEm(reach, regularisation)
             ends = _compared(initial, sample, em, settings)
             best = ends[0]
             facts |= competition_facts(best, ends)
@@ -134,7 +136,7 @@ def chooses_regularisation(settings: GaussianSettings) -> bool:
 def _initial_components(
     sample: SampleRows,
     frame: Frame,
-    reg_covar: float,
+    regularisation: FloatArray,
     settings: GaussianSettings,
     shared: Mapping[str, GaussianComponents],
 ) -> dict[str, OwnCovarianceComponents]:
@@ -147,14 +149,14 @@ def _initial_components(
     if settings.shape.groups:
         return initial
     if arrays is not None and arrays.means is not None:
-        nearest = nearest_components(arrays.means, sample, frame, reg_covar, settings)
+        nearest = nearest_components(arrays.means, sample, frame, regularisation, settings)
         return {"given": arrays.in_place_of(nearest)}
     if settings.init == "moments":
         return initial
     rows = frame.of_rows(sample.complete.astype(np.float64))
     for name, labels in cluster_labels(sample, frame, settings).items():
         moments = LabelMoments.of_rows(rows, labels, sample.block.weight, settings)
-        start = components_of_moments(moments, frame, reg_covar, settings)
+        start = components_of_moments(moments, frame, regularisation, settings)
         initial[name] = start if arrays is None else arrays.in_place_of(start)
     return initial
 
@@ -163,12 +165,12 @@ def _regularised(
     components: OwnCovarianceComponents,
     sample: SampleRows,
     frame: Frame,
-    reg_covar: float,
+    regularisation: FloatArray,
     settings: GaussianSettings,
 ) -> OwnCovarianceComponents:
     """Return the components of the rows of each, with another regularisation."""
     moments = _labelled(components, sample, settings).moments
-    anew = components_of_moments(moments, frame, reg_covar, settings)
+    anew = components_of_moments(moments, frame, regularisation, settings)
     return replace(anew, names=components.names)
 
 
@@ -302,8 +304,9 @@ def _validated(
         moments = labelled.without(held, settings)
 
         def scores(reg_covar: float) -> FloatArray:
-            start = components_of_moments(moments, frame, reg_covar, settings)
-            em = OwnCovarianceEm(reach, regularisation_of(variances, reg_covar))
+            regularisation = regularisation_of(variances, reg_covar)
+            start = components_of_moments(moments, frame, regularisation, settings)
+            em = OwnCovarianceEm(reach, regularisation)
             first = [End("", start, -np.inf)]
             (end,) = _improved(first, inside, em, FIRST_ITERATIONS, COMPARISON_TOLERANCE)
             return log_densities(end.components, outside)

@@ -118,6 +118,25 @@ class Frame:
             return np.asarray(covariances * self.scaling**2)
         return np.asarray(covariances * self.scaling[0] ** 2)
 
+    def diagonal_covariance(self, variances: FloatArray, dimensions: int) -> FloatArray:
+        """Return the covariance of independent features in these coordinates.
+
+        Parameters
+        ----------
+        variances : (d,) float64 array
+            In the units of the data.
+        dimensions : {1, 2, 3}
+            Of an array of covariances of this kind: one variance, variances or full matrices.
+
+        Returns
+        -------
+        covariance : (), (d,) or (d, d) float64 array
+            One variance is the mean of all.
+        """
+        covariances = {3: np.diag(variances)[None], 2: variances[None]}
+        of_one = covariances.get(dimensions, np.array([variances.mean()]))
+        return np.asarray(self.covariances_of(of_one)[0])
+
     def covariances_to_data(self, covariances: FloatArray) -> FloatArray:
         """Return covariances in the units of the data."""
         if covariances.ndim == 3:

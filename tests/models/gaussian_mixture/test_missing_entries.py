@@ -105,6 +105,18 @@ def test_wine_with_holes__is_fitted_better_than_its_few_complete_rows():
     assert adjusted_rand_score(kind, kept.predict(holes)) > 0.75
 
 
+def test_features_that_sum_to_another_with_holes__are_fitted():
+    # sums of three features, like the mean of three colours, have no noise of their own
+    rng = default_rng(0)
+    own = rng.normal(size=(900, 8)) + 4 * rng.integers(0, 3, 900)[:, None] * rng.normal(size=8)
+    values = np.column_stack([own, own[:, :3].sum(axis=1), own[:, 3:6].sum(axis=1)])
+    values /= values.std(axis=0)
+    model = GaussianMixture(3, missing="marginalise").fit(without_some(values, 1))
+    assert model.score(values) > GaussianMixture(3, reg_covar=1e-3).fit(values).score(values)
+    smallest = np.linalg.eigvalsh(model.covariances_).min()
+    assert smallest >= 0.9 * model.diagnostics_["pilot"]["reg_covar"]
+
+
 def test_row_without_entries__has_the_weights_of_the_components():
     values, _ = two_groups(5)
     model = GaussianMixture(2, missing="marginalise", n_init=2).fit(values)
