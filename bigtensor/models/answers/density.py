@@ -84,6 +84,9 @@ class DensityAnswers(LogDensityAnswers):
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> NDArray[np.float64]:
         """Draw rows from the fitted density.
 
+        A density keeps a small probability for categories that no row of the fit has. Such a
+        category has no value, so that rows with one are drawn again.
+
         Parameters
         ----------
         n_samples : int
@@ -97,7 +100,10 @@ class DensityAnswers(LogDensityAnswers):
             Features in the order of the data of the fit, unless some were not used.
         """
         check_integer("n_samples", n_samples, 1)
-        drawn = self._density().draw(n_samples, self._generator(random_state))
+        density, rng = self._density(), self._generator(random_state)
+        drawn = density.draw(n_samples, rng)
+        while (without_value := np.flatnonzero(np.isnan(drawn).any(axis=1))).size:
+            drawn[without_value] = density.draw(without_value.size, rng)
         return drawn[:, np.argsort(self.views_.order)]
 
     def row_function(self, outputs: tuple[str, ...]) -> RowFunction:

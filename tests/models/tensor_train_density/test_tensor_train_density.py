@@ -199,6 +199,20 @@ def test_samples__have_every_marginal_and_a_conditional(iris):
             assert test.pvalue > 1e-3
 
 
+def test_samples__have_no_category_that_no_row_has():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, 40)
+    X = np.column_stack([rng.normal(size=40), kind + rng.normal(size=40), kind])
+    model = TensorTrainDensity(3, coordinates="z").fit(X)
+    # a draw of the density itself may be of another category
+    assert np.isnan(model.solution_.draw(50_000, np.random.default_rng(0))[:, 2]).any()
+    drawn = model.sample(50_000)
+    assert set(np.unique(drawn[:, 2])) == {0.0, 1.0, 2.0}
+    shares = np.bincount(drawn[:, 2].astype(int)) / len(drawn)
+    alone = np.exp(model.marginal(["x2"]).score_samples(np.arange(3.0)[:, None]))
+    np.testing.assert_allclose(shares, alone / alone.sum(), atol=0.01)
+
+
 def test_imputation__is_nearer_than_means_and_covers(iris):
     X, model = iris
     holes = X.copy()
