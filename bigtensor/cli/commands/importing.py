@@ -162,6 +162,13 @@ _WITH_COUNTS = ("counts", "out", "overwrite", *_OF_COUNTS, *OF_EVERY_COMMAND)
     help="Tables and AnnData: the column of weights of rows, such as survey weights; 'bigtensor "
     "fit --weights' says what they mean.",
 )
+@click.option(
+    "--exclude",
+    multiple=True,
+    metavar="COLUMN",
+    help="Tables, and AnnData with --codes: a column that is no feature, such as a number of rows "
+    "or remarks; may be repeated.",
+)
 @where_option("Import the rows that meet a condition on their transformed values.")
 @overwrite_option
 def import_command(

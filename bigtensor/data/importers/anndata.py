@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,12 @@ from bigtensor.data.anndata.stored_elements import (
     StoredElement,
     StoredGroup,
 )
-from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
+from bigtensor.data.importers.source import (
+    ImportBlock,
+    ImportSource,
+    excluded_columns,
+    warn_of_notes,
+)
 from bigtensor.data.stores.layout import MATRIX
 from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.data.values.sparse_matrices import check_csr, with_summed_duplicates
@@ -110,6 +115,7 @@ def open_obs(
     sample_id: str | None = None,
     sequence: str | None = None,
     weight: str | None = None,
+    exclude: Collection[str] = (),
 ) -> ImportSource:
     """Open the annotation of observations in an AnnData file for import as codes.
 
@@ -119,6 +125,8 @@ def open_obs(
         A ``.h5ad`` file or a Zarr store of AnnData. X is not read.
     label, sample_id, sequence, weight : str, optional
         Columns of ``obs`` to keep beside the features.
+    exclude : collection of str, default ()
+        Columns of ``obs`` that are no features.
 
     Returns
     -------
@@ -140,7 +148,8 @@ def open_obs(
         obs = group["obs"]
         rows = column_length(index_of(obs))
         columns = [str(name) for name in obs.attrs.get("column-order", [])]
-        others = [name for name in columns if name not in kept.values()]
+        excluded = excluded_columns(f"obs of {path}", columns, exclude)
+        others = [name for name in columns if name not in {*kept.values(), *excluded}]
         features = [name for name in others if name in obs and _holds_names(obs[name])]
         if not features:
             raise DataError(

@@ -24,7 +24,12 @@ from bigtensor.data.importers.csv_rows import (
     row_blocks,
 )
 from bigtensor.data.importers.csv_text import TAB, CsvText
-from bigtensor.data.importers.source import ImportBlock, ImportSource, warn_of_notes
+from bigtensor.data.importers.source import (
+    ImportBlock,
+    ImportSource,
+    excluded_columns,
+    warn_of_notes,
+)
 from bigtensor.data.values.spreadsheet_cells import text_is_number
 from bigtensor.data.values.spreadsheet_text import with_decimal_points, without_apostrophe
 from bigtensor.data.values.unique_names import unique_names
@@ -45,6 +50,7 @@ def open_csv(
     sample_id: str | None = None,
     sequence: str | None = None,
     weight: str | None = None,
+    exclude: Collection[str] = (),
     codes: bool = False,
 ) -> ImportSource:
     """Open a table of text for import.
@@ -57,6 +63,8 @@ def open_csv(
         in ``.tsv``. Beside semicolons, numbers may have decimal commas.
     label, sample_id, sequence, weight : str, optional
         Columns to keep beside the features.
+    exclude : collection of str, default ()
+        Columns that are no features.
     codes : bool, default False
         Every cell of a feature is the name of a category.
 
@@ -80,13 +88,14 @@ def open_csv(
             names = _checked_names(text, header)
         beside = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
         kept = _kept_columns(path, names, beside)
+        left_out = set(excluded_columns(str(path), names, exclude))
         # texts beside the features have commas of their own
-        texts = {kept.get(variable) for variable in ("label", "sample_id", "sequence")}
+        texts = {kept.get(variable) for variable in ("label", "sample_id", "sequence")} | left_out
         guess = first_rows(text, names)
         if _has_decimal_commas(guess[[name for name in names if name not in texts]], text):
             text = replace(text, decimal=",")
             guess = first_rows(text, names)
-    notes, left_out = [], set()
+    notes = []
     if len(set(header)) < len(header):
         notes.append(f"repeated column names were numbered: {sorted(_repeated(header))}")
     if not header[0]:
@@ -132,6 +141,7 @@ def open_parquet(
     sample_id: str | None = None,
     sequence: str | None = None,
     weight: str | None = None,
+    exclude: Collection[str] = (),
     codes: bool = False,
 ) -> ImportSource:
     """Open a Parquet file for import.
@@ -142,6 +152,8 @@ def open_parquet(
         The file.
     label, sample_id, sequence, weight : str, optional
         Columns to keep beside the features.
+    exclude : collection of str, default ()
+        Columns that are no features.
     codes : bool, default False
         Every value of a feature is the name of a category.
 
@@ -169,7 +181,8 @@ def open_parquet(
     beside = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     kept = _kept_columns(path, names, beside)
     numeric = {column.name for column in schema if codes or _is_numeric_arrow(arrow, column.type)}
-    others = [name for name in names if name not in index and name not in kept.values()]
+    excluded = excluded_columns(str(path), names, exclude)
+    others = [name for name in names if name not in {*index, *kept.values(), *excluded}]
     features = _feature_columns(path, others, numeric)
 
     left_out = [name for name in index if name not in kept.values()]
@@ -304,7 +317,9 @@ def _feature_columns(
             + Setting("sample_id")
             + " or "
             + Setting("sequence")
-            + ", leave them out of the file, or import every column as codes of categories with "
+            + ", leave them out with "
+            + Setting("exclude")
+            + ", or import every column as codes of categories with "
             + Setting("codes", True)
         )
     if not names:

@@ -76,6 +76,7 @@ def import_files(
     sample_id: str | None = None,
     sequence: str | None = None,
     weight: str | None = None,
+    exclude: Sequence[str] = (),
     layer: str | None = None,
     obsm: str | None = None,
     labels: Mapping[str, ArrayLike] | None = None,
@@ -131,6 +132,8 @@ def import_files(
     weight : str, optional
         Tables and AnnData: the column of weights, kept as the variable ``weight``, by which a fit
         weighs the rows. A parameter of the model, also called ``weights``, says what they mean.
+    exclude : sequence of str, default ()
+        Columns of tables, or with `codes` of ``obs`` of AnnData, that are no features.
     layer, obsm : str, optional
         AnnData only: key of the layer, such as ``"counts"``, or of the entry of ``obsm``, such as
         ``"X_pca"``, to import in place of X.
@@ -191,11 +194,12 @@ def import_files(
     kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     of_fcs: dict[str, Any] = {"compensate": compensate, "offsets": offsets, "dataset": dataset}
     if kind == "fcs":
-        _refuse_columns_of_tables(kept)
+        _refuse_columns_of_tables({**kept, "exclude": exclude or None})
         openers = [partial(open_fcs, label=code, **of_fcs) for code in label_codes]
     else:
         _refuse_options_of_fcs(kind, labels=labels, **of_fcs)
-        opener = partial((_CODES if codes else _OPENERS)[kind], **kept, **of_anndata)
+        of_columns = _of_columns(kind, exclude, codes=codes)
+        opener = partial((_CODES if codes else _OPENERS)[kind], **kept, **of_anndata, **of_columns)
         openers = [opener] * len(files)
     sources = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
     sources = sources if panel is None else with_panel(sources, panel)
@@ -246,7 +250,7 @@ def _opened(
     return replace(source, features=tuple(unique_names(source.features)))
 
 
-def _refuse_columns_of_tables(kept: Mapping[str, str | None]) -> None:
+def _refuse_columns_of_tables(kept: Mapping[str, str | Sequence[str] | None]) -> None:
     """Raise a ParameterError for columns of tables with FCS files."""
     columns = [Setting(name) for name, column in kept.items() if column is not None]
     if columns:
@@ -287,6 +291,19 @@ def _of_anndata(
             Setting("codes", True) + " imports columns of obs, and " + keys + " no column; give one"
         )
     return named
+
+
+def _of_columns(kind: Format, exclude: Sequence[str], *, codes: bool) -> dict[str, Sequence[str]]:
+    """Return the columns to leave out, or raise a ParameterError for a matrix of AnnData."""
+    if not exclude:
+        return {}
+    if kind == "anndata" and not codes:
+        raise ParameterError(
+            Setting("exclude")
+            + " leaves out columns of tables, and features of AnnData are in var; name those to "
+            "leave out with the role of a " + Setting("panel") + ", or select features in the file"
+        )
+    return {"exclude": exclude}
 
 
 def _check_dtype(

@@ -81,6 +81,8 @@ class RoundedIntegers:
                 + Setting("sample_id")
                 + " or "
                 + Setting("sequence")
-                + ", or leave them out of the file. Measurements may stay as they are"
+                + ", or leave them out with "
+                + Setting("exclude")
+                + ". Measurements may stay as they are"
             )
         return self._places[first] + also + "; " + remedy

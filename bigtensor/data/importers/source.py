@@ -1,6 +1,6 @@
 """Interface of all importers: named columns of numbers, read block by block."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -176,3 +176,30 @@ def warn_of_notes(path: Path, notes: Iterable[str]) -> None:
     """
     for note in notes:
         warn(f"{path}: " + note, FileFormatWarning)
+
+
+def excluded_columns(table: str, names: Sequence[str], exclude: Collection[str]) -> list[str]:
+    """Return the columns of a table that are no features.
+
+    Parameters
+    ----------
+    table : str
+        The table, for messages.
+    names : sequence of str
+        Its columns.
+    exclude : collection of str
+        Columns to leave out. Spaces around a name are no part of it.
+
+    Raises
+    ------
+    DataError
+        If the table has no column of a name.
+    """
+    known_as = {name.strip(" "): name for name in names}
+    unknown = [column for column in exclude if column.strip(" ") not in known_as]
+    if unknown:
+        raise DataError(
+            f"{table} has no columns {unknown} to leave out; it has {list(names)}, so correct "
+            + Setting("exclude")
+        )
+    return [known_as[column.strip(" ")] for column in exclude]

@@ -68,6 +68,31 @@ def test_table__is_read_by_blocks(tmp_path: Path, ending: str, rows: int) -> Non
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])
+def test_excluded_columns__are_no_features_and_may_hold_anything(
+    tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / f"cells{ending}"
+    remarks = [f"0,{i}" for i in range(500)]
+    frame = table().assign(**{"row number": np.arange(500), "remark": remarks})
+    if ending == ".csv":
+        frame.to_csv(path, index=False, sep=";")
+    else:
+        frame.to_parquet(path)
+    summary = import_files(
+        path,
+        tmp_path / "cells.zarr",
+        sample_id="donor",
+        exclude=["kind", "row number", " remark "],
+        dtype="float64",
+    )
+    assert tuple(summary.features) == ("CD3", "count", "CD4")
+    stored = xr.open_zarr(tmp_path / "cells.zarr")["X"]
+    np.testing.assert_allclose(stored, frame[["CD3", "count", "CD4"]].to_numpy(float))
+    with pytest.raises(DataError, match=r"\['remarks'\].*'remark'"):
+        import_files(path, tmp_path / "other.zarr", sample_id="donor", exclude=["remarks"])
+
+
+@pytest.mark.parametrize("ending", [".csv", ".parquet"])
 def test_table__names_columns_without_numbers(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"cells{ending}"
     frame = table().assign(donor=[f"d{i}" for i in range(500)])
