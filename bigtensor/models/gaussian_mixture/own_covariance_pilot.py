@@ -37,6 +37,7 @@ from bigtensor.models.gaussian_mixture.own_covariance_ridge import (
     CANDIDATES,
     ENOUGH_ROWS_A_PARAMETER,
     FOLDS,
+    candidates_for,
     validated_ridge,
 )
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
@@ -313,7 +314,10 @@ def _validated(
 
         return scores
 
-    return validated_ridge(sample.distinct, settings.random_state, hold_out, sample.block.weight)
+    candidates = candidates_for(settings.n_features, settings.n_components, sample.n_distinct)
+    return validated_ridge(
+        sample.distinct, settings.random_state, hold_out, sample.block.weight, candidates
+    )
 
 
 def _score(components: OwnCovarianceComponents, block: Block) -> float:

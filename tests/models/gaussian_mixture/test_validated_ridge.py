@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 from numpy.random import default_rng
 from sklearn.datasets import load_iris, load_wine
+from sklearn.metrics import adjusted_rand_score
 from sklearn.preprocessing import scale
 
 from bigtensor import GaussianMixture
 from bigtensor.models.gaussian_mixture.own_covariance_ridge import (
     CANDIDATES,
     FOLDS,
+    candidates_for,
     validated_ridge,
 )
 
@@ -131,3 +133,18 @@ def test_initialisations__are_compared_under_the_chosen_value(seed):
     model = GaussianMixture(3).fit(wines[default_rng(seed).permutation(len(wines))])
     assert model.diagnostics_["pilot"]["reg_covar"] > CANDIDATES[0]
     assert model.weights_.min() > 0.2
+
+
+def test_overlapping_groups_on_one_axis__stay_apart():
+    indices = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        group = rng.integers(0, 2, 100)
+        values = (rng.normal(size=100) + 2.5 * group)[:, None]
+        indices.append(adjusted_rand_score(group, GaussianMixture(2).fit_predict(values)))
+    assert np.mean(indices) > 0.45
+
+
+def test_candidates__are_those_that_few_rows_need():
+    assert candidates_for(1, 2, 100) == (1e-6, 1e-4, 1e-3, 1e-2, 0.03)
+    assert candidates_for(13, 3, 89) == CANDIDATES
