@@ -10,7 +10,7 @@ Grammar, in which ``{ }`` repeats and ``[ ]`` is optional::
                 | operand ( "==" | "!=" | "<" | "<=" | ">" | ">=" ) operand { ... }
                 | name
     operand     = name | value
-    value       = [ "-" | "+" ] number | text
+    value       = [ "-" | "+" ] number | text | "True" | "False"
 
 A name is made of letters, digits and underscores and begins with no digit. All other names stand in
 backticks. Text stands in single or double quotes, in which a backslash precedes a quote or a
@@ -36,6 +36,9 @@ _SHOWN = 80
 """Longest condition that a message repeats in full."""
 
 _KEYWORDS = ("and", "or", "not", "in")
+
+_TRUTH_VALUES = {"True": 1, "False": 0}
+"""Words for values of variables of true and false."""
 
 _TOKEN = re.compile(
     r"""(?P<space>\s+)
@@ -347,6 +350,9 @@ class _Parser:
         """Read a name, a number or a text."""
         sign = self.take("-", "+")
         token = self.next
+        if sign is None and token.kind == "name" and token.text in _TRUTH_VALUES:
+            self.position += 1
+            return Value(_TRUTH_VALUES[token.text], token.place)
         if sign is None and token.kind in ("name", "quoted"):
             self.position += 1
             return Variable(token.text.strip("`"), token.place)

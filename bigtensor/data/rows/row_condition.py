@@ -272,9 +272,9 @@ def _unknown(
 ) -> ConditionError:
     """Return the error of a name that is no column."""
     reason = f"{variable.name!r} is neither a feature nor a variable of the rows"
-    return condition_error(
-        text, variable.place, f"{reason}; {_near(variable.name, available, _as_variable)}"
-    )
+    near = _near(variable.name, available, _as_variable)
+    quotes = "" if near.startswith("did you mean") else "; a text stands in quotes"
+    return condition_error(text, variable.place, f"{reason}; {near}{quotes}")
 
 
 def _near(name: str, names: Iterable[str], write: Callable[[str], str]) -> str:

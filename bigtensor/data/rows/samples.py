@@ -35,6 +35,9 @@ from bigtensor.errors import DataChangedError, DataError
 READ_NBYTES = 8 * 2**20
 """Bytes read at once: enough for a disk or an object store, little beside a worker's memory."""
 
+_LISTED = 10
+"""Features that are named in the representation of samples."""
+
 Piece = tuple[Source, int, int]
 """Rows of a source that are read at once."""
 
@@ -120,6 +123,13 @@ class Samples:
     total_weight: float | None = None
     shares: RowShares | None = None
     matrix: str | None = None
+
+    def __repr__(self) -> str:
+        """Return rows and features. The values of sources may be long."""
+        listed = ", ".join(self.features[:_LISTED])
+        more = f" and {len(self.features) - _LISTED:,} more" * (len(self.features) > _LISTED)
+        condition = "" if self.shares is None else f" where {self.shares.condition}"
+        return f"<Samples: {self.rows:,} rows{condition}; features {listed}{more}>"
 
     @property
     def feature_dim(self) -> str:

@@ -255,3 +255,17 @@ def test_numbered_categories__of_a_missing_row_are_no_number(text: str, rows: li
     values = {"leiden": codes, "CD3": np.full(4, 2, np.float32)}
     assert condition.evaluate(values).tolist() == rows
     assert codes.tolist() == [0, 1, 2, -1]
+
+
+@pytest.mark.parametrize(
+    ("text", "met"),
+    [
+        ("gate == True", VALUES["gate"]),
+        ("gate != True", ~VALUES["gate"]),
+        ("gate == False", ~VALUES["gate"]),
+        ("gate in [True]", VALUES["gate"]),
+        ("not (gate == True)", ~VALUES["gate"]),
+    ],
+)
+def test_words_of_truth__are_values_of_flags(text: str, met: NDArray[np.bool_]) -> None:
+    np.testing.assert_array_equal(meeting(text), met)

@@ -202,3 +202,16 @@ def test_without_lazy_rows__leaves_the_graph_behind() -> None:
     assert lazy.without_lazy_rows().views == lazy.views
     in_memory = open_samples(VALUES)
     assert in_memory.without_lazy_rows() is in_memory
+
+
+def test_representation__is_a_line_of_rows_and_features():
+    data = xr.Dataset(
+        {"X": (("sample", "feature"), np.zeros((400, 12)))},
+        coords={
+            "feature": [f"f{j}" for j in range(12)],
+            "is_live": ("sample", np.arange(400) % 4 == 0),
+        },
+    )
+    shown = repr(open_samples(data, where="is_live == True"))
+    assert shown.startswith("<Samples: 100 rows where is_live == True; features f0, f1,")
+    assert shown.endswith("f9 and 2 more>")
