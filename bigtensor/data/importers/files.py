@@ -76,7 +76,7 @@ def import_files(
     sample_id: str | None = None,
     sequence: str | None = None,
     weight: str | None = None,
-    exclude: Sequence[str] = (),
+    exclude: str | Sequence[str] = (),
     layer: str | None = None,
     obsm: str | None = None,
     labels: Mapping[str, ArrayLike] | None = None,
@@ -132,8 +132,9 @@ def import_files(
     weight : str, optional
         Tables and AnnData: the column of weights, kept as the variable ``weight``, by which a fit
         weighs the rows. A parameter of the model, also called ``weights``, says what they mean.
-    exclude : sequence of str, default ()
-        Columns of tables, or with `codes` of ``obs`` of AnnData, that are no features.
+    exclude : str or sequence of str, default ()
+        Columns of tables, or with `codes` of ``obs`` of AnnData, that are no features. All files
+        must have them.
     layer, obsm : str, optional
         AnnData only: key of the layer, such as ``"counts"``, or of the entry of ``obsm``, such as
         ``"X_pca"``, to import in place of X.
@@ -192,13 +193,14 @@ def import_files(
     _check_dtype(kind, settings, dtype, keep_raw=keep_raw)
     of_anndata = _of_anndata(kind, layer, obsm, codes=codes)
     kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
+    exclude = (exclude,) if isinstance(exclude, str) else tuple(exclude)
     of_fcs: dict[str, Any] = {"compensate": compensate, "offsets": offsets, "dataset": dataset}
     if kind == "fcs":
         _refuse_columns_of_tables({**kept, "exclude": exclude or None})
         openers = [partial(open_fcs, label=code, **of_fcs) for code in label_codes]
     else:
         _refuse_options_of_fcs(kind, labels=labels, **of_fcs)
-        of_columns = _of_columns(kind, exclude, codes=codes)
+        of_columns = _of_columns(kind, exclude, kept, codes=codes)
         opener = partial((_CODES if codes else _OPENERS)[kind], **kept, **of_anndata, **of_columns)
         openers = [opener] * len(files)
     sources = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
@@ -293,10 +295,26 @@ def _of_anndata(
     return named
 
 
-def _of_columns(kind: Format, exclude: Sequence[str], *, codes: bool) -> dict[str, Sequence[str]]:
-    """Return the columns to leave out, or raise a ParameterError for a matrix of AnnData."""
+def _of_columns(
+    kind: Format, exclude: Sequence[str], kept: Mapping[str, str | None], *, codes: bool
+) -> dict[str, Sequence[str]]:
+    """Return the columns to leave out.
+
+    Raises
+    ------
+    ParameterError
+        For a matrix of AnnData, and for a column that is kept beside the features.
+    """
     if not exclude:
         return {}
+    for name, column in kept.items():
+        if column in exclude:
+            raise ParameterError(
+                Setting(name, column)
+                + " keeps a column beside the features, and "
+                + Setting("exclude")
+                + " leaves it out; give one of them"
+            )
     if kind == "anndata" and not codes:
         raise ParameterError(
             Setting("exclude")

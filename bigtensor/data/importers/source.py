@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,9 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, FileFormatWarning, Setting, warn
+
+_LISTED = 10
+"""Columns that a message lists."""
 
 
 @dataclass(frozen=True)
@@ -195,11 +199,15 @@ def excluded_columns(table: str, names: Sequence[str], exclude: Collection[str])
     DataError
         If the table has no column of a name.
     """
-    known_as = {name.strip(" "): name for name in names}
-    unknown = [column for column in exclude if column.strip(" ") not in known_as]
+    excluded = {column.strip(" ") for column in exclude}
+    unknown = sorted(excluded - {name.strip(" ") for name in names})
     if unknown:
+        near = sorted({name for column in unknown for name in get_close_matches(column, names)})
+        listed = near or list(names)[:_LISTED]
+        more = f" and {len(names) - _LISTED:,} more" * (not near and len(names) > _LISTED)
         raise DataError(
-            f"{table} has no columns {unknown} to leave out; it has {list(names)}, so correct "
+            f"{table} has no columns {unknown} to leave out, but {listed}{more}; correct "
             + Setting("exclude")
+            + ", and import files with other columns apart"
         )
-    return [known_as[column.strip(" ")] for column in exclude]
+    return [name for name in names if name.strip(" ") in excluded]

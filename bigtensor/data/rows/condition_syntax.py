@@ -37,7 +37,7 @@ _SHOWN = 80
 
 _KEYWORDS = ("and", "or", "not", "in")
 
-_TRUTH_VALUES = {"True": 1, "False": 0}
+_TRUTH_VALUES = {"True": True, "False": False}
 """Words for values of variables of true and false."""
 
 _TOKEN = re.compile(
@@ -76,9 +76,9 @@ class Variable:
 
 @dataclass(frozen=True)
 class Value:
-    """A number or a text, and its place in the text of the condition."""
+    """A number, a text, True or False, and its place in the text of the condition."""
 
-    value: int | float | str
+    value: bool | int | float | str
     place: int
 
 

@@ -352,6 +352,10 @@ def _check_pair(
         raise condition_error(
             text, value.place, f"{variables[0].name!r} holds numbers; leave the quotes out"
         )
+    if isinstance(value.value, bool) and available[variables[0].name].kind != "flags":
+        raise condition_error(
+            text, value.place, f"{variables[0].name!r} holds numbers; compare it with a number"
+        )
     if named and sign not in ("==", "!="):
         reason = f"{named[0].name!r} holds names; compare them by ==, != or in"
         categories = available[named[0].name].categories

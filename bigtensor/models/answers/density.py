@@ -85,7 +85,8 @@ class DensityAnswers(LogDensityAnswers):
         """Draw rows from the fitted density.
 
         A density keeps a small probability for categories that no row of the fit has. Such a
-        category has no value, so that rows with one are drawn again.
+        category has no value. Rows with one are drawn again, so that the shares of the other
+        categories sum to one.
 
         Parameters
         ----------

@@ -14,8 +14,8 @@ from bigtensor.statistics.row_copies import random_order
 CANDIDATES = (1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3)
 """Values of ``reg_covar`` that are compared."""
 
-_MOST_OF_FEATURES = 2.0
-"""Largest value, in features for each row of a component.
+_LARGEST_RATIO = 2.0
+"""Largest value, over the number of features for each row of a component.
 
 A value makes up for covariances of too few rows, and this ratio says how few they are. Two groups
 on one axis, 2.5 deviations apart, had a value of .1 in most fits to 100 rows, under which both
@@ -54,7 +54,7 @@ def candidates_for(n_features: int, n_components: int, rows: int) -> tuple[float
     rows : int
         Distinct rows of the sample.
     """
-    most = max(_MOST_OF_FEATURES * n_features * n_components / rows, CANDIDATES[0])
+    most = max(_LARGEST_RATIO * n_features * n_components / rows, CANDIDATES[0])
     return tuple(value for value in CANDIDATES if value <= most)
 
 

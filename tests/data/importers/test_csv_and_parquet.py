@@ -3,6 +3,7 @@
 from decimal import Decimal
 from pathlib import Path
 
+import anndata
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -18,6 +19,7 @@ from bigtensor.errors import (
     FileFormatError,
     FileFormatWarning,
     MissingDependencyError,
+    ParameterError,
 )
 from tests.parameters import first_quick
 
@@ -89,7 +91,21 @@ def test_excluded_columns__are_no_features_and_may_hold_anything(
     stored = xr.open_zarr(tmp_path / "cells.zarr")["X"]
     np.testing.assert_allclose(stored, frame[["CD3", "count", "CD4"]].to_numpy(float))
     with pytest.raises(DataError, match=r"\['remarks'\].*'remark'"):
-        import_files(path, tmp_path / "other.zarr", sample_id="donor", exclude=["remarks"])
+        import_files(path, tmp_path / "other.zarr", sample_id="donor", exclude="remarks")
+    with pytest.raises(ParameterError, match="label='kind'"):
+        import_files(path, tmp_path / "other.zarr", label="kind", exclude="kind")
+
+
+def test_exclude__is_for_columns_of_tables_and_of_obs(tmp_path: Path) -> None:
+    obs = table()[["kind", "donor"]].astype("category").set_index(np.arange(500).astype(str))
+    cells = anndata.AnnData(np.zeros((500, 2)), obs)
+    cells.write_h5ad(tmp_path / "cells.h5ad")
+    summary = import_files(
+        tmp_path / "cells.h5ad", tmp_path / "codes.zarr", codes=True, exclude="donor"
+    )
+    assert tuple(summary.features) == ("kind",)
+    with pytest.raises(ParameterError, match=r"exclude.*panel"):
+        import_files(tmp_path / "cells.h5ad", tmp_path / "other.zarr", exclude="donor")
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet"])

@@ -269,3 +269,11 @@ def test_numbered_categories__of_a_missing_row_are_no_number(text: str, rows: li
 )
 def test_words_of_truth__are_values_of_flags(text: str, met: NDArray[np.bool_]) -> None:
     np.testing.assert_array_equal(meeting(text), met)
+
+
+@pytest.mark.parametrize(
+    ("text", "hint"), [("batch == True", '"True"'), ("CD3 == False", "compare it with a number")]
+)
+def test_words_of_truth__are_no_names_and_no_numbers(text: str, hint: str) -> None:
+    with pytest.raises(ConditionError, match=hint):
+        condition_on(text, [COLUMNS])
