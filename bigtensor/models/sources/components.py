@@ -53,6 +53,16 @@ class IndependentComponents:
         return int(self.mixing.shape[1])
 
     @property
+    def rank(self) -> int:
+        """Number of axes along which rows vary."""
+        return int(self.whitening.shape[1])
+
+    @property
+    def varying(self) -> int:
+        """Number of features that vary; the others have no part in any axis."""
+        return int(np.count_nonzero(self.whitening.any(axis=1)))
+
+    @property
     def correlations(self) -> FloatArray:
         """Columns in units of the standard deviations: correlations of features and sources."""
         return np.asarray(self.mixing / self.scales[:, None])

@@ -70,14 +70,18 @@ class SparseCodeSumsResult:
         squares = np.diag(self.products) / np.where(used, self.active, 1.0)
         return np.where(used, np.sqrt(squares), 0.0)
 
-    @property
-    def noise(self) -> float:
-        """Standard deviation of the noise of a feature, in units of the scales.
+    def noise(self, rank: int) -> float:
+        """Return the standard deviation of the noise along an axis, in units of the scales.
 
         Every code that is not zero takes one dimension of a row.
+
+        Parameters
+        ----------
+        rank : int
+            Number of axes along which rows vary: features that are constant, or that follow from
+            others, add none.
         """
-        d = len(self.row_mean)
-        return float(np.sqrt(self.residual / max(d - self.active.sum(), 1.0)))
+        return float(np.sqrt(self.residual / max(rank - self.active.sum(), 1.0)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,12 +43,18 @@ class SparseDictionary:
         Standard deviations of the features.
     threshold : float
         In units of the scales.
+    rank : int
+        Number of axes along which rows vary.
+    varying : int
+        Number of features that vary.
     """
 
     columns: FloatArray
     origin: FloatArray
     scales: FloatArray
     threshold: float
+    rank: int
+    varying: int
 
     @classmethod
     def of_components(cls, components: IndependentComponents) -> SparseDictionary:
@@ -57,7 +63,14 @@ class SparseDictionary:
         lengths = np.linalg.norm(columns, axis=0)
         sizes = lengths / np.sqrt(activity_of(components.kurtosis))
         threshold = FIRST_THRESHOLD * float(np.median(sizes))
-        return cls(columns / lengths, components.mean, components.scales, threshold)
+        return cls(
+            columns / lengths,
+            components.mean,
+            components.scales,
+            threshold,
+            components.rank,
+            components.varying,
+        )
 
     def coder(self, dtype: str) -> SparseCoder:
         """Return the codes of rows as a function."""
@@ -75,9 +88,9 @@ class SparseDictionary:
             self.columns, sums.rows_by_codes, sums.products, sums.row_mean, sums.means
         )
         used = sums.amplitudes[sums.amplitudes > 0]
-        threshold = threshold_of(sums.noise, used) if len(used) else self.threshold
+        threshold = threshold_of(sums.noise(self.rank), used) if len(used) else self.threshold
         origin = self.origin + self.scales * updated.origin
-        return SparseDictionary(updated.columns, origin, self.scales, threshold)
+        return replace(self, columns=updated.columns, origin=origin, threshold=threshold)
 
     def turn_to(self, other: SparseDictionary) -> float:
         """Return the mean sine of the angle between the columns of two dictionaries."""
@@ -104,7 +117,7 @@ def threshold_of(noise: float, sizes: FloatArray) -> float:
     Parameters
     ----------
     noise : float
-        Standard deviation of the noise of a feature.
+        Standard deviation of the noise along an axis.
     sizes : (k,) array
         Typical size of every code where it is not zero.
     """

@@ -22,7 +22,7 @@ def planned_refinement(settings: SparseSettings) -> list[PlannedPass]:
     d, k = settings.n_features, settings.most_components
     counted = blank_reach(d)
     if settings.max_iter:
-        dictionary = SparseDictionary(np.zeros((d, k)), np.zeros(d), np.ones(d), 1.0)
+        dictionary = SparseDictionary(np.zeros((d, k)), np.zeros(d), np.ones(d), 1.0, d, d)
         return [PlannedPass(codes_pass(settings, dictionary, counted), settings.max_iter)]
     moments = moments_pass(settings, np.zeros(d), np.zeros((d, 0)), counted)
     return [PlannedPass(moments), planned_contractions(settings, settings.gauss_newton_steps)]

@@ -18,6 +18,7 @@ from bigtensor.models.sources.cumulant_passes import (
     cumulant_sources,
 )
 from bigtensor.models.sources.pilot import Pilot, drawn_pilot, pilot_rotation
+from bigtensor.models.sources.settings import most_sources
 from bigtensor.models.sources.sparse_ica.dictionary import SparseDictionary, activity_of
 from bigtensor.models.sources.sparse_ica.settings import SparseSettings
 from bigtensor.models.sources.sparse_ica.solution import SparseComponents, of_codes, of_cumulant
@@ -107,11 +108,11 @@ def prepare(settings: SparseSettings) -> Script:
 
 def _pilot_terms(settings: SparseSettings, pilot: Pilot) -> Generator[Step, None, Terms]:
     """Return the terms of the fourth cumulant that stand out in the sample."""
-    k, rotation = settings.most_components, None
-    if k <= settings.n_features:
-        k = min(k, pilot.axes.rank)
+    rank, rotation = pilot.axes.rank, None
+    k = min(settings.n_components or rank, max(rank, most_sources(rank)))
+    if k <= rank:
         yield Step("finding sources in the sample")
-        rotation = embedded(pilot_rotation(settings, pilot, k), pilot.axes.rank)
+        rotation = embedded(pilot_rotation(settings, pilot, k), rank)
     terms = yield from cumulant_terms(pilot.whitened, k, rotation, settings.random_state)
     return standing_out(terms, pilot.moments.weight)
 

@@ -78,7 +78,10 @@ def of_cumulant(components: IndependentComponents) -> SparseComponents:
     heavy = components.kurtosis > 0
     correlations, kurtosis = components.correlations[:, heavy], components.kurtosis[heavy]
     unexplained = np.maximum(1 - np.square(correlations).sum(axis=1), 0.0)
-    noise = float(np.sqrt(unexplained.mean()))
+    # the row of a constant feature is zero
+    total = float(unexplained.sum()) - (len(unexplained) - components.varying)
+    noise = float(np.sqrt(total / components.varying))
+    along_axis = float(np.sqrt(total / components.rank))
     sizes = np.linalg.norm(correlations, axis=0) / np.sqrt(activity_of(kurtosis))
     return SparseComponents(
         mixing=components.mixing[:, heavy],
@@ -86,7 +89,7 @@ def of_cumulant(components: IndependentComponents) -> SparseComponents:
         kurtosis=kurtosis,
         activity=activity_of(kurtosis),
         scales=components.scales,
-        threshold=threshold_of(noise, sizes),
+        threshold=threshold_of(along_axis, sizes),
         noise=noise,
         views=components.views,
         dtype=components.dtype,
@@ -120,7 +123,7 @@ def of_codes(
         activity=sums.active[used][order],
         scales=dictionary.scales,
         threshold=dictionary.threshold,
-        noise=sums.noise,
+        noise=sums.noise(dictionary.rank) * float(np.sqrt(dictionary.rank / dictionary.varying)),
         views=views,
         dtype=dtype,
     )
