@@ -72,6 +72,21 @@ class SparseDictionary:
             components.varying,
         )
 
+    @property
+    def n_components(self) -> int:
+        """Number of columns k."""
+        return int(self.columns.shape[1])
+
+    def without(self, column: int) -> SparseDictionary:
+        """Return the dictionary without the column at a position.
+
+        Parameters
+        ----------
+        column : int
+            From 0.
+        """
+        return replace(self, columns=np.delete(self.columns, column, axis=1))
+
     def coder(self, dtype: str) -> SparseCoder:
         """Return the codes of rows as a function."""
         return SparseCoder(self.columns, self.origin, self.scales, self.threshold, dtype)

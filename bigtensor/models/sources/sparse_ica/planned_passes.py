@@ -21,8 +21,12 @@ def planned_refinement(settings: SparseSettings) -> list[PlannedPass]:
     """Return upper bounds of the sums over all rows."""
     d, k = settings.n_features, settings.most_components
     counted = blank_reach(d)
-    if settings.max_iter:
-        dictionary = SparseDictionary(np.zeros((d, k)), np.zeros(d), np.ones(d), 1.0, d, d)
-        return [PlannedPass(codes_pass(settings, dictionary, counted), settings.max_iter)]
-    moments = moments_pass(settings, np.zeros(d), np.zeros((d, 0)), counted)
-    return [PlannedPass(moments), planned_contractions(settings, settings.gauss_newton_steps)]
+    moments = PlannedPass(moments_pass(settings, np.zeros(d), np.zeros((d, 0)), counted))
+    contractions = planned_contractions(settings, settings.gauss_newton_steps)
+    if not settings.max_iter:
+        return [moments, contractions]
+    dictionary = SparseDictionary(np.zeros((d, k)), np.zeros(d), np.ones(d), 1.0, d, d)
+    # where there are further sources, those of the cumulant are refined
+    codes = codes_pass(settings, dictionary, counted)
+    times = max(settings.max_iter, contractions.times)
+    return [moments, PlannedPass(codes, times, instead=contractions.largest)]

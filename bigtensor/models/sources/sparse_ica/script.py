@@ -20,6 +20,7 @@ from bigtensor.models.sources.cumulant_passes import (
 from bigtensor.models.sources.pilot import Pilot, drawn_pilot, pilot_rotation
 from bigtensor.models.sources.settings import most_sources
 from bigtensor.models.sources.sparse_ica.dictionary import SparseDictionary, activity_of
+from bigtensor.models.sources.sparse_ica.polish import lacks_sources, polished
 from bigtensor.models.sources.sparse_ica.settings import SparseSettings
 from bigtensor.models.sources.sparse_ica.solution import SparseComponents, of_codes, of_cumulant
 from bigtensor.models.sources.sparse_ica.verdict import judged
@@ -30,18 +31,11 @@ from bigtensor.models.sources.whitened_sample import (
 )
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
-from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.moments.covariances import Covariances
 from bigtensor.statistics.moments.tensor_contractions import TensorContractions
 from bigtensor.statistics.sources.sparse_code_sums import SparseCodeSums, SparseCodeSumsResult
 from bigtensor.statistics.sources.sparse_codes import SparseCoder
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
-
-PILOT_POLISHES = 20
-"""Most times that the rows of the sample are encoded, with a new dictionary after each."""
-
-STILL = 0.005
-"""Mean sine of the turn of the columns that is the last in the sample."""
 
 _REMEDY = Message("use more rows, or the model ICA, which needs no sparse sources")
 
@@ -56,19 +50,20 @@ class SparsePreparation:
         Resolved parameters of the fit.
     sources : SampleSources
         Terms of the fourth cumulant.
-    dictionary : SparseDictionary
-        Dictionary of the pilot sample.
+    dictionary : SparseDictionary, optional
+        Dictionary of the pilot sample, or None where the sources are those of the cumulant.
     pilot : dict
         Its ``rank``, for every feature whether it is ``varying``, and the number of sources with
         ``light_tails``, which are left out; ``active_by_kurtosis``, the sources that are not
-        zero in a typical row if they are Gaussian where they are not zero.
+        zero in a typical row if they are Gaussian where they are not zero; and whether there are
+        ``further_sources``, which would turn columns that fit codes.
     diagnostics : dict
         The same.
     """
 
     settings: SparseSettings
     sources: SampleSources
-    dictionary: SparseDictionary
+    dictionary: SparseDictionary | None
     pilot: dict[str, Any]
     diagnostics: dict[str, Any]
 
@@ -91,9 +86,13 @@ def prepare(settings: SparseSettings) -> Script:
     components, _ = of_terms(
         axes, sparse, moments.covariance, moments.mean, settings.shape.views, settings.shape.dtype
     )
-    dictionary = SparseDictionary.of_components(components)
+    dictionary = None
     if settings.max_iter:
-        dictionary = yield from _polished(dictionary, pilot, settings.shape.dtype)
+        coarse = SparseDictionary.of_components(components)
+        dictionary = yield from polished(coarse, pilot.rows, settings.shape.dtype)
+    further = dictionary is not None and lacks_sources(
+        dictionary, pilot.rows, settings.shape.dtype
+    )
     columns = axes.unwhitening @ sparse.factors[0]
     sources = SampleSources(moments.mean, columns, sparse.weights, pilot.counted, axes.rank)
     diagnostics = {
@@ -102,8 +101,10 @@ def prepare(settings: SparseSettings) -> Script:
         "varying": axes.varying.tolist(),
         "light_tails": terms.n_terms - sparse.n_terms,
         "active_by_kurtosis": float(activity_of(components.kurtosis).sum()),
+        "further_sources": further,
     }
-    return SparsePreparation(settings, sources, dictionary, diagnostics, diagnostics)
+    kept = None if further else dictionary
+    return SparsePreparation(settings, sources, kept, diagnostics, diagnostics)
 
 
 def _pilot_terms(settings: SparseSettings, pilot: Pilot) -> Generator[Step, None, Terms]:
@@ -117,20 +118,6 @@ def _pilot_terms(settings: SparseSettings, pilot: Pilot) -> Generator[Step, None
     return standing_out(terms, pilot.moments.weight)
 
 
-def _polished(
-    dictionary: SparseDictionary, pilot: Pilot, dtype: str
-) -> Generator[Step, None, SparseDictionary]:
-    """Return the dictionary that fits the codes of the sample."""
-    for polish in range(PILOT_POLISHES):
-        yield Step(f"encoding the sample: {polish + 1} of at most {PILOT_POLISHES} times")
-        sums = sum_in_memory(SparseCodeSums(dictionary.coder(dtype)), pilot.rows)
-        updated = dictionary.after(sums)
-        turn, dictionary = dictionary.turn_to(updated), updated
-        if turn <= STILL:
-            break
-    return dictionary
-
-
 @dataclass(frozen=True, eq=False)
 class _Encoded:
     """A dictionary, and the sums of the codes that it was made from."""
@@ -142,7 +129,7 @@ class _Encoded:
 def refine(preparation: SparsePreparation) -> Script:
     """Ask for codes of all rows, and for the terms of their cumulant where nothing polishes it."""
     settings, counted = preparation.settings, preparation.sources.counted
-    if not settings.max_iter:
+    if preparation.dictionary is None:
         return (yield from _refine_cumulant(preparation))
 
     def ask(state: _Encoded, _: int) -> Script:
