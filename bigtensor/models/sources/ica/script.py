@@ -101,8 +101,10 @@ def prepare(settings: ICASettings) -> Script:
     """Ask for a pilot sample, choose the method, and find the sources in the sample."""
     pilot: Pilot = yield from drawn_pilot(settings)
     axes = pilot.axes
-    k, rotation = settings.most_components, None
-    if k <= settings.n_features:
+    varying = int(axes.varying.sum())
+    settings = settings.of_varying(varying)
+    k, rotation = settings.n_components or varying, None
+    if k <= varying:
         k = min(k, axes.rank)
         yield Step("finding sources in the sample")
         rotation = pilot_rotation(settings, pilot, k)

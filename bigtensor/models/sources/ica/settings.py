@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bigtensor.errors import Message, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
@@ -34,6 +34,23 @@ class ICASettings(SourceSettings):
     method: str
     max_iter: int
     gauss_newton_steps: int
+
+    def of_varying(self, varying: int) -> ICASettings:
+        """Return the settings with the method for the features that vary.
+
+        Parameters
+        ----------
+        varying : int
+            Number of features that are not constant.
+
+        Raises
+        ------
+        ParameterError
+            When there are more components than the method can find.
+        """
+        if self.n_components is None:
+            return self
+        return replace(self, method=_method(self.method, self.n_components, varying, " that vary"))
 
 
 def settings_of(parameters: ParameterValues, shape: DataShape) -> ICASettings:
@@ -67,8 +84,17 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> ICASettings:
     )
 
 
-def _method(method: str, k: int, d: int) -> str:
+def _method(method: str, k: int, d: int, which: str = "") -> str:
     """Return the method; more sources than features leave the cumulant alone.
+
+    Parameters
+    ----------
+    method : {"auto", "whitened", "cumulant"}
+        Parameter of the model.
+    k, d : int
+        Numbers of sources and of features.
+    which : str, optional
+        Says in a message which features count.
 
     Raises
     ------
@@ -79,7 +105,7 @@ def _method(method: str, k: int, d: int) -> str:
     if method == "whitened":
         raise ParameterError(
             Setting("n_components", k)
-            + f" exceeds the {d} feature{'s' * (d > 1)}, and whitened rows have at most as many "
+            + f" exceeds the {d} feature{'s' * (d > 1)}{which}, and whitened rows have at most as many "
             "sources as features: use " + Setting("method", "cumulant") + ", or fewer components"
         )
     check_identifiable(k, d)
