@@ -19,7 +19,7 @@ from bigtensor.features.kernels.nystroem import Nystroem, eigenvalue_cut, nystro
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import Standardised
 from bigtensor.features.row_order import content_order_of_rows
-from bigtensor.models.sources.kernel_ica.settings import LINEAR, KernelSettings
+from bigtensor.models.sources.kernel_ica.settings import LAPLACE, LINEAR, KernelSettings
 from bigtensor.models.sources.passes import rounding_variances
 from bigtensor.models.sources.pilot import Pilot
 from bigtensor.statistics.in_memory import sum_in_memory
@@ -102,16 +102,22 @@ class KernelFeatures:
     diagnostics: dict[str, Any]
 
 
-def default_bandwidth(n_features: int) -> float:
+def default_bandwidth(kernel: str, n_features: int) -> float:
     """Return the bandwidth at which the kernel of two typical rows is one over e.
 
-    The mean squared distance of two rows of d standardised features is 2 d.
+    Two rows of d standardised features that are Gaussian have a mean squared distance of 2 d, and a
+    mean sum of absolute differences of 2 d / sqrt(pi), of which the exponent of the Laplace kernel
+    takes sqrt(2) over the bandwidth.
 
     Parameters
     ----------
+    kernel : {"gaussian", "laplace"}
+        Name of the kernel.
     n_features : int
         Number of features d that vary.
     """
+    if kernel == LAPLACE:
+        return float(np.sqrt(8 / np.pi) * n_features)
     return float(np.sqrt(n_features))
 
 
@@ -153,7 +159,8 @@ def _full_map(
     spread = np.where(standard.varying, standard.scales, _NO_PART)
     if settings.kernel == LINEAR:
         return Standardised(standard.mean, spread, dtype="float64"), np.nan, {}
-    bandwidth = settings.bandwidth or default_bandwidth(int(standard.varying.sum()))
+    varying = int(standard.varying.sum())
+    bandwidth = settings.bandwidth or default_bandwidth(settings.kernel, varying)
     with np.errstate(over="ignore"):
         lengths = np.minimum(bandwidth * spread, _NO_PART)
     kernel = default_kernel(settings.kernel, lengths).relative_to(np.empty((0, 1)))

@@ -16,6 +16,7 @@ from bigtensor.models.sources.settings import (
     enough_rows,
 )
 
+LAPLACE = "laplace"
 LINEAR = "linear"
 """Kernel whose features are the standardised features of the data."""
 

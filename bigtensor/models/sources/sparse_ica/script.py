@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from bigtensor.data.rows.sample_weights import FEW_COUNTS
+from bigtensor.data.values.sample_weight_meanings import RELATIVE
 from bigtensor.decomposition.sample_tensors.terms import Terms
-from bigtensor.errors import IdentifiabilityError, Message
+from bigtensor.errors import IdentifiabilityError, Message, Setting
 from bigtensor.models.contract.iteration import Iterations, iterate
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.sources.components import of_terms
@@ -80,9 +82,11 @@ def prepare(settings: SparseSettings) -> Script:
     pilot: Pilot = yield from drawn_pilot(settings)
     terms = yield from _pilot_terms(settings, pilot)
     sparse = terms.take(terms.weights > 0)
-    if not sparse.n_terms:
-        raise IdentifiabilityError("no source of the sample is sparse: " + _REMEDY)
     axes, moments = pilot.axes, pilot.moments
+    if not sparse.n_terms:
+        raise IdentifiabilityError(
+            "no source of the sample is sparse: " + _remedy(moments.weight, pilot.rows.rows)
+        )
     components, _ = of_terms(
         axes, sparse, moments.covariance, moments.mean, settings.shape.views, settings.shape.dtype
     )
@@ -105,6 +109,16 @@ def prepare(settings: SparseSettings) -> Script:
     }
     kept = None if further else dictionary
     return SparsePreparation(settings, sources, kept, diagnostics, diagnostics)
+
+
+def _remedy(weight: float, rows: int) -> Message:
+    """Return the remedy for a sample without sparse sources."""
+    if weight >= FEW_COUNTS * rows:
+        return _REMEDY
+    return (
+        f"by their weights, its {rows:,} rows count as {weight:.3g} only; if the weights only "
+        "compare rows, use " + Setting("weights", RELATIVE)
+    )
 
 
 def _pilot_terms(settings: SparseSettings, pilot: Pilot) -> Generator[Step, None, Terms]:
