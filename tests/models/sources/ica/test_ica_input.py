@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from bigtensor import ICA, KernelICA, SparseICA
+from bigtensor import ICA, KernelICA, SparseICA, simulate
 from bigtensor.errors import (
     ConditioningWarning,
     ConstantFeatureWarning,
@@ -233,3 +233,15 @@ def test_batches_by_the_cumulant__name_the_pass_that_is_missing(rows):
     # as the message says
     found.solve(found.accumulate(rows))
     assert found.transform(rows).shape == rows.shape
+
+
+def test_constant_feature__leaves_the_cumulant_to_more_sources_than_others():
+    data = simulate.ica(5_000, 4, n_features=3, random_state=0)["X"].to_numpy()
+    wide = np.insert(data, 1, 1.0, axis=1)
+    with pytest.warns(ConstantFeatureWarning):
+        found = ICA(4, random_state=0).fit(wide)
+    alone = ICA(4, random_state=0).fit(data)
+    assert found.method_ == alone.method_ == "cumulant"
+    assert np.delete(found.mixing_, 1, axis=0) == pytest.approx(alone.mixing_, abs=1e-3)
+    with pytest.raises(ParameterError, match="the 3 features that vary"):
+        ICA(4, method="whitened").fit(wide)

@@ -123,3 +123,17 @@ def test_sources__do_not_depend_on(how, kernel):
         other = other[::2]
     agreement = np.abs(np.corrcoef(one.T, other.T)[:4, 4:]).max(axis=1)
     assert agreement.min() > 0.999
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
+def test_default_bandwidth__gives_typical_rows_a_kernel_of_one_over_e(kernel):
+    rows = np.random.default_rng(0).standard_normal((400, 9)) * np.arange(1, 10)
+    model = KernelICA(2, kernel=kernel, random_state=0).fit(rows)
+    scaled = rows / model.scale_
+    differences = scaled[:200, None] - scaled[200:]
+    if kernel == "gaussian":
+        exponents = np.square(differences).sum(axis=2) / (2 * model.bandwidth_**2)
+    else:
+        exponents = np.sqrt(2) * np.abs(differences).sum(axis=2) / model.bandwidth_
+    assert exponents.mean() == pytest.approx(1, rel=0.05)
+    assert model.diagnostics_["verdict"]["good"]
