@@ -43,15 +43,18 @@ class SparseICA(TransformAnswers):
     ----------
     n_components : int, optional
         Number of sources k, which may exceed the number of features, by default the rank of the
-        data. Fewer are returned where fewer stand out from Gaussian noise in the fourth cumulant.
+        data. Fewer are returned where fewer stand out from Gaussian noise in the fourth cumulant,
+        or where the others explain the rows as well.
     views : mapping of str to feature names or columns, optional
         The features to use, in any number of views. By default every feature.
     max_iter : int, default 2
         Largest number of passes that encode all rows and solve for the mixing matrix again, or 0
         for the columns of the fourth cumulant. Gaussian noise does not bias columns of the
-        cumulant, but their error is two to five times as large in simulations.
+        cumulant, but their error is two to five times as large in simulations. They are used, too,
+        where rows show further sources than were asked for, which would turn the columns.
     gauss_newton_steps : int, default 2
-        Largest number of Gauss-Newton steps over all rows, if ``max_iter`` is 0.
+        Largest number of Gauss-Newton steps over all rows, if ``max_iter`` is 0 or if there are
+        further sources.
     pilot_rows : int, optional
         Rows of the pilot sample in which the sources are found first, by default 1,000 a source,
         and at least 20,000. Beyond 100,000 rows the default is 500 a source, and always at least
@@ -85,17 +88,18 @@ class SparseICA(TransformAnswers):
         ``max_iter`` is 0, the kurtosis is estimated from the fourth cumulant of all rows, without
         codes: the kurtosis of the values of ``transform`` may be twice as large.
     activity_ : (k,) float64 array
-        Share of the rows in which a source is not zero, in the last pass over all rows. If
-        ``max_iter`` is 0, the share follows from the kurtosis of a source that is Gaussian where it
-        is not zero.
+        Share of the rows in which the code of a source is above the threshold, in the last pass
+        over all rows. If the columns are those of the cumulant, the share follows from the kurtosis
+        of a source that is Gaussian where it is not zero.
     views_ : Views
         The views as they were found in the data.
     n_iter_ : int
         Iterations over all rows; 0 where the fourth cumulant was used.
     diagnostics_ : dict
         Every decision taken on the way: rank, outlying rows, turns of the columns by the
-        passes, ``active`` sources of a typical row, ``noise`` in standard deviations of a feature,
-        the plan, and a ``verdict``.
+        passes, ``active`` sources of a typical row, ``noise`` in standard deviations of a feature
+        (with the codes below the threshold), ``further_sources`` than the returned ones, the plan,
+        and a ``verdict``.
     n_features_in_ : int
         Number of features of the data.
     feature_names_in_ : array of str

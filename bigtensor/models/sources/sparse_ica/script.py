@@ -94,9 +94,7 @@ def prepare(settings: SparseSettings) -> Script:
     if settings.max_iter:
         coarse = SparseDictionary.of_components(components)
         dictionary = yield from polished(coarse, pilot.rows, settings.shape.dtype)
-    further = dictionary is not None and lacks_sources(
-        dictionary, pilot.rows, settings.shape.dtype
-    )
+    further = dictionary is not None and lacks_sources(dictionary, pilot.rows, settings.shape.dtype)
     columns = axes.unwhitening @ sparse.factors[0]
     sources = SampleSources(moments.mean, columns, sparse.weights, pilot.counted, axes.rank)
     diagnostics = {

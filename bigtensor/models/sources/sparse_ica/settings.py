@@ -67,7 +67,7 @@ def without_effect(parameters: ParameterValues) -> Message | None:
     if parameters.max_iter and parameters.gauss_newton_steps != default:
         return (
             Setting("gauss_newton_steps")
-            + " has no effect with polish passes, which solve for the columns by least squares: "
-            "leave it out, or use " + Setting("max_iter", 0)
+            + " has no effect with polish passes, which solve for the columns by least squares "
+            "unless there are further sources: leave it out, or use " + Setting("max_iter", 0)
         )
     return None

@@ -146,9 +146,9 @@ def _many_active(by_kurtosis: float, active: float, rank: int) -> list[Fault]:
         (
             ConditioningWarning,
             Message(
-                f"By their kurtosis, {by_kurtosis:.1f} sources are active in a typical row of {rank} "
-                "axes: they are hardly sparse, and codes of few sources turn the columns away from "
-                "them. Use the model ICA, or "
+                f"By their kurtosis, {by_kurtosis:.1f} sources are active in a typical row of "
+                f"{rank} axes: they are hardly sparse, and codes of few sources turn the columns "
+                "away from them. Use the model ICA, or "
             )
             + Setting("max_iter", 0)
             + ".",
