@@ -106,7 +106,9 @@ def _method(method: str, k: int, d: int, which: str = "") -> str:
         raise ParameterError(
             Setting("n_components", k)
             + f" exceeds the {d} feature{'s' * (d > 1)}{which}, and whitened rows have at most as "
-            "many sources as features: use " + Setting("method", "cumulant") + ", or fewer components"
+            "many sources as features: use "
+            + Setting("method", "cumulant")
+            + ", or fewer components"
         )
     check_identifiable(k, d)
     return "cumulant"

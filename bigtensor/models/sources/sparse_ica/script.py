@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bigtensor.data.rows.sample_weights import FEW_COUNTS
-from bigtensor.data.values.sample_weight_meanings import RELATIVE
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.errors import IdentifiabilityError, Message, Setting
 from bigtensor.models.contract.iteration import Iterations, iterate
@@ -38,6 +36,9 @@ from bigtensor.statistics.moments.tensor_contractions import TensorContractions
 from bigtensor.statistics.sources.sparse_code_sums import SparseCodeSums, SparseCodeSumsResult
 from bigtensor.statistics.sources.sparse_codes import SparseCoder
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
+
+_FEW_COUNTS = 0.5
+"""Sum of sample weights, over the number of rows, below which they probably only compare rows."""
 
 _REMEDY = Message("use more rows, or the model ICA, which needs no sparse sources")
 
@@ -111,11 +112,11 @@ def prepare(settings: SparseSettings) -> Script:
 
 def _remedy(weight: float, rows: int) -> Message:
     """Return the remedy for a sample without sparse sources."""
-    if weight >= FEW_COUNTS * rows:
+    if weight >= _FEW_COUNTS * rows:
         return _REMEDY
     return (
         f"by their weights, its {rows:,} rows count as {weight:.3g} only; if the weights only "
-        "compare rows, use " + Setting("weights", RELATIVE)
+        "compare rows, use " + Setting("weights", "relative")
     )
 
 
