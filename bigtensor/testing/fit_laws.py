@@ -49,7 +49,8 @@ def the_plan_covers_the_passes(case: ModelCase) -> None:
                 ran.append(item)
             result = yield item
 
-    run_script(samples, watched(model.script(opened.settings)), opened.plan_on, model.missing)
+    script = watched(model.script(opened.settings))
+    run_script(samples, script, opened.plan_on, model.missing, takes=model.takes)
     for pass_ in ran:
         own = [entry for entry in planned if _is_planned(pass_.name, entry)]
         require(

@@ -532,7 +532,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
             script,
             opened.plan_on,
             self.missing,
-            marginalises=self.takes.can_marginalise(opened.samples),
+            takes=self.takes,
             **options,
         )
         self._forget_fit()

@@ -239,10 +239,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         def plan_on(processes: Processes, *, checkpoint: bool) -> Plan:
             return make_plan(samples, sizes, processes, (), smaller, checkpoint=checkpoint)
 
-        marginalises = self.takes.can_marginalise(samples)
-        return run_script(
-            samples, script, plan_on, self.missing, marginalises=marginalises, **options
-        )
+        return run_script(samples, script, plan_on, self.missing, takes=self.takes, **options)
 
     def write(
         self,

@@ -27,6 +27,7 @@ from bigtensor.errors import (
     Setting,
     warn,
 )
+from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.script import Estimate, PlannedPass, SizedScript, Step
 from bigtensor.statistics.base import Narrowing
 from bigtensor.statistics.row_sample import Sample
@@ -72,7 +73,7 @@ def run_script(
     plan_on: PlanMaker,
     missing: str,
     *,
-    marginalises: bool = False,
+    takes: Data,
     checkpoint: str | os.PathLike[str] | None = None,
     listeners: Iterable[Listener] = (),
     **where: Unpack[WhereOptions],
@@ -91,8 +92,9 @@ def run_script(
         before it runs.
     missing : {"raise", "omit", "marginalise"}
         Rule for rows with missing values.
-    marginalises : bool, default False
-        Whether the model can use the other entries of such rows, for messages.
+    takes : Data
+        Kinds of data that the model takes, for messages: whether it can use the other entries of
+        such rows, and whether a row that is left out cuts a sequence.
     checkpoint, listeners, **where
         As for `Estimator.fit`.
 
@@ -110,10 +112,9 @@ def run_script(
         store = None if checkpoint is None else open_checkpoint(checkpoint, samples)
         # once for all passes: to take and release the limit takes as long as a small pass
         with single_blas_thread():
-            result, views, left_out = _drive(
-                script, samples, runtime, store, listeners, missing, marginalises, plan.smaller
-            )
-    return Ran(result, views, plan, _finished_passes(history), left_out)
+            rows = MissingRows(missing, takes, samples)
+            result, views = _drive(script, samples, runtime, store, listeners, rows, plan.smaller)
+    return Ran(result, views, plan, _finished_passes(history), rows.left_out)
 
 
 def _drive(
@@ -122,12 +123,11 @@ def _drive(
     runtime: Runtime,
     checkpoint: Checkpoint | None,
     listeners: tuple[Listener, ...],
-    missing: str,
-    marginalises: bool,
+    missing: MissingRows,
     smaller: Mapping[str, tuple[Setting, ...]],
-) -> tuple[Any, Views, int]:
-    """Run the passes that the script asks for; return its result, the last views, rows left out."""
-    stamp, result, left_out = samples.stamp(), None, 0
+) -> tuple[Any, Views]:
+    """Run the passes that the script asks for; return its result and the last views."""
+    stamp, result = samples.stamp(), None
     if not runtime.in_driver:
         samples = samples.for_workers()
     steps = Steps(listeners)
@@ -137,7 +137,8 @@ def _drive(
             item = script.send(result)
         except StopIteration as end:
             steps.finish()
-            return end.value, samples.views, left_out
+            missing.end(samples.views)
+            return end.value, samples.views
         result = None
         if isinstance(item, Step):
             steps.advance(item.name, item.part, item.parts)
@@ -155,17 +156,64 @@ def _drive(
             make_plan(samples, [size], runtime, (), smaller, checkpoint=stores_parts).check()
             item = item.largest
         checked = replace(
-            item, statistic=Checked(item.statistic, marginalised=missing == MARGINALISE)
+            item, statistic=Checked(item.statistic, marginalised=missing.rule == MARGINALISE)
         )
         validity, result = run_pass(
             samples, checked, runtime, checkpoint=checkpoint, listeners=listeners, stamp=stamp
         )
-        judge(validity, samples, missing, marginalises=marginalises)
+        judge(validity, samples, missing.rule, marginalises=missing.marginalises)
         if isinstance(result, Sample):
             check_pilot(result, validity, samples.views.feature_names)
-        if item.rows is None and not left_out:
-            warn_of_missing(validity, samples.views)
-            left_out = validity.dropped
+        if item.rows is None:
+            missing.note(validity, samples.views, sees_next=item.statistic.halo > 0)
+
+
+@dataclass
+class MissingRows:
+    """Rows with missing values in the passes of a script, which are warned of once.
+
+    Attributes
+    ----------
+    rule : {"raise", "omit", "marginalise"}
+        Rule for rows with missing values.
+    takes : Data
+        Kinds of data that the model takes.
+    samples : Samples
+        The data.
+    left_out : int
+        Number of rows that were left out.
+    unsaid : Validity, optional
+        Rows that a warning is due for.
+    """
+
+    rule: str
+    takes: Data
+    samples: Samples
+    left_out: int = 0
+    unsaid: Validity | None = None
+
+    @property
+    def marginalises(self) -> bool:
+        """True if the model can use the other entries of such rows."""
+        return self.takes.can_marginalise(self.samples)
+
+    def note(self, validity: Validity, views: Views, *, sees_next: bool) -> None:
+        """Note the rows that a pass over all rows left out, and warn of them.
+
+        A pass that does not look at the row after a block, such as a draw of a sample, cannot count
+        the places at which sequences are cut. The warning then waits for a later pass.
+        """
+        if not self.left_out:
+            self.left_out, self.unsaid = validity.dropped, validity
+        if self.unsaid is not None and (sees_next or not self.takes.in_order):
+            self.unsaid = validity
+            self.end(views)
+
+    def end(self, views: Views) -> None:
+        """Warn of rows that no warning was given for."""
+        if self.unsaid is not None:
+            warn_of_missing(self.unsaid, views)
+            self.unsaid = None
 
 
 def judge(validity: Validity, samples: Samples, missing: str, *, marginalises: bool) -> None:

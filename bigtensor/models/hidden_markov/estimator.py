@@ -133,7 +133,7 @@ class HiddenMarkovModel(SequenceModel):
     covariances_ : DataArray, (state, feature, other_feature) or (state, feature)
         Covariances or variances of the features. Of Gaussian emissions only.
     window_start_ : (k,) float64 array
-        Probabilities of the state of the first of three consecutive rows, anywhere in a sequence.
+        Probabilities of the state of the first of three rows, or of a row after rows left out.
     occupancy_ : (k,) float64 array
         Share of every state in the long run. States are in the order of their shares, descending.
     categories_ : dict of str to tuple of str

@@ -50,7 +50,7 @@ def planned_occupancy_passes(
     operators = operators_of(chain, rows)
     blocks = operators.most_entries
     nothing = np.zeros((blocks, chain.n_states))
-    blank = Boundaries(np.arange(blocks), np.zeros(blocks, bool), nothing, nothing, 0)
+    blank = Boundaries(np.arange(blocks), np.zeros(blocks, np.int8), nothing, nothing, 0)
     occupancy = Pass(f"occupancy by {variable}", GroupOccupancy(chain, blank, n_groups))
     return [
         PlannedPass(Pass("messages", operators), driver_nbytes=2 * operators.state_nbytes()),

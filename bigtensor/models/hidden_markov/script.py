@@ -212,7 +212,7 @@ def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
         operators = operators_of(chain, settings.shape.most_rows)
         blocks = operators.most_entries
         nothing = np.zeros((blocks, k))
-        blank = Boundaries(np.arange(blocks), np.zeros(blocks, bool), nothing, nothing, 0)
+        blank = Boundaries(np.arange(blocks), np.zeros(blocks, np.int8), nothing, nothing, 0)
         times, held = settings.max_iter, operators.state_nbytes()
         if settings.competes:
             times += sum(kept * most for kept, most in ROUNDS)

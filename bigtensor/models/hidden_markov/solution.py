@@ -27,7 +27,8 @@ class MarkovFit:
     initial : (k,) float64 array
         Probabilities of the state of the first row of a sequence.
     window_start : (k,) float64 array
-        Probabilities of the state of the first of three rows, anywhere in a sequence.
+        Probabilities of the state of the first of three rows, anywhere in a sequence, and of the
+        first row after rows that were left out.
     transition : (k, k) float64 array
         From a row to a column.
     emissions : Emissions
@@ -63,7 +64,8 @@ class MarkovFit:
         reach : Reach, optional
             Distances of the rows that are no outliers.
         """
-        return HiddenChain(self.initial, self.transition, self.emissions.densities(), reach)
+        densities = self.emissions.densities()
+        return HiddenChain(self.initial, self.transition, densities, reach, self.window_start)
 
     def occupancy(self) -> NDArray[np.float64]:
         """Return the share of every state in the long run: ``(k,)``, the stationary distribution.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
@@ -34,7 +34,7 @@ class TripleCountsResult:
     rows : int
         Number of rows.
     sequences : int
-        Number of sequences.
+        Number of sequences of which a row is left.
     single_rows : int
         Sequences of which one row is left, which give neither a pair nor a triple.
     """
@@ -111,8 +111,11 @@ class TripleCounts(SumStatistic[TripleCountsResult]):
         followed = goes_on(block, first)
         second[followed] = codes[first[followed] + 1]
         np.add.at(state["first_pairs"], (codes[first], second), weight[first])
+        # a sequence is counted by the first of its rows that are left
+        left = replace(block, index=None)
+        first = first_rows(left)
         state["sequences"] += len(first)
-        state["single_rows"] += np.count_nonzero(~followed)
+        state["single_rows"] += np.count_nonzero(~goes_on(left, first))
         state["rows"] += block.rows
         return codes, weight
 

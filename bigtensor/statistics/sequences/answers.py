@@ -22,7 +22,7 @@ from bigtensor.statistics.sequences.best_path import PathBoundaries, PathOperato
 from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
 from bigtensor.statistics.sequences.filtering import filter_nbytes, filtered_block
 from bigtensor.statistics.sequences.path_scores import LOWEST, PathScores
-from bigtensor.statistics.sequences.segments import sequence_starts
+from bigtensor.statistics.sequences.segments import row_kinds
 from bigtensor.statistics.sequences.sum_loops import write_smoothed
 from bigtensor.statistics.sequences.transfer import Boundaries, TransferOperators
 from bigtensor.statistics.sequences.viterbi_loops import write_best_path
@@ -104,14 +104,12 @@ class SequenceAnswers(SequenceFunction):
         """Write the most probable states."""
         assert self.paths is not None
         scores, (rows, k) = PathScores(self.chain), (block.rows, self.chain.n_states)
-        entering, leaving = self.paths.around(block)
-        starts = sequence_starts(block)
-        starts[0] = entering < 0
+        first, entering, leaving = self.paths.around(block)
         path = work.take("answers.path", (rows,), "int32")
         write_best_path(
             scores.write_emissions(block, work),
-            starts,
-            scores.initial,
+            row_kinds(block, first),
+            scores.first_states,
             scores.transition,
             entering,
             leaving,
@@ -135,7 +133,7 @@ class SequenceAnswers(SequenceFunction):
             buffer = np.empty((2, chain.n_states))
             write_smoothed(
                 forward.emission,
-                forward.starts,
+                forward.kinds,
                 chain.positive_transition,
                 forward.leaving,
                 forward.filtered,

@@ -14,7 +14,7 @@ from bigtensor.statistics.base import State, Workspace
 from bigtensor.statistics.sequences.entries import position_of
 from bigtensor.statistics.sequences.operators import BlockOperators
 from bigtensor.statistics.sequences.path_scores import LOWEST, PathScores
-from bigtensor.statistics.sequences.segments import continuing
+from bigtensor.statistics.sequences.segments import BEGINS, first_row_kinds
 from bigtensor.statistics.sequences.viterbi_loops import write_path_transfer
 
 
@@ -26,6 +26,8 @@ class PathBoundaries:
     ----------
     start : (blocks,) int64 array
         Global index of the first row of every block, ascending.
+    kinds : (blocks,) int8 array
+        Kind of the first row of every block; see `row_kinds`.
     entering : (blocks,) int64 array
         State of the row before the first; -1 where a sequence starts with the block.
     leaving : (blocks,) int64 array
@@ -33,13 +35,14 @@ class PathBoundaries:
     """
 
     start: IntArray
+    kinds: NDArray[np.int8]
     entering: IntArray
     leaving: IntArray
 
-    def around(self, block: Block) -> tuple[int, int]:
-        """Return the states of the rows before and at the end of a block; -1 for none."""
+    def around(self, block: Block) -> tuple[int, int, int]:
+        """Return the kind of the first row, and states of the rows before and at the end."""
         at = position_of(self.start, block.start)
-        return int(self.entering[at]), int(self.leaving[at])
+        return int(self.kinds[at]), int(self.entering[at]), int(self.leaving[at])
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,27 +61,27 @@ class PathOperators(BlockOperators[PathBoundaries]):
 
     def finalize(self, state: State) -> PathBoundaries:
         """Score the ends of blocks forwards, and trace the best paths back."""
-        joined, operator = continuing(state), state["operator"]
-        blocks, k = len(joined), self.chain.n_states
+        kinds, operator = first_row_kinds(state), state["operator"]
+        blocks, k = len(kinds), self.chain.n_states
         score = np.zeros((blocks, k), np.int64)
         for b in range(blocks):
             if state["starts"][b]:
                 score[b] = state["tail"][b]
-            elif joined[b]:
-                score[b] = np.max(score[b - 1][:, None] + operator[b, :k], axis=0)
+            elif kinds[b]:
+                score[b] = operator[b, k + kinds[b] - BEGINS]
             else:
-                score[b] = operator[b, k]
+                score[b] = np.max(score[b - 1][:, None] + operator[b, :k], axis=0)
             # relative to the best, so that no sum along the rows overflows
             score[b] = np.maximum(score[b] - score[b].max(), LOWEST)
         entering, leaving = np.full(blocks, -1), np.full(blocks, -1)
         for b in range(blocks - 1, 0, -1):
-            if not joined[b]:
+            if kinds[b]:
                 continue
             paths = score[b - 1][:, None] + operator[b, :k]
             ends_later = leaving[b] >= 0 and not state["starts"][b]
             of_state = paths[:, leaving[b]] if ends_later else paths.max(axis=1)
             entering[b] = leaving[b - 1] = int(np.argmax(of_state))
-        return PathBoundaries(state["start"], entering, leaving)
+        return PathBoundaries(state["start"], kinds, entering, leaving)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
@@ -87,10 +90,10 @@ class PathOperators(BlockOperators[PathBoundaries]):
     def operator(self, rows: Block, first: int, work: Workspace) -> dict[str, NDArray[Any]]:
         """Return the operator of rows of one sequence."""
         scores, k = PathScores(self.chain), self.chain.n_states
-        operator = np.empty((k + 1 - first, k), np.int64)
+        operator = np.empty((k + 2 - first, k), np.int64)
         write_path_transfer(
             scores.write_emissions(rows, work),
-            scores.initial,
+            scores.first_states,
             scores.transition,
             operator,
             np.empty(k, np.int64),

@@ -46,6 +46,16 @@ class HiddenChain:
     reach : Reach, optional
         Rows out of reach are outliers, which have the same density in every state. All rows are
         within reach by default.
+    after_gap : (k,) float64 array, optional
+        Probabilities of the state of the first row after rows that were left out, by default
+        `initial`.
+
+    Attributes
+    ----------
+    first_states : (2, k) float64 array
+        Probabilities of the state of a row without a row before: `initial` and `after_gap`.
+    positive_transition : (k, k) float64 array
+        Transitions, at least `LEAST_TRANSITION`.
 
     Raises
     ------
@@ -57,6 +67,8 @@ class HiddenChain:
     transition: FloatArray
     emissions: JointDensities
     reach: Reach | None = None
+    after_gap: FloatArray | None = None
+    first_states: FloatArray = field(init=False, repr=False)
     positive_transition: FloatArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -68,7 +80,9 @@ class HiddenChain:
                 f"a chain of {k} states needs ({k},) initial and ({k}, {k}) transition "
                 f"probabilities, got the shapes {initial.shape} and {transition.shape}"
             )
-        rows = np.vstack([initial, transition])
+        after_gap = initial if self.after_gap is None else self.after_gap
+        first_states = np.vstack([initial, after_gap])
+        rows = np.vstack([first_states, transition])
         if not (rows.min() >= 0 and np.allclose(rows.sum(axis=1), 1, rtol=0, atol=_SUM_TOLERANCE)):
             raise ParameterError(
                 "initial probabilities and every row of transition probabilities must be "
@@ -76,6 +90,7 @@ class HiddenChain:
             )
         object.__setattr__(self, "initial", initial)
         object.__setattr__(self, "transition", transition)
+        object.__setattr__(self, "first_states", first_states)
         positive = np.maximum(transition, LEAST_TRANSITION)
         object.__setattr__(self, "positive_transition", positive)
 

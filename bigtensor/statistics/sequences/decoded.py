@@ -15,7 +15,7 @@ from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.sequences.answers import SequenceAnswers
 from bigtensor.statistics.sequences.best_path import PathBoundaries
 from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
-from bigtensor.statistics.sequences.segments import sequence_starts
+from bigtensor.statistics.sequences.segments import row_kinds
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +114,7 @@ class DecodedPaths(SumStatistic[DecodedSummary]):
         block = block.without_halo()
         path = work.take("decoded.path", (block.rows,), "int32")
         SequenceAnswers(self.chain, paths=self.paths).evaluate(block, {"label": path}, work)
-        starts = sequence_starts(block)
-        starts[0] = self.paths.around(block)[0] < 0
+        starts = row_kinds(block, self.paths.around(block)[0]) > 0
         index = block.index
         if index is None:
             index = np.arange(block.start, block.start + block.rows)

@@ -87,13 +87,13 @@ class SequenceEnds(EntryStatistic[SequenceEndsResult]):
             return
         block = block.without_halo()
         forward = filtered_block(self.chain, self.boundaries, block, work)
-        first = np.flatnonzero(forward.starts)
-        if not forward.starts[0]:
+        first = np.flatnonzero(forward.kinds)
+        if not forward.kinds[0]:
             first = np.concatenate([[0], first])
         ids = np.zeros(block.rows, np.int64) if block.sequence is None else block.sequence
         weight = block.row_weights()
         entries = {
-            "begins": forward.starts[first],
+            "begins": forward.kinds[first] > 0,
             "sequence": ids[first].astype(np.int64),
             "rows": np.diff(first, append=block.rows),
             "log_likelihood": np.add.reduceat(forward.log_density, first),

@@ -11,7 +11,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.sequences.chain import HiddenChain
-from bigtensor.statistics.sequences.segments import sequence_starts
+from bigtensor.statistics.sequences.segments import row_kinds
 from bigtensor.statistics.sequences.sum_loops import write_filtered
 from bigtensor.statistics.sequences.transfer import Boundaries
 
@@ -24,8 +24,8 @@ class Filtered:
     ----------
     emission : (rows, k) float64 array
         Relative to the largest of every row.
-    starts : (rows,) bool array
-        True where a sequence starts.
+    kinds : (rows,) int8 array
+        Kind of every row; see `row_kinds`.
     entering, leaving : (k,) float64 array
         Messages of the block; see `Boundaries`.
     filtered : (rows, k) float64 array
@@ -35,7 +35,7 @@ class Filtered:
     """
 
     emission: FloatArray
-    starts: NDArray[np.bool_]
+    kinds: NDArray[np.int8]
     entering: FloatArray
     leaving: FloatArray
     filtered: FloatArray
@@ -58,23 +58,22 @@ def filtered_block(
     work : Workspace
         Buffers that are reused from block to block.
     """
-    begins, entering, leaving = boundaries.around(block)
-    starts = sequence_starts(block)
-    starts[0] = begins
+    first, entering, leaving = boundaries.around(block)
+    kinds = row_kinds(block, first)
     emission, log_largest = chain.write_emissions(block, work)
     filtered = work.take("filter.state", emission.shape, "float64")
     log_density = work.take("filter.log_density", log_largest.shape, "float64")
     write_filtered(
         emission,
         log_largest,
-        starts,
-        chain.initial,
+        kinds,
+        chain.first_states,
         chain.positive_transition,
         entering,
         filtered,
         log_density,
     )
-    return Filtered(emission, starts, entering, leaving, filtered, log_density)
+    return Filtered(emission, kinds, entering, leaving, filtered, log_density)
 
 
 def filter_nbytes(chain: HiddenChain, rows: int) -> int:

@@ -75,7 +75,7 @@ class GroupOccupancy(SumStatistic[GroupOccupancyResult]):
         forward = filtered_block(chain, self.boundaries, block, work)
         write_smoothed(
             forward.emission,
-            forward.starts,
+            forward.kinds,
             chain.positive_transition,
             forward.leaving,
             forward.filtered,

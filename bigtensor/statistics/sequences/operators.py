@@ -14,7 +14,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import ArraySpec, Result, State, Workspace
 from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
 from bigtensor.statistics.sequences.entries import EntryStatistic
-from bigtensor.statistics.sequences.segments import KEYS, keys_of, sequence_starts
+from bigtensor.statistics.sequences.segments import BEGINS, KEYS, keys_of, row_kinds
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,8 @@ class BlockOperators(EntryStatistic[Result]):
     """Operator of every block, of which the driver makes the messages between blocks.
 
     A block in which a sequence starts has an operator of the rows before the first start, and a
-    vector of the rows from the last start on.
+    vector of the rows from the last start on. The last two lines of an operator are of rows without
+    a row before: the first row of a sequence, and the first row after a gap.
 
     Parameters
     ----------
@@ -43,7 +44,7 @@ class BlockOperators(EntryStatistic[Result]):
         return {
             **KEYS,
             "starts": ((), "int64"),
-            "operator": ((k + 1, k), self.dtype),
+            "operator": ((k + 2, k), self.dtype),
             "tail": ((k,), self.dtype),
         }
 
@@ -52,11 +53,14 @@ class BlockOperators(EntryStatistic[Result]):
         if not block.rows:
             return
         block, k = block.without_halo(), self.chain.n_states
-        starts = np.flatnonzero(sequence_starts(block))
+        kinds = row_kinds(block)
+        starts = np.flatnonzero(kinds)
         head = block.window(0, int(starts[0])) if len(starts) else block
         tail = np.zeros((1, k), self.dtype)
         if len(starts):
-            tail = self.operator(block.window(int(starts[-1]), block.rows), k, work)["operator"]
+            last = int(starts[-1])
+            line = k + int(kinds[last]) - BEGINS
+            tail = self.operator(block.window(last, block.rows), line, work)["operator"][0]
         entry = {"starts": len(starts), "tail": tail, **self.operator(head, 0, work)}
         self.append(state, {**keys_of(block), **entry})
 
@@ -70,12 +74,12 @@ class BlockOperators(EntryStatistic[Result]):
             Rows of one sequence.
         first : int
             First line of the operator that is computed. Line i is of the state i before the rows,
-            line k of a sequence that starts with them.
+            line k of a sequence that begins with them, and line k + 1 of rows after a gap.
         work : Workspace
             Buffers that are reused from block to block.
 
         Returns
         -------
         dict
-            ``"operator"``, ``(k + 1 - first, k)``, and the arrays that belong to it.
+            ``"operator"``, ``(k + 2 - first, k)``, and the arrays that belong to it.
         """

@@ -13,7 +13,7 @@ from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace
 from bigtensor.statistics.sequences.answers import SequenceAnswers
 from bigtensor.statistics.sequences.best_path import PathBoundaries
 from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
-from bigtensor.statistics.sequences.segments import sequence_starts
+from bigtensor.statistics.sequences.segments import BEGINS, row_kinds
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,14 +43,13 @@ class PathProbability(SumStatistic[float]):
         block, chain = block.without_halo(), self.chain
         path = work.take("path_probability.path", (block.rows,), "int32")
         SequenceAnswers(chain, paths=self.paths).evaluate(block, {"label": path}, work)
-        entering = self.paths.around(block)[0]
-        starts = sequence_starts(block)
-        starts[0] = entering < 0
+        first, entering, _ = self.paths.around(block)
+        kinds = row_kinds(block, first)
         before = np.append(max(entering, 0), path[:-1])
         emission, largest = chain.write_relative_log_emissions(block, work)
         moves = np.where(
-            starts,
-            np.log(np.maximum(chain.initial, np.finfo(np.float64).tiny))[path],
+            kinds > 0,
+            np.log(np.maximum(chain.first_states, np.finfo(np.float64).tiny))[kinds - BEGINS, path],
             np.log(chain.positive_transition)[before, path],
         )
         of_rows = emission[np.arange(block.rows), path] + largest + moves

@@ -38,11 +38,11 @@ class PathScores:
     """
 
     chain: HiddenChain
-    initial: IntArray = field(init=False, repr=False)
+    first_states: IntArray = field(init=False, repr=False)
     transition: IntArray = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "initial", _scores(self.chain.initial))
+        object.__setattr__(self, "first_states", _scores(self.chain.first_states))
         object.__setattr__(self, "transition", _scores(self.chain.transition))
 
     def write_emissions(self, block: Block, work: Workspace) -> IntArray:

@@ -8,14 +8,21 @@ from numpy.typing import NDArray
 from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import ArraySpec, State
 
+GOES_ON, BEGINS, RESUMES = 0, 1, 2
+"""Kinds of rows: later rows of a sequence, first rows of sequences, and rows after a gap.
+
+Where rows were left out, the sequence is cut. The row after the gap has no row before it, but it is
+not known to be the first row of a sequence.
+"""
+
 _NAMES = ("start", "source_start", "first_row", "last_row", "first_sequence", "last_sequence")
 
 KEYS: dict[str, ArraySpec] = dict.fromkeys(_NAMES, ((), "int64"))
 """Numbers that tell a block, and whether it goes on with the sequence of the one before."""
 
 
-def sequence_starts(block: Block) -> NDArray[np.bool_]:
-    """Return True for the rows at which a sequence starts, but for the first row of a block.
+def row_kinds(block: Block, first: int = GOES_ON) -> NDArray[np.int8]:
+    """Return the kind of every row: `GOES_ON`, `BEGINS` or `RESUMES`.
 
     A sequence ends where its id changes, and where rows were left out.
 
@@ -23,20 +30,22 @@ def sequence_starts(block: Block) -> NDArray[np.bool_]:
     ----------
     block : Block
         Rows with the ids of their sequences.
+    first : int, default `GOES_ON`
+        Kind of the first row, which depends on the block before.
 
     Returns
     -------
-    (rows,) bool array
-        False for the first row of the block.
+    (rows,) int8 array
     """
-    starts = np.zeros(block.rows, np.bool_)
+    kinds = np.full(block.rows, GOES_ON, np.int8)
     if block.sequence is not None:
         own = block.sequence[: block.rows]
-        starts[1:] = own[1:] != own[:-1]
+        kinds[1:][own[1:] != own[:-1]] = BEGINS
     if block.index is not None:
         own = block.index[: block.rows]
-        starts[1:] |= own[1:] != own[:-1] + 1
-    return starts
+        kinds[1:][own[1:] != own[:-1] + 1] = RESUMES
+    kinds[0] = first
+    return kinds
 
 
 def keys_of(block: Block) -> dict[str, int]:
@@ -60,18 +69,20 @@ def keys_of(block: Block) -> dict[str, int]:
     }
 
 
-def continuing(state: State) -> NDArray[np.bool_]:
-    """Return True for the entries that go on with the sequence of the entry before.
+def first_row_kinds(state: State) -> NDArray[np.int8]:
+    """Return the kind of the first row of every entry: `GOES_ON`, `BEGINS` or `RESUMES`.
 
     Parameters
     ----------
     state : mapping of str to (entries,) int64 array
         The arrays of `KEYS`, in the order of the rows.
     """
-    joined = np.zeros(len(state["start"]), np.bool_)
-    joined[1:] = (
-        (state["first_row"][1:] == state["last_row"][:-1] + 1)
-        & (state["first_sequence"][1:] == state["last_sequence"][:-1])
-        & (state["source_start"][1:] == state["source_start"][:-1])
+    kinds = np.full(len(state["start"]), RESUMES, np.int8)
+    kinds[state["first_row"] == state["source_start"]] = BEGINS
+    adjacent = (state["first_row"][1:] == state["last_row"][:-1] + 1) & (
+        state["source_start"][1:] == state["source_start"][:-1]
     )
-    return joined
+    same = state["first_sequence"][1:] == state["last_sequence"][:-1]
+    kinds[1:][adjacent & same] = GOES_ON
+    kinds[1:][adjacent & ~same] = BEGINS
+    return kinds

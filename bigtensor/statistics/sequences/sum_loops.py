@@ -12,7 +12,7 @@ from bigtensor.features.row_loops import row_loop
 @row_loop
 def write_transfer(
     emission: FloatArray,
-    initial: FloatArray,
+    first_states: FloatArray,
     transition: FloatArray,
     operator: FloatArray,
     log_scale: FloatArray,
@@ -22,15 +22,16 @@ def write_transfer(
     """Write the operator that takes a state before the rows to the states of the last row.
 
     Line i of ``operator``, times ``exp(log_scale[i])``, holds the probabilities of the rows and of
-    the states of the last of them, given state ``first + i`` in the row before. State k stands for
-    no row before: the rows start a sequence.
+    the states of the last of them, given state ``first + i`` in the row before. The
+    last two lines are of rows without a row before: k of the first rows of a sequence, and k + 1 of
+    rows after a gap.
 
     Parameters
     ----------
     emission : (rows, k) array
         Of at least one row.
-    initial : (k,) array
-        Probabilities of the first state of a sequence.
+    first_states : (2, k) array
+        Probabilities of the state of the first row of a sequence, and of the first row after a gap.
     transition : (k, k) array
         From a row to a column.
     operator : (lines, k) array
@@ -48,7 +49,8 @@ def write_transfer(
         line, state = operator[i], first + i
         log_scale[i] = 0.0
         for j in range(k):
-            line[j] = (initial[j] if state == k else transition[state, j]) * emission[0, j]
+            entering = first_states[state - k, j] if state >= k else transition[state, j]
+            line[j] = entering * emission[0, j]
     for row in range(1, rows):
         of_row = emission[row]
         for i in range(lines):
@@ -80,8 +82,8 @@ def write_transfer(
 def write_filtered(
     emission: FloatArray,
     log_largest: FloatArray,
-    starts: NDArray[np.bool_],
-    initial: FloatArray,
+    kinds: NDArray[np.int8],
+    first_states: FloatArray,
     transition: FloatArray,
     entering: FloatArray,
     filtered: FloatArray,
@@ -95,10 +97,11 @@ def write_filtered(
         Relative to the largest of every row.
     log_largest : (rows,) array
         Natural logarithm of the largest emission of every row.
-    starts : (rows,) bool array
-        True where a sequence starts.
-    initial : (k,) array
-        Probabilities of the first state of a sequence.
+    kinds : (rows,) int8 array
+        Kind of every row: 0 for a later row of a sequence, 1 for a first row, 2 for a row after a
+        gap.
+    first_states : (2, k) array
+        Probabilities of the state of the first row of a sequence, and of the first row after a gap.
     transition : (k, k) array
         Probabilities of the transitions, from a row to a column.
     entering : (k,) array
@@ -111,9 +114,9 @@ def write_filtered(
     rows, k = emission.shape
     for row in range(rows):
         of_row = filtered[row]
-        if starts[row]:
+        if kinds[row]:
             for j in range(k):
-                of_row[j] = initial[j]
+                of_row[j] = first_states[kinds[row] - 1, j]
         else:
             before = entering if row == 0 else filtered[row - 1]
             of_row[:] = 0.0
@@ -133,7 +136,7 @@ def write_filtered(
 @row_loop
 def write_smoothed(
     emission: FloatArray,
-    starts: NDArray[np.bool_],
+    kinds: NDArray[np.int8],
     transition: FloatArray,
     leaving: FloatArray,
     filtered: FloatArray,
@@ -145,8 +148,9 @@ def write_smoothed(
     ----------
     emission : (rows, k) array
         Relative to the largest of every row.
-    starts : (rows,) bool array
-        True where a sequence starts.
+    kinds : (rows,) int8 array
+        Kind of every row: 0 for a later row of a sequence, 1 for a first row, 2 for a row after a
+        gap.
     transition : (k, k) array
         Probabilities of the transitions, from a row to a column.
     leaving : (k,) array
@@ -168,7 +172,7 @@ def write_smoothed(
             total += of_row[j]
         for j in range(k):
             of_row[j] /= total
-        if starts[row]:
+        if kinds[row]:
             onward[:] = 1.0
             continue
         for j in range(k):
@@ -187,7 +191,7 @@ def write_smoothed(
 @row_loop
 def add_transitions(
     emission: FloatArray,
-    starts: NDArray[np.bool_],
+    kinds: NDArray[np.int8],
     weight: FloatArray,
     transition: FloatArray,
     entering: FloatArray,
@@ -203,8 +207,9 @@ def add_transitions(
     ----------
     emission : (rows, k) array
         Relative to the largest of every row.
-    starts : (rows,) bool array
-        True where a sequence starts.
+    kinds : (rows,) int8 array
+        Kind of every row: 0 for a later row of a sequence, 1 for a first row, 2 for a row after a
+        gap.
     weight : (rows,) array
         Weights of the rows.
     transition : (k, k) array
@@ -232,7 +237,7 @@ def add_transitions(
             total += of_row[j]
         for j in range(k):
             of_row[j] *= weight[row] / total
-        if starts[row]:
+        if kinds[row]:
             onward[:] = 1.0
             continue
         for j in range(k):

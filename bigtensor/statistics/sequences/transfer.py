@@ -14,7 +14,7 @@ from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import ArraySpec, State, Workspace
 from bigtensor.statistics.sequences.entries import position_of
 from bigtensor.statistics.sequences.operators import BlockOperators
-from bigtensor.statistics.sequences.segments import continuing
+from bigtensor.statistics.sequences.segments import BEGINS, first_row_kinds
 from bigtensor.statistics.sequences.sum_loops import write_transfer
 
 
@@ -26,8 +26,8 @@ class Boundaries:
     ----------
     start : (blocks,) int64 array
         Global index of the first row of every block, ascending.
-    begins : (blocks,) bool array
-        True where a sequence starts with the first row of the block.
+    kinds : (blocks,) int8 array
+        Kind of the first row of every block; see `row_kinds`.
     entering : (blocks, k) float64 array
         Probabilities of the state before the first row, given all earlier rows of the sequence.
     leaving : (blocks, k) float64 array
@@ -38,7 +38,7 @@ class Boundaries:
     """
 
     start: IntArray
-    begins: NDArray[np.bool_]
+    kinds: NDArray[np.int8]
     entering: FloatArray
     leaving: FloatArray
     sequences: int
@@ -46,12 +46,12 @@ class Boundaries:
     @property
     def depend_on_chain(self) -> bool:
         """False if a sequence begins with every block, as with the only block of a few rows."""
-        return not bool(self.begins.all())
+        return not bool(self.kinds.all())
 
-    def around(self, block: Block) -> tuple[bool, FloatArray, FloatArray]:
-        """Return whether a sequence begins with a block, and what enters and leaves it."""
+    def around(self, block: Block) -> tuple[int, FloatArray, FloatArray]:
+        """Return the kind of the first row of a block, and what enters and leaves the block."""
         at = position_of(self.start, block.start)
-        return bool(self.begins[at]), self.entering[at], self.leaving[at]
+        return int(self.kinds[at]), self.entering[at], self.leaving[at]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,34 +70,33 @@ class TransferOperators(BlockOperators[Boundaries]):
 
     def entry_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of one block."""
-        return {**super().entry_arrays(), "log_scale": ((self.chain.n_states + 1,), "float64")}
+        return {**super().entry_arrays(), "log_scale": ((self.chain.n_states + 2,), "float64")}
 
     def finalize(self, state: State) -> Boundaries:
         """Scan the blocks forwards and backwards."""
-        joined = continuing(state)
-        operator = state["operator"]
+        kinds, k = first_row_kinds(state), self.chain.n_states
+        operator, blocks = state["operator"], len(kinds)
         # the scale of a line, relative to the largest of its operator
-        scale = np.exp(state["log_scale"] - state["log_scale"][:, :-1].max(axis=1, keepdims=True))
-        blocks, k = len(joined), self.chain.n_states
+        scale = np.exp(state["log_scale"] - state["log_scale"][:, :k].max(axis=1, keepdims=True))
         entering, leaving = np.zeros((blocks, k)), np.ones((blocks, k))
         for b in range(1, blocks):
-            if not joined[b]:
+            if kinds[b]:
                 continue
             if state["starts"][b - 1]:
                 entering[b] = state["tail"][b - 1]
-            elif joined[b - 1]:
+            elif not kinds[b - 1]:
                 onward = (entering[b - 1] * scale[b - 1, :k]) @ operator[b - 1, :k]
                 entering[b] = onward / onward.sum()
             else:
-                entering[b] = operator[b - 1, k]
+                entering[b] = operator[b - 1, k + kinds[b - 1] - BEGINS]
         for b in range(blocks - 2, -1, -1):
-            if not joined[b + 1]:
+            if kinds[b + 1]:
                 continue
             ahead = np.ones(k) if state["starts"][b + 1] else leaving[b + 1]
             likelihood = scale[b + 1, :k] * (operator[b + 1, :k] @ ahead)
             leaving[b] = likelihood / likelihood.max()
-        sequences = int(state["starts"].sum() + np.count_nonzero(~joined))
-        return Boundaries(state["start"], ~joined, entering, leaving, sequences)
+        sequences = int(state["starts"].sum() + np.count_nonzero(kinds))
+        return Boundaries(state["start"], kinds, entering, leaving, sequences)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""
@@ -107,10 +106,10 @@ class TransferOperators(BlockOperators[Boundaries]):
         """Return the operator of rows of one sequence, its lines relative to their scales."""
         chain, k = self.chain, self.chain.n_states
         emission, _ = chain.write_emissions(rows, work)
-        operator, log_scale = np.empty((k + 1 - first, k)), np.empty(k + 1 - first)
+        operator, log_scale = np.empty((k + 2 - first, k)), np.empty(k + 2 - first)
         write_transfer(
             emission,
-            chain.initial,
+            chain.first_states,
             chain.positive_transition,
             operator,
             log_scale,

@@ -12,7 +12,7 @@ from bigtensor.features.row_loops import row_loop
 @row_loop
 def write_path_transfer(
     emission: IntArray,
-    initial: IntArray,
+    first_states: IntArray,
     transition: IntArray,
     operator: IntArray,
     buffer: IntArray,
@@ -21,15 +21,16 @@ def write_path_transfer(
 ) -> None:
     """Write the score of the best path from a state before the rows to one of the last.
 
-    Line i of ``operator`` is of state ``first + i`` in the row before. State k stands for no row
-    before: the rows start a sequence.
+    Line i of ``operator`` is of state ``first + i`` in the row before. The last two lines
+    are of rows without a row before: k of the first rows of a sequence, and k + 1 of rows after a
+    gap.
 
     Parameters
     ----------
     emission : (rows, k) array
         Of at least one row.
-    initial : (k,) array
-        Scores of the first state of a sequence.
+    first_states : (2, k) array
+        Scores of the state of the first row of a sequence, and of the first row after a gap.
     transition : (k, k) array
         From a row to a column.
     operator : (lines, k) array
@@ -46,7 +47,7 @@ def write_path_transfer(
     for i in range(lines):
         state = first + i
         for j in range(k):
-            entering = initial[j] if state == k else transition[state, j]
+            entering = first_states[state - k, j] if state >= k else transition[state, j]
             operator[i, j] = entering + emission[0, j]
     for row in range(1, rows):
         for i in range(lines):
@@ -62,8 +63,8 @@ def write_path_transfer(
 @row_loop
 def write_best_path(
     emission: IntArray,
-    starts: NDArray[np.bool_],
-    initial: IntArray,
+    kinds: NDArray[np.int8],
+    first_states: IntArray,
     transition: IntArray,
     entering: int,
     leaving: int,
@@ -78,10 +79,11 @@ def write_best_path(
     ----------
     emission : (rows, k) array
         Scores of the emissions.
-    starts : (rows,) bool array
-        True where a sequence starts.
-    initial : (k,) array
-        Scores of the first state of a sequence.
+    kinds : (rows,) int8 array
+        Kind of every row: 0 for a later row of a sequence, 1 for a first row, 2 for a row after a
+        gap.
+    first_states : (2, k) array
+        Scores of the state of the first row of a sequence, and of the first row after a gap.
     transition : (k, k) array
         Scores of the transitions, from a row to a column.
     entering : int
@@ -100,13 +102,13 @@ def write_best_path(
     rows, k = emission.shape
     before, now = score[0], score[1]
     for row in range(rows):
-        if starts[row]:
+        if kinds[row]:
             # the path of the sequence before ends at its best state
             at = 0
             for h in range(1, k):
                 at = h if before[h] > before[at] else at
             for j in range(k):
-                now[j] = initial[j]
+                now[j] = first_states[kinds[row] - 1, j]
                 origin[row, j] = at
         elif row == 0:
             for j in range(k):

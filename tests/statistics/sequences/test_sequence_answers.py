@@ -267,3 +267,36 @@ def test_chain__needs_distributions() -> None:
         replace(chain, transition=chain.transition * 2)
     with pytest.raises(ParameterError, match="got the shapes"):
         replace(chain, initial=chain.initial[:2])
+
+
+@given(cut=borders, seed=st.integers(0, 20))
+@settings(deadline=None, max_examples=25)
+def test_rows_after_a_gap__have_states_of_their_own_in_any_cut(cut: list[int], seed: int) -> None:
+    chain = CHAINS["four states"]
+    after_gap = np.array([0.1, 0.2, 0.3, 0.4])
+    block = sequences_of(chain)
+    mask = np.random.default_rng(seed).random(ROWS) < 0.9
+    hidden = replace(chain.hidden(), after_gap=after_gap)
+    blocks = [
+        part.keep(mask[part.start : part.start + part.rows]) for part in cut_blocks(block, cut)
+    ]
+    boundaries = summed(TransferOperators(hidden, len(blocks)), blocks)
+    sums = summed(SequencePosteriorSums(hidden, boundaries), blocks)
+    found = answered(hidden, blocks)
+    kept = np.flatnonzero(mask)
+    assert block.sequence is not None
+    new = np.diff(block.sequence[kept], prepend=-1) != 0
+    gap = np.diff(kept, prepend=-1) > 1
+    edges = np.flatnonzero(new | gap)
+    counts = {"initial": np.zeros(4), "after_gap": np.zeros(4)}
+    for start, stop in zip(edges, [*edges[1:], len(kept)], strict=True):
+        own = after_gap if gap[start] else chain.initial
+        codes = block.values[kept[start:stop], 0]
+        states = posterior(replace(chain, initial=own), codes)
+        np.testing.assert_allclose(found["probability"][start:stop], states, rtol=1e-9, atol=1e-12)
+        path = path_log_probability(replace(chain, initial=own), codes, found["label"][start:stop])
+        best = best_log_probability(replace(chain, initial=own), codes)
+        assert path == pytest.approx(best, abs=1e-6)
+        counts["after_gap" if gap[start] else "initial"] += block.weight[kept[start]] * states[0]
+    np.testing.assert_allclose(sums.initial, counts["initial"], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(sums.after_gap, counts["after_gap"], rtol=1e-9, atol=1e-12)
