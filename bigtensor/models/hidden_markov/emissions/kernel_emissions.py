@@ -11,8 +11,8 @@ from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.models.kernel_mixture.preparation import Preparation
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.solve import refined
+from bigtensor.statistics.densities.falling_densities import FallingDensities
 from bigtensor.statistics.densities.posterior_sums import PosteriorSumsResult
-from bigtensor.statistics.densities.view_densities import MixtureDensities
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,9 +47,19 @@ class KernelEmissions:
         """Views with their features."""
         return self.solution.views
 
-    def densities(self) -> MixtureDensities:
-        """Return the log densities of rows, with weights of one."""
-        return replace(self.solution.mixture(), weights=np.ones(self.n_states))
+    def densities(self) -> FallingDensities:
+        """Return the log densities of rows, with weights of one.
+
+        Steps that no row of the fit was near are no evidence for a state: floors of embedded views
+        are the same in all states, and densities fall beyond the grids.
+        """
+        mixture, solution = self.solution.mixture(), self.solution
+        embedded = tuple(
+            replace(part, floor=np.full_like(part.floor, part.floor.min()))
+            for part in mixture.embedded
+        )
+        ones = np.ones(self.n_states)
+        return FallingDensities(ones, mixture.tables, embedded, solution.bandwidths)
 
     def ordered(self, order: NDArray[np.intp]) -> KernelEmissions:
         """Return the states in an order."""
