@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
+import pandas as pd
 import xarray as xr
 
 from bigtensor.data.rows.rows_where import all_rows
@@ -71,7 +73,7 @@ def check_aligned(part: object, values: object, sample_dim: str, name: str) -> N
     part : object
         The data set that holds the rows.
     values : object
-        One value a row. Only the index of a DataArray is looked at.
+        One value a row. The index of a DataArray or of a Series of pandas is looked at.
     sample_dim : str
         Name of the sample dimension.
     name : str
@@ -80,20 +82,50 @@ def check_aligned(part: object, values: object, sample_dim: str, name: str) -> N
     Raises
     ------
     DataError
-        When both have an index along the rows, of equal length, and the indexes differ.
+        When both have an index along the rows, of equal length, and the indexes differ. The
+        positions that pandas takes where nothing else is known (a RangeIndex from 0) are no labels,
+        unless the values have the positions of the rows in another order.
     """
-    if not isinstance(values, xr.DataArray) or values.ndim != 1:
+    if not isinstance(values, xr.DataArray | pd.Series) or values.ndim != 1:
         return
-    if not isinstance(part, xr.DataArray | xr.Dataset):
-        return
-    rows, labels = part.indexes.get(sample_dim), values.indexes.get(values.dims[0])
+    values_dim = str(values.dims[0]) if isinstance(values, xr.DataArray) else sample_dim
+    rows, labels = _row_labels(part, sample_dim), _row_labels(values, values_dim)
     if rows is None or labels is None or len(rows) != len(labels) or rows.equals(labels):
         return
+    in_table = isinstance(values, pd.Series)
+    if in_table and _are_positions(labels):
+        return
+    of_xarray = isinstance(part, xr.DataArray | xr.Dataset)
+    same_labels = labels.is_unique and labels.isin(rows).all()
+    # labels of another kind, or of a larger table, say nothing of positions
+    if not of_xarray and _are_positions(rows) and not same_labels:
+        return
+    if in_table:
+        raise DataError(
+            f"{name} has other index labels than the rows of the data, or has them in another "
+            "order; put it into their order with .reindex, or give .to_numpy() if the values go by "
+            "position"
+        )
     raise DataError(
-        f"{name} has other labels along {str(values.dims[0])!r} than the data along "
+        f"{name} has other labels along {values_dim!r} than the data along "
         f"{sample_dim!r}, or has them in another order; select the labels of the data with .sel, "
         "or give .to_numpy() if the values go by position"
     )
+
+
+def _row_labels(data: object, dim: str) -> pd.Index[Any] | None:
+    """Return the index of rows; None for data without one."""
+    if isinstance(data, xr.DataArray | xr.Dataset):
+        return data.indexes.get(dim)
+    if isinstance(data, pd.DataFrame | pd.Series):
+        return data.index
+    names = getattr(data, "obs_names", None)
+    return names if isinstance(names, pd.Index) else None
+
+
+def _are_positions(labels: pd.Index[Any]) -> bool:
+    """Return True for the index that pandas makes for rows without labels."""
+    return isinstance(labels, pd.RangeIndex) and labels.start == 0 and labels.step == 1
 
 
 def row_variable_names(source: Source, part: object, sample_dim: str) -> list[str]:
