@@ -48,14 +48,26 @@ class BigtensorAccessor:
         """
         return model.fit(self._data, **parameters)
 
-    def predict(self, model: Any) -> Any:
-        """Return the label of every row; see the model's ``predict``."""
-        return model.predict(self._data)
+    def predict(self, model: Any, **options: Any) -> Any:
+        """Return the label of every row.
 
-    def predict_proba(self, model: Any) -> Any:
+        Parameters
+        ----------
+        model : estimator
+            Fitted model.
+        **options
+            Those of the model's ``predict``, such as ``sequence``.
+        """
+        return model.predict(self._data, **options)
+
+    def predict_proba(self, model: Any, **options: Any) -> Any:
         """Return the posterior of every component; see the model's ``predict_proba``."""
-        return model.predict_proba(self._data)
+        return model.predict_proba(self._data, **options)
 
-    def score_samples(self, model: Any) -> Any:
-        """Return the log-density of every row; see the model's ``score_samples``."""
-        return model.score_samples(self._data)
+    def score_samples(self, model: Any, **options: Any) -> Any:
+        """Return the log-density of every row or sequence; see the model's ``score_samples``."""
+        return model.score_samples(self._data, **options)
+
+    def decode(self, model: Any, **options: Any) -> Any:
+        """Return the most probable paths; see ``HiddenMarkovModel.decode``."""
+        return model.decode(self._data, **options)

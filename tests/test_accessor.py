@@ -8,7 +8,7 @@ import pytest
 import xarray as xr
 
 import bigtensor.accessor
-from bigtensor import KernelMixture, SpectralOptions, simulate
+from bigtensor import HiddenMarkovModel, KernelMixture, SpectralOptions, simulate
 from bigtensor.errors import PlanError
 
 SMALL = {
@@ -58,3 +58,15 @@ def test_accessor__is_registered_by_its_own_import_alone():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["False", "True", "True"]
     assert bigtensor.accessor.__all__ == ["BigtensorAccessor"]
+
+
+def test_accessor__passes_the_sequences_of_answers_on():
+    steps = simulate.hidden_markov(1500, 2, n_symbols=4, sequences=10, random_state=1)
+    steps = steps.rename(sequence="night")
+    model = steps.bigtensor.fit(HiddenMarkovModel(2, random_state=0), sequence="night")
+    for name in ("predict", "predict_proba", "score_samples"):
+        answer = getattr(steps.bigtensor, name)(model, sequence="night")
+        xr.testing.assert_identical(answer, getattr(model, name)(steps, sequence="night"))
+    log_probability, path = steps.bigtensor.decode(model, sequence="night")
+    assert log_probability < 0
+    xr.testing.assert_identical(path, model.predict(steps, sequence="night"))

@@ -96,7 +96,10 @@ def with_groups(
         )
         for source, variable, pairs in zip(samples.sources, variables, listed, strict=True)
     )
-    return replace(samples, sources=sources, groups=RowGroups(name, names))
+    value_of = {entry: value for pairs in listed for value, entry in pairs}
+    has_names = any(map(_are_codes, variables))
+    numbers = None if has_names else _numbers([value_of[entry] for entry in names])
+    return replace(samples, sources=sources, groups=RowGroups(name, names, numbers))
 
 
 def _groups_by_source(
@@ -120,7 +123,7 @@ def _listed(source: Source, variable: xr.DataArray, name: str) -> list[tuple[Any
     """Return the values of a variable and their names, values ascending."""
     kind = variable.dtype.kind
     categories = variable.attrs.get("categories")
-    if kind in "iu" and categories is not None:
+    if _are_codes(variable):
         if not isinstance(categories, list | tuple | np.ndarray):
             raise DataError(
                 f"the categories of {name!r} of {source.describe()} are {categories!r}; expected "
@@ -143,8 +146,22 @@ def _listed(source: Source, variable: xr.DataArray, name: str) -> list[tuple[Any
                 f"{name!r} of {source.describe()} has more than {MOST_GROUPS:,} different values; "
                 "groups are patients or files, not measurements: name another variable"
             )
-    order = sorted(values) if kind in "iufb" else sorted(values, key=_in_words)
+    numeric = all(isinstance(value, Real) for value in values)
+    order = sorted(values) if numeric else sorted(values, key=_in_words)
     return [(value, _in_words(value)) for value in order]
+
+
+def _are_codes(variable: xr.DataArray) -> bool:
+    """Return True for integers that are codes of named categories."""
+    return variable.dtype.kind in "iu" and variable.attrs.get("categories") is not None
+
+
+def _numbers(values: list[Any]) -> tuple[float, ...] | None:
+    """Return the numbers of groups, as integers if all are whole; None if some are names."""
+    if not all(isinstance(value, Real) for value in values):
+        return None
+    are_whole = all(isinstance(value, float) and value.is_integer() for value in values)
+    return tuple(map(int, values)) if are_whole else tuple(values)
 
 
 def as_names(values: RowVariableLike) -> NDArray[Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -163,6 +163,22 @@ def without_id_column(
     return [table for table, _ in parts], np.concatenate([ids for _, ids in parts])
 
 
+def table_column(data: DataLike, name: str) -> RowVariableLike | None:
+    """Return a column of a table, or of all tables of a list; None where there is none.
+
+    Parameters
+    ----------
+    data : object
+        As for `without_id_column`.
+    name : str
+        Name of the column.
+    """
+    tables: list[object] = [*data] if isinstance(data, list | tuple) else [data]
+    if not tables or not all(is_table(table) and name in _columns(table) for table in tables):
+        return None
+    return cast("RowVariableLike", without_id_column(data, name)[1])
+
+
 def with_sequences(
     samples: Samples,
     parts: Sequence[object],
@@ -305,7 +321,7 @@ def pieces_of_ids(source: Source) -> Iterator[NDArray[Any]]:
 
 def _split(table: Table, name: str) -> tuple[DataSetLike, RowVariableLike]:
     """Return a table without a column, and the column as an array."""
-    columns = [*(table.column_names if is_arrow_table(table) else table.columns)]
+    columns = _columns(table)
     others = [column for column in columns if column != name]
     if len(others) == len(columns):
         raise DataError(
@@ -323,6 +339,11 @@ def _split(table: Table, name: str) -> tuple[DataSetLike, RowVariableLike]:
         # Dask warns of what it does with types of pandas
         column = column.astype(object)
     return table[others], column.to_dask_array(lengths=True)
+
+
+def _columns(table: Table) -> list[Any]:
+    """Return the names of the columns of a table."""
+    return [*(table.column_names if is_arrow_table(table) else table.columns)]
 
 
 def _ids_by_source(

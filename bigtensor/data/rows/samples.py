@@ -12,6 +12,7 @@ from itertools import accumulate, islice, pairwise
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from bigtensor.array_types import IntArray
 from bigtensor.data.addresses.copies_on_workers import OtherFilesError
@@ -52,10 +53,18 @@ class RowGroups:
         Variable along the samples that holds the group of every row.
     names : tuple of str
         Names of groups 0, 1, ...
+    numbers : tuple of int or float, optional
+        Numbers that the names are of; None if the groups are names or codes of categories.
     """
 
     variable: str
     names: tuple[str, ...]
+    numbers: tuple[float, ...] | None = None
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """Names of the groups, or their numbers, as a coordinate: ``(groups,)``."""
+        return np.array(self.names, str) if self.numbers is None else np.array(self.numbers)
 
 
 @dataclass(frozen=True, eq=False)

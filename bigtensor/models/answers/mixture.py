@@ -308,8 +308,9 @@ class MixtureAnswers(LogDensityAnswers):
         X : path, xarray, dask array or array-like, or a list of these
             As for `fit`.
         by : str, or (rows,) array-like, default "sample_id"
-            A variable of ``X`` along the samples, or a column of ``obs`` of AnnData: integer codes
-            with the attribute ``categories``, or names, strings or numbers. ``"time.month"`` is a
+            A variable of ``X`` along the samples, a column of ``obs`` of AnnData, or a column of a
+            table, which is no feature unless the fit had it as one: integer codes with the
+            attribute ``categories``, or names, strings or numbers. ``"time.month"`` is a
             part of the dates ``time``, as in ``groupby`` of xarray. In several data sets,
             groups of the same name are one group. For data in memory also the group of every row.
             Negative whole numbers, NaN and empty strings stand for none.
@@ -324,10 +325,11 @@ class MixtureAnswers(LogDensityAnswers):
         Dataset
             ``weight`` (by, component or population) float64, every row of which sums to one,
             ``standard_error`` of the same shape, and ``rows`` (by,) int64, with the names of the
-            groups as the coordinate ``by`` in the order of the categories. Groups without a row, or
-            whose rows all have the weight zero, are left out. Standard errors take rows for
-            independent and densities for known. They are zero for a weight of zero, and do not hold
-            for weights of a few rows. Rows with weights w count as ``(sum w)^2 / sum w^2`` rows.
+            groups, or their numbers, as the coordinate ``by`` in the order of the categories.
+            Groups without a row, or whose rows all have the weight zero, are left out. Standard
+            errors take rows for independent and densities for known. They are zero for a weight of
+            zero, and do not hold for weights of a few rows. Rows with weights w count as
+            ``(sum w)^2 / sum w^2`` rows.
             The attribute ``rows_without`` counts rows without a group.
 
         Raises

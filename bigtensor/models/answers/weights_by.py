@@ -85,10 +85,10 @@ def weights_of_groups(
     labelled = "component" if classes.populations is None else "population"
     samples = open_with_groups(model, X, by)
     assert samples.groups is not None
-    variable, names = samples.groups.variable, samples.groups.names
+    groups, variable = samples.groups, samples.groups.variable
     check_table_variable(variable, _TAKEN)
-    script = group_weight_passes(classes, len(names), variable)
-    planned = _planned_passes(classes, len(names), variable)
+    script = group_weight_passes(classes, len(groups.names), variable)
+    planned = _planned_passes(classes, len(groups.names), variable)
     fitted: GroupWeights = model.run_passes(samples, script, planned, **options).result
     kept = fitted.sums.mass.sum(axis=1) > 0
     require_some_group(kept, variable)
@@ -109,7 +109,7 @@ def weights_of_groups(
         "method": method,
         "rows_without": fitted.sums.rows_without,
     }
-    table = _table(fitted, kept, names, (variable, labelled)).assign_attrs(attrs)
+    table = _table(fitted, kept, groups.labels, (variable, labelled)).assign_attrs(attrs)
     if labelled == "component" and fitted_mixture.populations is not None:
         return table
     return table.assign_coords({f"{labelled}_name": (labelled, model.population_names_)})
@@ -155,7 +155,7 @@ def _planned_passes(classes: ClassDensities, n_groups: int, variable: str) -> li
 def _table(
     fitted: GroupWeights,
     kept: NDArray[np.bool_],
-    names: tuple[str, ...],
+    labels: NDArray[Any],
     dims: tuple[str, str],
 ) -> xr.Dataset:
     """Return the weights of the groups that have any, with their names."""
@@ -166,5 +166,5 @@ def _table(
             "standard_error": (dims, np.sqrt(np.maximum(variance, 0.0))),
             "rows": (dims[:1], fitted.sums.rows[kept]),
         },
-        {dims[0]: np.array(names, dtype=str)[kept]},
+        {dims[0]: labels[kept]},
     )

@@ -7,13 +7,20 @@ from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
+import numpy.typing as npt
+import xarray as xr
 from sklearn.utils.validation import validate_data
 
 from bigtensor.data.anndata.files import element_keys, is_h5ad
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.code_maps import Categories, CodeMap
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
-from bigtensor.data.rows.row_sequences import Lengths
+from bigtensor.data.rows.row_sequences import (
+    Lengths,
+    in_sequences,
+    table_column,
+    without_id_column,
+)
 from bigtensor.data.rows.sample_weights import with_weight_meaning
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
@@ -177,7 +184,13 @@ def _other_matrix(model: KnowsFeatures, X: DataLike) -> str | Message:
     )
 
 
-def open_with_groups(model: KnowsFeatures, X: DataLike, by: str | RowVariableLike) -> Samples:
+def open_with_groups(
+    model: KnowsFeatures,
+    X: DataLike,
+    by: str | RowVariableLike,
+    sequence: str | RowVariableLike | None = None,
+    lengths: npt.ArrayLike | None = None,
+) -> Samples:
     """Open data for a fitted model, with the group of every row.
 
     Parameters
@@ -187,10 +200,20 @@ def open_with_groups(model: KnowsFeatures, X: DataLike, by: str | RowVariableLik
     X : path, xarray, AnnData, dask array or array-like, or a list of these
         Rows to answer for.
     by : str, or (rows,) array-like
-        Variable along the samples, or the group of every row.
+        Variable along the samples, column of a table, or the group of every row.
+    sequence, lengths : optional
+        Sequences of the rows.
     """
+    groups: str | RowVariableLike = by
+    column = table_column(X, by) if isinstance(by, str) else None
+    if isinstance(by, str) and column is not None:
+        groups = xr.DataArray(column, dims=[model.sample_dim], name=by)
+        sequence = column if isinstance(sequence, str) and sequence == by else sequence
+        if by not in getattr(model, "feature_names_in_", ()):
+            X, _ = without_id_column(X, by)
+    X, ids = in_sequences(X, sequence, lengths)
     rows = in_matrix_of_fit(model, X)
-    samples = open_samples(rows, sample_dim=model.sample_dim, groups=by)
+    samples = open_samples(rows, sample_dim=model.sample_dim, groups=groups, sequence=ids)
     samples = model.takes.check(samples, type(model).__name__, prefer=model.preferred_kind)
     # features by name or by position, and codes of the fit, as for every other answer
     opened = open_for_answers(model, samples if is_named(X) else X)

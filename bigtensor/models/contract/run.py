@@ -318,8 +318,10 @@ def _check_names(options: Mapping[str, Any]) -> None:
     for name in options.keys() - WhereOptions.__optional_keys__:
         own = {"sample_weight", "sequence", *RunOptions.__optional_keys__}
         near = get_close_matches(name, own, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise TypeError(f"fit() got an unexpected keyword argument {name!r}{hint}")
+        hint = f"; did you mean {near[0]!r}?" if near and near != [name] else ""
+        if name == "sequence":
+            hint = "; give the ids of sequences to open_samples, and its result to the method"
+        raise TypeError(f"got an unexpected keyword argument {name!r}{hint}")
 
 
 class RunsPasses(Protocol):

@@ -10,17 +10,14 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
-from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.answers.density import require_scored_rows
-from bigtensor.models.answers.group_table import check_table_variable
 from bigtensor.models.answers.sequence_model import SequenceModel, ids_or_names
 from bigtensor.models.contract.containers import RowAnswer, is_labelled
 from bigtensor.models.contract.data_kinds import Data
-from bigtensor.models.contract.opening_for_answers import open_with_groups
 from bigtensor.models.contract.parameters import RandomState, ViewsLike, check_integer
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.contract.script import FitSteps, PlannedPass, SizedScript
-from bigtensor.models.hidden_markov import criteria
+from bigtensor.models.hidden_markov import criteria, occupancy_by
 from bigtensor.models.hidden_markov.declared_parameters import MEASURED, PARAMETERS
 from bigtensor.models.hidden_markov.description import HiddenMarkovDescription
 from bigtensor.models.hidden_markov.emissions.categorical_emissions import CategoricalEmissions
@@ -30,12 +27,6 @@ from bigtensor.models.hidden_markov.hmmlearn_models import (
     categorical_hmm,
     diagnostics_of,
     fit_of_categorical_hmm,
-)
-from bigtensor.models.hidden_markov.occupancy_by import (
-    TAKEN,
-    occupancy_passes,
-    occupancy_table,
-    planned_occupancy_passes,
 )
 from bigtensor.models.hidden_markov.script import (
     STORED_CLASSES,
@@ -221,6 +212,7 @@ class HiddenMarkovModel(SequenceModel):
     aic = criteria.aic
     bic = criteria.bic
     decode = criteria.decode
+    weights_by = occupancy_by.weights_by
 
     @property
     def preferred_kind(self) -> Literal["measured", "codes"]:
@@ -389,65 +381,6 @@ class HiddenMarkovModel(SequenceModel):
         densities = self._solution().emissions.densities()
         function = ComponentDensities(densities, "emission_density", "state")
         return self.row_output(X, "emission_density", function)
-
-    def weights_by(
-        self,
-        X: DataLike,
-        by: str | RowVariableLike = "sample_id",
-        *,
-        level: str | None = None,
-        **options: Unpack[RunOptions],
-    ) -> xr.Dataset:
-        """Return the occupancy of the states in every subject, file or other group of rows.
-
-        The share of a state is the mean of its probabilities given all rows of a sequence, over the
-        rows of the group: one pass for messages between blocks, and one for the sums. Transitions
-        of the fit are used for every group, so that shares of short sequences are drawn towards
-        the shares of the fit.
-
-        Parameters
-        ----------
-        X : path, xarray, dask array or array-like, or a list of these
-            As for `predict`.
-        by : str, or (rows,) array-like, default "sample_id"
-            A variable of ``X`` along the samples, such as ``"sequence"``: integer codes with the
-            attribute ``categories``, or names, strings or numbers. For data in memory also the
-            group of every row. Negative whole numbers, NaN and empty strings stand for none.
-        level : None
-            States are not merged.
-        **options
-            As for `fit`: ``client``, ``scheduler``, ``workers``, ``memory_limit``,
-            ``wait_for_workers``, ``checkpoint``, ``listeners``.
-
-        Returns
-        -------
-        Dataset
-            ``weight`` (by, state) float64, every row of which sums to one, and ``rows`` (by,)
-            int64, with the names of the groups as the coordinate ``by``. Groups without a row, or
-            whose rows all have the weight zero, are left out. There are no standard errors, because
-            rows of a sequence are dependent. The attribute ``rows_without`` counts rows without a
-            group.
-
-        Raises
-        ------
-        DataError
-            When there is no such variable, it is a measurement, or no row can be used.
-        ParameterError
-            When a level is asked for.
-        """
-        if level is not None:
-            raise ParameterError(
-                "states of a HiddenMarkovModel are not merged; leave out " + Setting("level", level)
-            )
-        chain = self._solution().chain()
-        samples = open_with_groups(self, X, by)
-        assert samples.groups is not None
-        variable, names = samples.groups.variable, samples.groups.names
-        check_table_variable(variable, TAKEN)
-        script = occupancy_passes(chain, samples.rows, len(names), variable)
-        planned = planned_occupancy_passes(chain, samples.rows, len(names), variable)
-        occupancy = self.run_passes(samples, script, planned, **options).result
-        return occupancy_table(occupancy, variable, names, self.output_attrs())
 
     def sample(
         self, n_samples: int = 1, random_state: RandomState = None
