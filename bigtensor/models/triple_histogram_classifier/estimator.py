@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -67,9 +68,9 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         likelihood, which counts a step in three windows. ``"sequence_likelihood"`` takes the
         largest posterior probability given the whole sequence, and needs a hidden Markov model,
         of which it is the most accurate rule on splice junctions. The default is the published one.
-    class_prior : (classes,) array-like, optional
-        Prior probabilities of the classes in the order of ``classes_``, by default their shares of
-        the sequences. The histogram rule does not use them.
+    class_prior : (classes,) array-like or mapping of class to float, optional
+        Prior probabilities of the classes in the order of ``classes_`` or by class, by default
+        their shares of the sequences. The histogram rule does not use them.
 
     Attributes
     ----------
@@ -108,7 +109,7 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         estimator: ClassModel | None = None,
         *,
         rule: str = "histogram",
-        class_prior: npt.ArrayLike | None = None,
+        class_prior: npt.ArrayLike | Mapping[Any, float] | None = None,
     ) -> None:
         self.estimator = estimator
         self.rule = rule
@@ -170,7 +171,8 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         Parameters
         ----------
         X : (sequences, steps) array-like, or list of (steps,) array-likes or str
-            As for `fit`, of any lengths. Categories that the fit did not have count as missing.
+            As for `fit`, of any lengths. Categories that the fit did not have count as missing, and
+            a warning names them.
 
         Returns
         -------
@@ -242,6 +244,15 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
                 + f" is a {type(estimator).__name__}; expected a HiddenMarkovModel or a "
                 "DiscreteMixture"
             )
+        if isinstance(estimator, HiddenMarkovModel) and estimator.emissions != "categorical":
+            raise ParameterError(
+                Setting("emissions", estimator.emissions)
+                + " is for measured values, and the classifier reads categories; give a "
+                "HiddenMarkovModel with "
+                + Setting("emissions", "categorical")
+                + " as "
+                + Setting("estimator")
+            )
         if self.rule == "sequence_likelihood" and isinstance(estimator, DiscreteMixture):
             raise ParameterError(
                 "a DiscreteMixture of triples has no likelihood of whole sequences; use "
@@ -264,19 +275,29 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
             )
         if self.class_prior is None:
             return np.asarray(share / share.sum())
-        prior = np.asarray(self.class_prior, np.float64)
-        if prior.shape != (count,) or not (prior > 0).all() or abs(prior.sum() - 1) > 1e-6:
+        classes = self.classes_.tolist()
+        prior = self.class_prior
+        if isinstance(prior, Mapping) and {*prior} == {*classes}:
+            prior = [prior[name] for name in classes]
+        try:
+            numbers = np.asarray(prior, np.float64)
+        except (TypeError, ValueError):
+            numbers = np.empty(0)
+        if numbers.shape != (count,) or not (numbers > 0).all() or abs(numbers.sum() - 1) > 1e-6:
             raise ParameterError(
                 Setting("class_prior")
-                + f" is {self.class_prior!r}; expected {count} positive numbers that add up to one"
+                + f" is {self.class_prior!r}; expected {count} positive numbers that add up to one,"
+                f" in the order of the classes or by class: {classes}"
             )
-        return prior
+        return numbers
 
     def _scores(self, X: DataLike) -> NDArray[np.float64]:
         """Return the score of every sequence and class, by the rule."""
         check_is_fitted(self)
         check_choice("rule", self.rule, RULES)
-        encoded = sequences_of(X).encoded(self.categories_)
+        sequences = sequences_of(X)
+        encoded = sequences.encoded(self.categories_)
+        sequences.warn_of_unknown(self.categories_)
         if self.rule == "sequence_likelihood":
             return self._sequence_scores(encoded)
         histograms = TripleHistograms.of_sequences(encoded, len(self.categories_))

@@ -12,7 +12,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, MissingValueWarning, warn
 from bigtensor.features.row_loops import row_loop
 from bigtensor.models.contract.data_kinds import category_values
 
@@ -20,6 +20,9 @@ WINDOW = 3
 
 MISSING = -1
 """Code of a missing category."""
+
+_MOST_NAMES = 10
+"""Unknown categories that a warning names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,6 +74,24 @@ class Sequences:
         place = np.minimum(np.searchsorted(categories, self.values), len(categories) - 1)
         codes = np.where(categories[place] == self.values, place, MISSING).astype(np.int32)
         return Sequences(codes, self.lengths)
+
+    def warn_of_unknown(self, categories: NDArray[Any]) -> None:
+        """Warn of categories that the fit did not have, by name.
+
+        Parameters
+        ----------
+        categories : (categories,) array
+            Categories of the fit, of the type of the sequences.
+        """
+        unknown = np.setdiff1d(self.categories(), categories).tolist()
+        if unknown:
+            names = ", ".join(map(repr, unknown[:_MOST_NAMES]))
+            names += f" and {len(unknown) - _MOST_NAMES} more" * (len(unknown) > _MOST_NAMES)
+            warn(
+                f"the sequences have categories that the fit did not have: {names}; their steps "
+                "count as missing",
+                MissingValueWarning,
+            )
 
     def chosen(self, mask: NDArray[np.bool_]) -> Sequences:
         """Return some of the sequences: ``mask`` has one entry a sequence."""

@@ -175,6 +175,7 @@ def test_weights__count_sequences_more_than_once(chains: Split) -> None:
     np.testing.assert_allclose(weighted.class_prior_, expected.class_prior_)
 
 
+@pytest.mark.filterwarnings("ignore:the sequences have categories")
 def test_missing_and_unknown_categories__leave_out_their_windows(chains: Split) -> None:
     model = fitted(chains)
     row = chains[2][0].astype(int)
