@@ -21,6 +21,7 @@ from bigtensor.data.addresses.store_address import with_home
 from bigtensor.data.anndata.files import element_name, is_h5ad
 from bigtensor.data.rows.code_maps import code_check, with_shared_categories
 from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
+from bigtensor.data.rows.date_order import holds_dates
 from bigtensor.data.rows.inspection import inspect_store
 from bigtensor.data.rows.row_groups import with_groups
 from bigtensor.data.rows.row_sequences import Lengths, in_sequences, with_sequences, with_whole_ids
@@ -453,8 +454,15 @@ def _values_of(dataset: xr.Dataset, sample_dim: str) -> xr.DataArray:
     raise LayoutError(
         f"several variables could hold the features: {names}; rename the one to use to {VALUES!r}, "
         "or in Python pass it alone; if every variable is a feature, use "
-        f".to_dataarray('feature').stack(sample={[*map(str, candidates[0].dims)]}) in xarray"
+        f".to_dataarray('feature').stack(sample={_stacked_dims(candidates[0], sample_dim)}) in "
+        "xarray"
     )
+
+
+def _stacked_dims(variable: xr.DataArray, sample_dim: str) -> list[str]:
+    """Return dimensions in the order to stack: the last one runs along a sequence."""
+    dims = sorted(variable.dims, key=lambda dim: dim == sample_dim)
+    return sorted(map(str, dims), key=lambda dim: holds_dates(variable.indexes.get(dim)))
 
 
 def _remedy(variables: Sequence[xr.DataArray], sample_dim: str) -> str:

@@ -189,3 +189,20 @@ def test_rows__a_step_of_unknown_length_ends_with_its_block(capsys):
         advance(10, None)
         advance(30, None)
     assert capsys.readouterr().err.startswith("import: 30 rows, ")
+
+
+def test_lines__later_passes_of_one_name_share_a_line(capsys):
+    lines = Lines()
+    reporter = Reporter(lines)
+    for name in ("posterior 1", "posterior 2", "posterior 3", "posterior 1", "order"):
+        for event in events(name, (0, 4000), seconds=2.0):
+            reporter.listen(event)
+    first, together, last = capsys.readouterr().err.splitlines()
+    assert first.startswith("posterior 1: 4,000 rows")
+    assert together.startswith("posterior: 3 more passes, ")
+    assert last.startswith("order: 4,000 rows")
+    reporter.listen(Event("pass started", "posterior 2", 0, 1000, 0, 1))
+    for event in events("posterior 2", (0, 1000)):
+        reporter.listen(event)
+    lines.leave()
+    assert capsys.readouterr().err.startswith("posterior 2: 1,000 rows")

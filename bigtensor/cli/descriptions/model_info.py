@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.output import one_line
 from bigtensor.models.words.suggested_facts import suggested_names
-from bigtensor.models.words.wording import names_in_words
+from bigtensor.models.words.wording import counted, names_in_words
 
 if TYPE_CHECKING:
     from bigtensor.models.words.summary_table import SummaryTable
@@ -48,6 +48,27 @@ def model_facts(path: str) -> dict[str, Any]:
     }
 
 
+def pass_lines(passes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Describe passes, those of one name and size together.
+
+    Parameters
+    ----------
+    passes : sequence of mappings
+        With the entries ``name``, such as ``"posterior 2"``, ``rows``, ``parts`` and
+        ``reused_parts``.
+    """
+    together: dict[tuple[str, int, int], list[int]] = {}
+    for entry in passes:
+        stem, _, number = entry["name"].rpartition(" ")
+        name = stem if number.isdecimal() else entry["name"]
+        key = name, entry["rows"], entry["parts"]
+        together.setdefault(key, []).append(entry["reused_parts"])
+    for (name, rows, parts), reused in together.items():
+        times = f", {len(reused)} times" if len(reused) > 1 else ""
+        kept = f", {sum(reused)} from the checkpoint" if sum(reused) else ""
+        yield f"  {name:<20} {rows:>14,} rows in {counted(parts, 'part')}{times}{kept}"
+
+
 def model_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     """Describe a fitted or a prepared model in words."""
     from bigtensor.models.contract.registry import model_class
@@ -61,9 +82,7 @@ def model_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     if facts["matrix"] is not None:
         yield f"matrix of the fit  {facts['matrix']} of AnnData (answers for AnnData read it)"
     yield "passes"
-    for entry in facts["passes"]:
-        reused = f", {entry['reused_parts']} from the checkpoint" if entry["reused_parts"] else ""
-        yield f"  {entry['name']:<20} {entry['rows']:>14,} rows in {entry['parts']} parts{reused}"
+    yield from pass_lines(facts["passes"])
     yield "views"
     for name, features in facts["views"].items():
         yield f"  {one_line(name):<20} {names_in_words([one_line(own) for own in features])}"

@@ -30,10 +30,10 @@ def rows_out_of_order(source: Source, sample_dim: str) -> IndexArray:
     """
     index = _index(source, sample_dim)
     if isinstance(index, pd.MultiIndex):
-        positions = [i for i, level in enumerate(index.levels) if _holds_dates(level)]
+        positions = [i for i, level in enumerate(index.levels) if holds_dates(level)]
         dates = index.get_level_values(positions[0]) if positions else None
     else:
-        dates = index if _holds_dates(index) else None
+        dates = index if holds_dates(index) else None
     if dates is None:
         return np.empty(0, np.intp)
     values: NDArray[Any] = dates.to_numpy()
@@ -58,6 +58,12 @@ def _index(source: Source, sample_dim: str) -> pd.Index[Any] | None:
     return None
 
 
-def _holds_dates(index: pd.Index[Any] | None) -> bool:
-    """Return True for dates of NumPy and of other calendars, and for periods such as months."""
+def holds_dates(index: pd.Index[Any] | None) -> bool:
+    """Return True for dates of NumPy and of other calendars, and for periods such as months.
+
+    Parameters
+    ----------
+    index : Index, optional
+        Index along a dimension.
+    """
     return isinstance(index, pd.DatetimeIndex | pd.PeriodIndex | xr.CFTimeIndex)

@@ -351,6 +351,8 @@ def _ids_by_source(
 ) -> list[xr.DataArray]:
     """Return the ids of every row, source by source."""
     ids = sequence.ids(samples.rows) if isinstance(sequence, Lengths) else sequence
+    if isinstance(ids, list | tuple) and any(map(np.ndim, ids)):
+        ids = _joined(ids, samples)
     attrs = ids.attrs if isinstance(ids, xr.DataArray) else {}
     values = ids.data if isinstance(ids, xr.DataArray) else ids
     array = values if is_lazy_array(values) else np.asarray(values)
@@ -364,6 +366,19 @@ def _ids_by_source(
         xr.DataArray(array[offset : offset + source.rows], dims=[sample_dim], attrs=attrs)
         for source, offset in zip(samples.sources, samples.offsets, strict=True)
     ]
+
+
+def _joined(parts: Sequence[Any], samples: Samples) -> NDArray[Any]:
+    """Return the ids of several data sets, one list or array a data set, one behind the other."""
+    rows = [source.rows for source in samples.sources]
+    entries = [np.shape(part) for part in parts]
+    if entries != [(count,) for count in rows]:
+        raise ParameterError(
+            Setting("sequence")
+            + f" is a list of ids of the shapes {entries}, and the data sets have {rows} rows; "
+            "give a list of the ids of every data set, one id a row"
+        )
+    return np.concatenate([np.asarray(part) for part in parts])
 
 
 def _identified(source: Source, variable: xr.DataArray) -> tuple[Source, tuple[str, ...] | None]:

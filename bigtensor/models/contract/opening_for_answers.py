@@ -74,8 +74,23 @@ def open_for_answers(
     if model.takes.by_view and is_by_view(X):
         X, _ = side_by_side(X, model.views_.names)
     if is_plain(X) and _dimensions(X) == 2:
-        validate_data(model, X, reset=False, skip_check_array=True)
+        _check_features(model, X)
     return with_features_of_fit(model, X, unseen, sample_weight=sample_weight, sequence=sequence)
+
+
+def _check_features(model: KnowsFeatures, X: DataLike) -> None:
+    """Check the features as scikit-learn does. Another column may hold ids of sequences."""
+    try:
+        validate_data(model, X, reset=False, skip_check_array=True)
+    except ValueError as error:
+        names = getattr(model, "feature_names_in_", ())
+        others = [column for column in getattr(X, "columns", ()) if column not in names]
+        if not model.takes.in_order or not len(names) or not others:
+            raise
+        raise DataError(
+            f"{error}\nIf this column holds the ids of sequences, name it: "
+            + Setting("sequence", others[0])
+        ) from error
 
 
 def with_features_of_fit(

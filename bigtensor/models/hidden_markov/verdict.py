@@ -10,6 +10,10 @@ import numpy as np
 from bigtensor.errors import Message, SequenceWarning, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.hidden_markov.emissions.categorical_emissions import CategoricalEmissions
+from bigtensor.models.hidden_markov.emissions.gaussian_emissions import (
+    REGULARISATION,
+    GaussianEmissions,
+)
 from bigtensor.models.hidden_markov.emissions.kernel_emissions import KernelEmissions
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.pilot.outliers import sample_outliers
@@ -24,6 +28,9 @@ FEW_STEPS = 100.0
 
 MANY_SINGLE_ROWS = 0.5
 """Share of sequences of one row from which ids are probably those of rows, not of sequences."""
+
+NO_SPREAD = 10 * REGULARISATION
+"""Variance in a state, in parts of that of all rows, below which its values are the same."""
 
 ALIKE = 0.02
 """Total variation between emissions, and between transitions, of states that are the same."""
@@ -47,7 +54,8 @@ def judged(
     """
     faults = _single_rows(counts) + _bounded(diagnostics)
     faults += as_warnings(
-        *(_few(fit, counts) or [*_rare(fit, rows), *_alike(fit)] or _without_order(diagnostics))
+        *_without_spread(fit),
+        *(_few(fit, counts) or [*_rare(fit, rows), *_alike(fit)] or _without_order(diagnostics)),
     )
     if "outlying_rows" in diagnostics:
         has_tails = isinstance(fit.emissions, KernelEmissions)
@@ -129,6 +137,35 @@ def _rare(fit: MarkovFit, rows: float) -> list[str | Message]:
         f"{rare} of {fit.n_states} states ha{'s' if rare == 1 else 've'} fewer than "
         f"{FEW_STEPS:g} steps, so that their transitions are uncertain; use more rows, or fewer "
         "states" + (", or put rare categories together" if _has_categories(fit) else "")
+    ]
+
+
+def _without_spread(fit: MarkovFit) -> list[str | Message]:
+    """Return a sentence on states whose values of a feature are the same, and of no other state.
+
+    Their Gaussian density is as high as the floor of the variance lets it be. A feature that is
+    constant in all states tells no states apart.
+    """
+    emissions = fit.emissions
+    if not isinstance(emissions, GaussianEmissions):
+        return []
+    variances = np.diagonal(emissions.matrices(), axis1=1, axis2=2)
+    flat = variances < NO_SPREAD
+    flat &= ~flat.all(axis=0)
+    if not flat.any():
+        return []
+    state, place = map(int, np.argwhere(flat)[0])
+    name = [name for _, members in emissions.views for name in members][place]
+    spread = 1 / float(emissions.frame.scaling[place])
+    # without digits of rounding
+    value = spread * round(float(emissions.feature_means()[state, place]) / spread, 6) + 0.0
+    return [
+        f"the values of {name!r} in state {state} are all about {value:.3g}, so that the variance "
+        "is at its floor, and likelihoods are as large as the floor makes them; use "
+        + Setting("emissions", "kernel")
+        + ", whose densities are bounded, or "
+        + Setting("emissions", "poisson")
+        + " for counts"
     ]
 
 
