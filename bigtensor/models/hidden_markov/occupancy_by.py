@@ -11,7 +11,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
-from bigtensor.data.rows.samples import Samples
 from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.answers.group_table import check_table_variable, require_some_group
 from bigtensor.models.contract.opening_for_answers import KnowsFeatures, open_with_groups
@@ -34,7 +33,7 @@ class TellsOccupancy(RunsPasses, KnowsFeatures, Protocol):
     def _solution(self) -> MarkovFit:
         """Return the solution, or raise sklearn's NotFittedError."""
 
-    def warn_of_sequences(self, samples: Samples) -> None:
+    def warn_of_sequences(self, samples: Any) -> None:
         """Warn of ids of sequences that come back, and of dates that do not ascend."""
 
     def output_attrs(self) -> dict[str, Any]:

@@ -36,6 +36,7 @@ def row_kinds(block: Block, first: int = GOES_ON) -> NDArray[np.int8]:
     Returns
     -------
     (rows,) int8 array
+        Positive for rows without a row before.
     """
     kinds = np.full(block.rows, GOES_ON, np.int8)
     if block.sequence is not None:
