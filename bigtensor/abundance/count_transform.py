@@ -9,9 +9,8 @@ from scipy.special import gammaln
 
 from bigtensor.array_types import FloatArray
 
-LEAST_MEAN = 0.5
-"""Smallest expected count at which logarithms are linearised. At less, nearly all counts are zero,
-and their logarithms hardly depend on the expectation."""
+_SMALL_MEAN = 1e-3
+"""Expected count up to which all counts are zero or one, within .1 %."""
 
 _LARGE_MEAN = 200.0
 """Expected count from which a logarithm has the variance of the delta method, within .5 %."""
@@ -26,21 +25,23 @@ def log_count_moments(mean: FloatArray) -> tuple[FloatArray, FloatArray, FloatAr
     Parameters
     ----------
     mean : float64 array
-        Expected counts. Less than `LEAST_MEAN` counts as `LEAST_MEAN`.
+        Expected counts, above zero.
 
     Returns
     -------
     expected, slope, variance : float64 arrays
         Expectation, its derivative by the logarithm of `mean`, and variance.
     """
-    mean = np.maximum(mean, LEAST_MEAN)
     grid, *tables = _tables()
     at = np.log(mean)
-    large = mean > _LARGE_MEAN
-    limits = (at, np.ones_like(at), 1.0 / mean)
+    of_one = np.log(3.0) * mean
+    small = of_one - np.log(2.0), of_one, np.log(3.0) * of_one
+    large = at, np.ones_like(at), 1.0 / mean
     expected, slope, variance = (
-        np.where(large, limit, np.interp(at, grid, table))
-        for limit, table in zip(limits, tables, strict=True)
+        np.select(
+            [mean < _SMALL_MEAN, mean > _LARGE_MEAN], [least, most], np.interp(at, grid, table)
+        )
+        for least, most, table in zip(small, large, tables, strict=True)
     )
     return expected, slope, variance
 
@@ -48,7 +49,7 @@ def log_count_moments(mean: FloatArray) -> tuple[FloatArray, FloatArray, FloatAr
 @cache
 def _tables() -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """Return logarithms of means, and the three moments there."""
-    grid = np.linspace(np.log(LEAST_MEAN), np.log(_LARGE_MEAN), _POINTS)
+    grid = np.linspace(np.log(_SMALL_MEAN), np.log(_LARGE_MEAN), _POINTS)
     # twelve standard deviations above the largest mean
     counts = np.arange(_LARGE_MEAN + 12 * np.sqrt(_LARGE_MEAN))
     probability = np.exp(counts * grid[:, None] - np.exp(grid)[:, None] - gammaln(counts + 1))

@@ -14,7 +14,7 @@ from bigtensor.abundance.between_samples import (
     grid_fits,
 )
 from bigtensor.abundance.sample_weights import SampleWeights
-from bigtensor.abundance.working_logits import pooled_logits, working_logits
+from bigtensor.abundance.working_logits import least_shares, pooled_logits, working_logits
 from bigtensor.array_types import FloatArray
 
 _MOST_ITERATIONS = 50
@@ -23,6 +23,10 @@ _MOST_ITERATIONS = 50
 _TOLERANCE = 1e-4
 """Change of fitted logits at which iterations end: a hundredth of the standard error of a logit in
 10,000 cells."""
+
+_LARGEST_STEP = 2.0
+"""Change of a fitted logit in one iteration at most. A cell where hardly any was expected asks for
+far too large a step."""
 
 _LEAST_VARIANCE = 2e-6
 """Smallest variance of a precision, at which a test has a million degrees of freedom."""
@@ -88,12 +92,19 @@ def fit_populations(weights: SampleWeights, matrix: FloatArray) -> PopulationFit
         Design matrix of full rank, the first column of ones.
     """
     fitted = np.tile(pooled_logits(weights)[:, None], len(weights.samples))
+    least = least_shares(weights, matrix)
+    previous, damping = np.zeros_like(fitted), np.ones((len(fitted), 1))
     for _ in range(_MOST_ITERATIONS):
-        fits = grid_fits(*working_logits(weights, fitted), matrix)
+        fits = grid_fits(*working_logits(weights, fitted, least), matrix)
         posterior = deviation_posteriors(fits.log_likelihood, dependent=weights.is_whole)
         coefficients = np.einsum("jg,jgp->jp", posterior, fits.coefficients)
-        previous, fitted = fitted, coefficients @ matrix.T
-        if np.abs(fitted - previous).max() < _TOLERANCE:
+        step = coefficients @ matrix.T - fitted
+        # cells of few samples alone can make fits jump back and forth
+        back, size = -(step * previous).sum(axis=1), (previous**2).sum(axis=1)
+        reverses = (2.0 * back > size)[:, None]
+        damping = np.where(reverses, damping / 2, damping)
+        previous, fitted = step, fitted + damping * np.clip(step, -_LARGEST_STEP, _LARGEST_STEP)
+        if np.abs(step).max() < _TOLERANCE:
             break
     return PopulationFits(fits, posterior)
 

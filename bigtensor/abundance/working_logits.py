@@ -5,9 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import expit
 
-from bigtensor.abundance.count_transform import LEAST_MEAN, log_count_moments
+from bigtensor.abundance.count_transform import log_count_moments
 from bigtensor.abundance.sample_weights import SampleWeights
 from bigtensor.array_types import FloatArray
+
+_LEAST_CELLS = 0.5
+"""Cells that a population without any has in a group at least."""
 
 
 def pooled_logits(weights: SampleWeights) -> FloatArray:
@@ -16,7 +19,28 @@ def pooled_logits(weights: SampleWeights) -> FloatArray:
     return np.asarray(np.log(cells + 0.5) - np.log(weights.rows.sum() - cells + 0.5))
 
 
-def working_logits(weights: SampleWeights, fitted: FloatArray) -> tuple[FloatArray, FloatArray]:
+def least_shares(weights: SampleWeights, matrix: FloatArray) -> FloatArray:
+    """Return the smallest shares at which logits of samples are linearised.
+
+    They are half a cell in all samples of a group together, so that sizes of samples in the group
+    do not matter. In general, they are half the leverage of a sample, divided by its rows.
+
+    Parameters
+    ----------
+    weights : SampleWeights
+        Weights of n samples.
+    matrix : (n, coefficients) float64 array
+        Design matrix of full rank.
+    """
+    information = (matrix.T * weights.rows) @ matrix
+    return _LEAST_CELLS * np.asarray(
+        np.einsum("ip,pq,iq->i", matrix, np.linalg.inv(information), matrix)
+    )
+
+
+def working_logits(
+    weights: SampleWeights, fitted: FloatArray, least: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Return responses of a linear model of logits, linearised at fitted logits.
 
     A weight with a standard error stands for a count of fewer, effective rows. The logit of that
@@ -29,20 +53,21 @@ def working_logits(weights: SampleWeights, fitted: FloatArray) -> tuple[FloatArr
         Weights of n samples and k populations.
     fitted : (k, n) float64 array
         Fitted logits.
+    least : (n,) float64 array
+        Smallest shares of a population, and of all others, at which logits are linearised.
 
     Returns
     -------
     response, variance : (k, n) float64 arrays
         Logits and their sampling variances.
     """
-    share, rest = expit(fitted), expit(-fitted)
+    share, rest = np.maximum(expit(fitted), least), np.maximum(expit(-fitted), least)
     rows = weights.rows.astype(np.float64)
-    binomial = np.maximum(share * rest, np.finfo(np.float64).tiny)
-    effective = rows / (1.0 + rows * _excess_variance(weights).T / binomial)
+    effective = rows / (1.0 + rows * _excess_variance(weights).T / (share * rest))
     response, variance = np.zeros_like(fitted), np.zeros_like(fitted)
     sides = (1.0, share, weights.weight.T), (-1.0, rest, 1.0 - weights.weight.T)
     for sign, expected_share, observed_share in sides:
-        mean = np.maximum(effective * expected_share, LEAST_MEAN)
+        mean = effective * expected_share
         expected, slope, of_log = log_count_moments(mean)
         distance = np.log(effective * observed_share + 0.5) - expected
         response += sign * (np.log(mean) + distance / slope)

@@ -4,6 +4,7 @@ import xarray as xr
 from scipy import stats
 
 import bigtensor
+from bigtensor.abundance import moderated_tests
 from bigtensor.abundance.differential import differential_abundance
 from bigtensor.abundance.sample_weights import sample_weights, weights_of_counts
 from bigtensor.errors import ConditioningWarning, DataError, ParameterError
@@ -129,6 +130,44 @@ def test_differential_abundance__of_zeros_is_finite_and_finds_a_population_of_on
     assert np.isfinite(result["log_odds_ratio"][:6]).all()
     assert result["false_discovery_rate"][5] < 0.001
     assert result["log_odds_ratio"][5, 0] > 2
+
+
+@pytest.mark.parametrize("sizes", [(500, 20_000), (20_000, 500), (5000, 5000)])
+def test_differential_abundance__of_rare_populations_takes_files_of_any_size(sizes):
+    """All samples are alike; three cells in 100,000 are of the rare population."""
+    rows = np.repeat(sizes, 10)
+    called = 0
+    for seed in range(20):
+        counts = np.random.default_rng(seed).multinomial(rows, [0.00003, 0.6, 0.39997])
+        weights, samples = tables(counts, arm=[*"aaaaaaaaaabbbbbbbbbb"])
+        called += int(differential_abundance(weights, samples, "arm")["p_value"][0] < 0.05)
+    assert called <= 3
+
+
+@pytest.mark.parametrize("cells", [(0, 2), (1, 2)])
+def test_differential_abundance__of_one_cell_in_small_files_is_no_change(cells):
+    """Of ten files of 500 cells, and ten of 20,000."""
+    few, many = (
+        np.array([count, 0.6 * rows, 0.4 * rows - count], int)
+        for count, rows in ((0, 500), (cells[1], 20_000))
+    )
+    counts = np.array([few] * 10 + [many] * 10)
+    counts[0, 0] = cells[0]
+    weights, samples = tables(counts, arm=[*"aaaaaaaaaabbbbbbbbbb"])
+    result = differential_abundance(weights, samples, "arm")
+    assert result["p_value"][0] > 0.2
+    assert result["lower"][0, 0] < 0 < result["upper"][0, 0]
+
+
+def test_differential_abundance__ends_where_a_tiny_file_alone_has_a_population(monkeypatch):
+    """Fits jumped back and forth between two values of the population."""
+    counts = np.tile([0, 12_000, 8000], (20, 1))
+    counts[0] = [5, 3, 2]
+    weights, samples = tables(counts, arm=[*"aaaaaaaaaabbbbbbbbbb"])
+    result = differential_abundance(weights, samples, "arm")
+    monkeypatch.setattr(moderated_tests, "_MOST_ITERATIONS", 200)
+    longer = differential_abundance(weights, samples, "arm")
+    np.testing.assert_allclose(result["log_odds_ratio"], longer["log_odds_ratio"], atol=0.01)
 
 
 def test_differential_abundance__trusts_uncertain_weights_less():
