@@ -6,12 +6,14 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 import xarray as xr
+from numpy.typing import NDArray
 
 from bigtensor.abundance.design_matrix import Condition, complete_samples, design_matrix
 from bigtensor.abundance.false_discovery import adjusted_p_values
 from bigtensor.abundance.moderated_tests import coefficient_tests, fit_populations
 from bigtensor.abundance.sample_table import SamplesLike, sample_table
 from bigtensor.abundance.sample_weights import SampleWeights, WeightsLike, sample_weights
+from bigtensor.abundance.working_logits import LEAST_CELLS
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import ConditioningWarning, DataError, ParameterError, Setting, warn
 
@@ -62,8 +64,9 @@ def differential_abundance(
         ``statistic``, ``degrees_of_freedom``, and ``between_sample_deviation``, the standard
         deviation of logits between samples. Along ``contrast`` too: ``log_odds_ratio`` (natural
         logarithm), ``standard_error``, ``lower`` and ``upper`` (ends of its 95 % confidence
-        interval), ``contrast_p_value`` and ``contrast_false_discovery_rate``. Of groups,
-        ``group_weight`` (population, group) has the mean weight over the samples of each group.
+        interval), ``contrast_p_value`` and ``contrast_false_discovery_rate``. An end is infinite if
+        a group has no cell of the population. Of groups, ``group_weight`` (population, group) has
+        the mean weight over the samples of each group, and ``group_samples`` their number.
         Populations without a row in any sample are NaN.
         The attribute ``adjusted_as_numbers`` names the columns of `adjust` that are numbers, each
         with one slope. The attributes ``samples_compared`` and ``samples_without`` count and name
@@ -193,10 +196,30 @@ def _tested(
     coordinates = {level: list(weights.populations), "contrast": list(condition.contrasts)}
     if condition.groups:
         members = condition.codes == np.arange(len(condition.groups))[:, None]
-        means = (members / members.sum(axis=1, keepdims=True)) @ weights.weight
-        variables["group_weight"] = ((level, "group"), means.T)
+        samples = members.sum(axis=1)
+        variables["group_weight"] = ((level, "group"), (members @ weights.weight).T / samples)
+        variables["group_samples"] = ("group", samples)
         coordinates["group"] = list(condition.groups)
+        for name, end, is_open in zip(
+            ("lower", "upper"), (-np.inf, np.inf), _open_ends(weights, members), strict=True
+        ):
+            values = variables[name][1]
+            values[is_open & ~np.isnan(values)] = end
     return xr.Dataset(variables, coordinates)
+
+
+def _open_ends(
+    weights: SampleWeights, members: NDArray[np.bool_]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Return lower and upper ends of intervals that are infinite, (populations, contrasts) each.
+
+    Without a cell of the population in a group, its share may be as small as one likes.
+    """
+    rows = members * weights.rows
+    cells = rows @ weights.weight
+    absent = cells < LEAST_CELLS
+    alone = rows.sum(axis=1, keepdims=True) - cells < LEAST_CELLS
+    return (absent[1:] | alone[:1]).T, (absent[:1] | alone[1:]).T
 
 
 def _with_absent(values: FloatArray, present: np.ndarray) -> FloatArray:

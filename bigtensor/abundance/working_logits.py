@@ -9,7 +9,7 @@ from bigtensor.abundance.count_transform import log_count_moments
 from bigtensor.abundance.sample_weights import SampleWeights
 from bigtensor.array_types import FloatArray
 
-_LEAST_CELLS = 0.5
+LEAST_CELLS = 0.5
 """Cells that a population without any has in a group at least."""
 
 
@@ -33,7 +33,7 @@ def least_shares(weights: SampleWeights, matrix: FloatArray) -> FloatArray:
         Design matrix of full rank.
     """
     information = (matrix.T * weights.rows) @ matrix
-    return _LEAST_CELLS * np.asarray(
+    return LEAST_CELLS * np.asarray(
         np.einsum("ip,pq,iq->i", matrix, np.linalg.inv(information), matrix)
     )
 

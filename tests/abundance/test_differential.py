@@ -130,6 +130,27 @@ def test_differential_abundance__of_zeros_is_finite_and_finds_a_population_of_on
     assert np.isfinite(result["log_odds_ratio"][:6]).all()
     assert result["false_discovery_rate"][5] < 0.001
     assert result["log_odds_ratio"][5, 0] > 2
+    assert result["upper"][5, 0] == np.inf
+    assert np.exp(result["lower"][5, 0]) > 10
+    assert np.isfinite(result[["lower", "upper"]].isel(population=slice(5)).to_array()).all()
+    assert result["group_samples"].values.tolist() == [4, 4]
+
+
+def test_differential_abundance__of_groups_without_a_cell_has_open_intervals():
+    """Of four groups, the second and the third lack a population, and the fourth has no other."""
+    rare = [20, 25, 22, 0, 0, 0, 0, 0, 0, 500, 500, 500]
+    weights, samples = tables(
+        np.array([[count, 500 - count] for count in rare]), arm=[*"aaabbbcccddd"]
+    )
+    result = differential_abundance(weights, samples, "arm").isel(population=0)
+    assert result["lower"].values[:2].tolist() == [-np.inf, -np.inf]
+    assert np.isfinite(result["upper"][:2]).all()
+    assert np.isfinite(result["lower"][2])
+    assert result["upper"][2] == np.inf
+    other = differential_abundance(weights, samples, "arm", reference="b").isel(population=0)
+    assert (other["upper"] == np.inf).all()
+    assert np.isinf(other["lower"].sel(contrast="c against b"))
+    assert other["contrast_p_value"].sel(contrast="c against b") > 0.9
 
 
 @pytest.mark.parametrize("sizes", [(500, 20_000), (20_000, 500), (5000, 5000)])

@@ -17,6 +17,9 @@ LEVEL = 0.05
 MOST_ROWS, MOST_GROUPS = 20, 4
 """Populations and groups that are shown. The file holds all."""
 
+_LARGEST_LOGARITHM = 700.0
+"""Logarithm from which on numbers overflow."""
+
 
 def comparison_facts(result: xr.Dataset) -> dict[str, Any]:
     """Return a comparison as ``--json`` prints it.
@@ -57,6 +60,7 @@ def comparison_facts(result: xr.Dataset) -> dict[str, Any]:
         "compared": result.attrs["compared"],
         "adjusted_for": result.attrs["adjusted_for"],
         "samples": result.attrs["samples_compared"],
+        "group_samples": _group_samples(result),
         "samples_without": result.attrs["samples_without"],
         "level": level,
         "populations": populations,
@@ -92,7 +96,7 @@ def comparison_in_words(result: xr.Dataset) -> str:
     names = f": {', '.join(changed[:MOST_ROWS])}" if changed else ""
     also = f", adjusted for {', '.join(adjusted)}" if adjusted else ""
     lines = [
-        f"compared   {by} in {result.attrs['samples_compared']} samples{also}",
+        f"compared   {by} in {result.attrs['samples_compared']} samples{_sizes(result)}{also}",
         f"changed    {len(changed)} of {count} {level}s at a false discovery rate of "
         f"{LEVEL:.0%}{names}",
     ]
@@ -107,10 +111,28 @@ def comparison_in_words(result: xr.Dataset) -> str:
         for name in result.attrs["adjusted_as_numbers"]
     ]
     if result.sizes["contrast"] > 1:
-        lines.append(f"* contrasts at a false discovery rate of {LEVEL:.0%}")
+        lines.append(
+            f"* a contrast at a false discovery rate of {LEVEL:.0%} among the tests of this contrast."
+            " The line 'changed' tests all contrasts of a population together."
+        )
     if count > MOST_ROWS:
         lines.append(f"shown      {MOST_ROWS} of {count} {level}s, the surest first")
     return "\n".join([*lines, *_table(result, level)])
+
+
+def _group_samples(result: xr.Dataset) -> dict[str, int]:
+    """Return the numbers of samples of the groups."""
+    if "group" not in result:
+        return {}
+    sizes = result["group_samples"].to_numpy().tolist()
+    return dict(zip(map(str, result["group"].to_numpy()), sizes, strict=True))
+
+
+def _sizes(result: xr.Dataset) -> str:
+    """Return the numbers of samples of the groups in words."""
+    listing = [f"{count} {group}" for group, count in _group_samples(result).items()]
+    more = f" and {len(listing) - MOST_ROWS} more groups" if len(listing) > MOST_ROWS else ""
+    return f" ({', '.join(listing[:MOST_ROWS])}{more})" if listing else ""
 
 
 def _table(result: xr.Dataset, level: str) -> list[str]:
@@ -140,12 +162,12 @@ def _table(result: xr.Dataset, level: str) -> list[str]:
 
 def _odds(line: xr.Dataset, with_interval: bool) -> str:
     """Return an odds ratio, with its interval or with a star if the contrast is sure."""
-    estimate, lower, upper = (
-        f"{math.exp(min(float(line[name]), 700.0)):.3g}"
-        for name in ("log_odds_ratio", "lower", "upper")
-    )
     if math.isnan(float(line["log_odds_ratio"])):
         return "-"
+    estimate, lower, upper = (
+        "infinity" if logarithm > _LARGEST_LOGARITHM else f"{math.exp(logarithm):.3g}"
+        for logarithm in (float(line[name]) for name in ("log_odds_ratio", "lower", "upper"))
+    )
     if with_interval:
         return f"{estimate} ({lower} to {upper})"
     return f"{estimate}{'*' if line['contrast_false_discovery_rate'] < LEVEL else ' '}"

@@ -56,6 +56,30 @@ def test_compare__finds_the_population_that_changes(run, study):
     assert float(rows[2]["false_discovery_rate"]) < 0.01 < float(rows[0]["p_value"])
 
 
+def test_compare__shows_an_interval_without_an_end(run, study):
+    counts = [[700 + number, 300, 0 if number < 4 else 40 + number] for number in range(8)]
+    names = [f"file_{number}" for number in range(4, 12)]
+    weights = weights_of_counts(counts, names, ["a", "b", "c"]).to_dataset()
+    write_table(weights, study / "weights.csv")
+    result = run(*options(study), "--by", "arm", "--reference", "none")
+    assert " to infinity)" in result.stdout
+    assert "(4 none, 4 drug)" in result.stdout
+    rows = read(study / "out.csv")
+    assert rows[2]["upper"] == "inf"
+    result = run(*options(study), "--by", "arm", "--reference", "none", "--overwrite", "--json")
+    facts = json.loads(result.stdout)
+    assert facts["group_samples"] == {"none": 4, "drug": 4}
+    assert facts["populations"][2]["contrasts"][0]["upper"] is None
+
+
+def test_compare__says_over_which_tests_stars_are(run, study):
+    lines = [f"file_{number},{'abc'[number % 3]}" for number in range(4, 12)]
+    (study / "samples.csv").write_text("\n".join(["file,arm", *lines]) + "\n")
+    result = run(*options(study), "--by", "arm")
+    (legend,) = [line for line in result.stdout.splitlines() if line.startswith("* ")]
+    assert "tests of this contrast" in legend
+
+
 def test_compare__prints_facts(run, study):
     result = run(*options(study), "--by", "dose", "--json")
     assert result.exit_code == 0, result.stderr
