@@ -11,7 +11,7 @@ import numpy as np
 from bigtensor.abundance.natural_order import as_numbers, natural_order
 from bigtensor.abundance.sample_table import SampleTable, listed
 from bigtensor.array_types import FloatArray, IntArray
-from bigtensor.errors import DataError, ParameterError, Setting
+from bigtensor.errors import ConditioningWarning, DataError, ParameterError, Setting, warn
 
 _ZEROS = re.compile(r"^(-?[0-9]+)\.0+$")
 """A whole number with a fraction of zeros."""
@@ -184,7 +184,10 @@ def _condition(
             f"no sample has a value of {name} and of all other conditions that are compared; fill "
             "in the table of samples"
         )
-    codes, names, values = grouped(texts, as_groups or reference is not None)
+    as_groups = as_groups or reference is not None
+    codes, names, values = grouped(texts, as_groups)
+    if names and not as_groups:
+        _warn_of_mixed(samples, name)
     if len({*values.tolist()}) < 2:
         raise DataError(
             f"all {len(texts)} samples have the same {name} ({texts[0]}); "
@@ -206,6 +209,21 @@ def _condition(
     columns = (codes[:, None] == np.arange(1, len(levels))).astype(np.float64)
     contrasts = tuple(f"{level} against {levels[0]}" for level in levels[1:])
     return Condition(name, columns, contrasts, tuple(levels), codes, codes.astype(np.float64))
+
+
+def _warn_of_mixed(samples: SampleTable, name: str) -> None:
+    """Warn if most values of a column are numbers, and a few others make groups of them."""
+    entries = [*zip(samples.names, samples.column(name), strict=True)]
+    others = [f"{text!r} in {sample}" for sample, text in entries if as_numbers([text]) is None]
+    numbers = len(entries) - len(others)
+    if numbers > len(others):
+        warn(
+            f"{name} is a number in {numbers} of {len(entries)} samples, and {listed(others)}, so "
+            "that all values are groups; correct the table, leave the cell empty, or give "
+            + Setting("groups")
+            + f" with {name} if they are groups",
+            ConditioningWarning,
+        )
 
 
 def _check_rank(matrix: FloatArray, names: Sequence[str]) -> None:

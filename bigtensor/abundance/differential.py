@@ -49,7 +49,8 @@ def differential_abundance(
         Column to compare. Texts are groups. Numbers are a covariate with a slope, unless `groups`
         or `reference` makes groups of them.
     adjust : str or sequence of str, optional
-        Columns of further conditions, such as the batch, or the patient of paired samples.
+        Columns of further conditions, such as the batch, or the patient of paired samples. Patients
+        and batches that are numbers have to be in `groups` too.
     groups : collection of str, optional
         Columns of numbers whose values are groups, such as a few concentrations.
     reference : str or number, optional
@@ -83,7 +84,10 @@ def differential_abundance(
     Warns
     -----
     ConditioningWarning
-        When whole numbers that are adjusted for look like names of patients.
+        When whole numbers that are adjusted for look like names of patients, or a few texts make
+        groups of a column of numbers.
+    MissingValueWarning
+        When a text such as "NA" counts as a missing value.
 
     Notes
     -----
@@ -119,6 +123,7 @@ def differential_abundance(
         raise DataError("there is one population only, whose share is one in every sample")
     matched = sample_table(samples).matched(table.samples)
     kept = complete_samples(matched, [by, *adjust])
+    matched.warn_of_missing(dict.fromkeys([by, *adjust]))
     without = [name for place, name in enumerate(table.samples) if place not in set(kept)]
     table = table.of_samples(kept)
     matched = matched.matched(table.samples)
@@ -139,12 +144,19 @@ def differential_abundance(
 
 
 def _warn_of_numbered_names(condition: Condition) -> None:
-    """Warn if whole numbers that are adjusted for look like names, such as of patients."""
+    """Warn if whole numbers that are adjusted for look like names, such as of patients.
+
+    Names are repeated about equally often, or numbered from zero or one without a gap. Ages of
+    patients are neither.
+    """
     values, counts = np.unique(condition.values, return_counts=True)
-    if len(values) > 2 and counts.min() == counts.max() > 1 and (values == np.rint(values)).all():
+    if len(values) < 3 or len(values) == counts.sum() or (values != np.rint(values)).any():
+        return
+    is_numbered = values[0] in (0, 1) and np.ptp(values) == len(values) - 1
+    if is_numbered or 1 < counts.min() <= counts.max() <= 2 * counts.min():
         warn(
             f"{condition.name} is adjusted for as a number, with one slope; if its {len(values)} "
-            "whole numbers are names, as of patients, give "
+            "whole numbers are names, as of patients or batches, give "
             + Setting("groups")
             + f" with {condition.name} too",
             ConditioningWarning,

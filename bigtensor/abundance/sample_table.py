@@ -8,7 +8,7 @@ import os
 import re
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NoReturn, Protocol, TypeAlias, runtime_checkable
 
@@ -20,13 +20,14 @@ from bigtensor.data.values.spreadsheet_text import (
     with_decimal_points,
     without_apostrophe,
 )
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, MissingValueWarning, warn
 
 MOST_LISTED = 8
 """Names that a message lists before it counts the others."""
 
-_ABSENT = {"", "na", "nan", "<na>", "nat"}
-"""Texts of missing values, as spreadsheets, pandas and R write them."""
+_ABSENT = {"", "na", "n/a", "nan", "-nan", "<na>", "nat", "null", "#n/a", "#na"}
+"""Texts of missing values, as spreadsheets, pandas and R write them. None is a group in many
+tables."""
 
 _LINE_END = re.compile(r"\s*\n\s*")
 """Line end in a cell in quotes, such as that of a long name of a column."""
@@ -66,11 +67,14 @@ class SampleTable:
         A value of every sample. Empty texts are missing values.
     source : str
         Name of the table in messages.
+    spellings : dict of str to tuple of str
+        Texts of missing values, such as NA, by column. Empty for other values and empty cells.
     """
 
     names: tuple[str, ...]
     columns: dict[str, tuple[str, ...]]
     source: str = "the table of samples"
+    spellings: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     def column(self, name: str) -> tuple[str, ...]:
         """Return a column.
@@ -113,7 +117,8 @@ class SampleTable:
             others = f"; its rows without a sample are {listed(unused)}" if unused else ""
             raise DataError(
                 f"{self.source} has no row for {len(missing)} of {len(names)} samples: "
-                f"{listed(missing)}{others}. Write the name of every sample into the first column"
+                f"{listed(missing)}{others}. Write the name of every sample into the first "
+                "column, or into the index of a DataFrame and name the index"
             )
         whole_names = {_composed(name) for name in names}
         chosen = []
@@ -129,7 +134,28 @@ class SampleTable:
             tuple(names),
             {name: tuple(values[row] for row in chosen) for name, values in self.columns.items()},
             self.source,
+            {name: tuple(texts[row] for row in chosen) for name, texts in self.spellings.items()},
         )
+
+    def warn_of_missing(self, columns: Iterable[str]) -> None:
+        """Warn of texts that count as missing values, because a group may have that name.
+
+        Parameters
+        ----------
+        columns : iterable of str
+            Columns that are used.
+        """
+        for name in columns:
+            texts = self.spellings.get(name, ())
+            for text in dict.fromkeys(filter(None, texts)):
+                samples = [
+                    sample for sample, other in zip(self.names, texts, strict=True) if other == text
+                ]
+                warn(
+                    f"{name} is {text!r} in {listed(samples)}, which counts as a missing value; if "
+                    "it is a group, give it another name in the table of samples",
+                    MissingValueWarning,
+                )
 
     def unused(self, names: Sequence[str]) -> list[str]:
         """Return the names of rows that are no samples of the data."""
@@ -154,7 +180,8 @@ def sample_table(samples: SamplesLike) -> SampleTable:
     ----------
     samples : path, mapping, DataFrame or SampleTable
         The first column has the names of the samples, the others are conditions. Of a DataFrame
-        with a named index, the index has the names.
+        whose index has a name, the index has the names of the samples. An index of texts without a
+        name has them if a value of the first column occurs twice.
 
     Raises
     ------
@@ -166,18 +193,17 @@ def sample_table(samples: SamplesLike) -> SampleTable:
     if isinstance(samples, str | os.PathLike):
         return _read(local_path(samples))
     if isinstance(samples, Mapping):
-        columns = {str(name): _texts(samples[name]) for name in samples}
+        columns = {str(name): _values(samples[name]) for name in samples}
     elif isinstance(samples, Frame):
-        index = getattr(samples, "index", None)
-        named = getattr(index, "name", None)
-        columns = {} if named is None or index is None else {str(named): _texts(index)}
-        columns |= {str(name): _texts(samples[name]) for name in samples.columns}  # type: ignore[index]
+        columns = {str(name): _values(samples[name]) for name in samples.columns}  # type: ignore[index]
+        columns = _index_of(samples, columns) | columns
     else:
         raise DataError(
             f"a table of samples is a CSV file, a mapping of columns or a DataFrame, and not "
             f"{type(samples).__name__}"
         )
-    return _checked(columns, "the table of samples")
+    texts = {name: [*map(as_text, values)] for name, values in columns.items()}
+    return _checked(texts, columns, "the table of samples")
 
 
 def listed(names: Iterable[str]) -> str:
@@ -196,14 +222,28 @@ def as_text(value: object) -> str:
     return "" if text.casefold() in _ABSENT else text
 
 
-def _texts(values: Iterable[object]) -> list[str]:
-    """Return the values of a column as text. Numbers of 32 bits have no further digits.
+def _values(values: Iterable[object]) -> list[object]:
+    """Return the values of a column. Numbers of 32 bits have no further digits.
 
     A column of pandas or polars yields 0.1 of 32 bits as 0.10000000149, its array does not.
     """
     array = np.asarray(values) if hasattr(values, "__array__") else None
     is_short = array is not None and array.dtype.kind == "f" and array.dtype.itemsize < 8
-    return [as_text(value) for value in (array if is_short and array is not None else values)]
+    return [*(array if is_short and array is not None else values)]
+
+
+def _index_of(samples: Frame, columns: dict[str, list[object]]) -> dict[str, list[object]]:
+    """Return the index of a DataFrame as a column, if it has the names of the samples."""
+    index = getattr(samples, "index", None)
+    name = getattr(index, "name", None)
+    if index is None or not columns:
+        return {}
+    if name is not None:
+        return {str(name): _values(index)}
+    first = [*map(as_text, next(iter(columns.values())))]
+    labels = _values(index)
+    is_used = len({*first}) < len(first) and all(isinstance(label, str) for label in labels)
+    return {"": labels} if is_used else {}
 
 
 def _read(path: Path) -> SampleTable:
@@ -235,13 +275,26 @@ def _read(path: Path) -> SampleTable:
             )
     if len(set(header)) < len(header):
         raise DataError(f"two columns of {path} have the same name; give each its own")
-    names, *others = ([*map(as_text, cells)] for cells in zip(*lines[1:], strict=True))
+    written = dict(zip(header, zip(*lines[1:], strict=True), strict=True))
+    names, *others = ([*map(as_text, cells)] for cells in written.values())
     conditions = (with_decimal_points(cells, separator) for cells in others)
-    return _checked(dict(zip(header, [names, *conditions], strict=True)), str(path))
+    return _checked(dict(zip(header, [names, *conditions], strict=True)), written, str(path))
 
 
-def _checked(columns: dict[str, list[str]], source: str) -> SampleTable:
-    """Return a table after looking at the names of its samples."""
+def _checked(
+    columns: dict[str, list[str]], written: Mapping[str, Sequence[object]], source: str
+) -> SampleTable:
+    """Return a table after looking at the names of its samples.
+
+    Parameters
+    ----------
+    columns : dict of str to list of str
+        Texts of the table, the names of the samples first.
+    written : mapping of str to sequence
+        Values of the table, before missing ones became empty texts.
+    source : str
+        Name of the table in messages.
+    """
     if not columns:
         raise DataError(f"{source} has no columns; the first one has the names of the samples")
     first, *others = columns
@@ -250,7 +303,16 @@ def _checked(columns: dict[str, list[str]], source: str) -> SampleTable:
         raise DataError(f"columns of {source} have different lengths")
     if not names or "" in names:
         raise DataError(f"the first column of {source}, {first!r}, lacks the name of a sample")
-    table = SampleTable(tuple(names), {name: tuple(columns[name]) for name in others}, source)
+    spellings = {
+        name: tuple(
+            value.strip() if isinstance(value, str) and not text else ""
+            for value, text in zip(written[name], columns[name], strict=True)
+        )
+        for name in others
+    }
+    table = SampleTable(
+        tuple(names), {name: tuple(columns[name]) for name in others}, source, spellings
+    )
     composed = [_composed(name) for name in names]
     repeated = [
         name for name, same in zip(names, composed, strict=True) if composed.count(same) > 1

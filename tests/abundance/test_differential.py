@@ -7,7 +7,7 @@ import bigtensor
 from bigtensor.abundance import moderated_tests
 from bigtensor.abundance.differential import differential_abundance
 from bigtensor.abundance.sample_weights import sample_weights, weights_of_counts
-from bigtensor.errors import ConditioningWarning, DataError, ParameterError
+from bigtensor.errors import ConditioningWarning, DataError, MissingValueWarning, ParameterError
 
 BASE = np.array([0.5, 0.3, 0.15, 0.04, 0.01])
 
@@ -320,6 +320,69 @@ def test_adjusted_numbers__that_look_like_patients_are_warned_of():
 
     assert as_number.attrs["adjusted_as_numbers"] == ["patient"]
     assert as_names.attrs["adjusted_as_numbers"] == []
+
+
+@pytest.mark.parametrize(
+    "donors",
+    [
+        [1, 1, 1, 2, 2, 3, 3, 3, 3, 3],
+        [1, 2, 3, 4, 5, 1, 2, 3, 4, 6],
+        [101, 205, 205, 205, 207, 101, 207, 101, 207, 207],
+    ],
+)
+def test_adjusted_numbers__that_are_repeated_unequally_are_warned_of(donors):
+    weights, samples = tables(drawn(np.random.default_rng(0), np.zeros(10)), d=donors)
+    samples["arm"] = [*"ababababab"]
+    with pytest.warns(ConditioningWarning, match="d is adjusted for as a number"):
+        differential_abundance(weights, samples, "arm", adjust="d")
+
+
+@pytest.mark.filterwarnings("error::bigtensor.errors.ConditioningWarning")
+@pytest.mark.parametrize(("patients", "ages"), [(30, (20, 80)), (30, (40, 60)), (100, (40, 60))])
+def test_adjusted_numbers__that_are_ages_are_not_warned_of(patients, ages):
+    rng = np.random.default_rng(0)
+    weights, samples = tables(
+        drawn(rng, np.zeros(patients)),
+        arm=[*"ab"] * (patients // 2),
+        age=rng.integers(*ages, patients),
+    )
+    differential_abundance(weights, samples, "arm", adjust="age")
+
+
+@pytest.mark.parametrize(("by", "adjust"), [("age", ()), ("arm", "age")])
+def test_numbers__with_one_text_among_them_are_warned_of(by, adjust):
+    ages = [40, 40, 50, 50, 60, 60, 70, 70, ">80", ">80"]
+    weights, samples = tables(
+        drawn(np.random.default_rng(0), np.zeros(10)), arm=[*"ababababab"], age=ages
+    )
+    with pytest.warns(ConditioningWarning, match="number in 8 of 10 samples, and '>80' in s8"):
+        differential_abundance(weights, samples, by, adjust=adjust)
+
+
+@pytest.mark.filterwarnings("error::bigtensor.errors.ConditioningWarning")
+def test_numbers__with_one_text_among_them_are_groups_on_request():
+    lots = [1, 1, 2, 2, 3, 3, "3b", "3b"]
+    weights, samples = tables(drawn(np.random.default_rng(0), np.zeros(8)), lot=lots)
+    result = differential_abundance(weights, samples, "lot", groups="lot")
+    assert result["group"].values.tolist() == ["1", "2", "3", "3b"]
+
+
+@pytest.mark.parametrize("missing", ["n/a", "N/A", "NULL", "#N/A"])
+def test_numbers__with_a_missing_value_stay_numbers(missing):
+    weights, samples = tables(
+        drawn(np.random.default_rng(0), np.zeros(6)), age=["40", "50", missing, "60", "70", "80"]
+    )
+    with pytest.warns(MissingValueWarning, match="s2"):
+        result = differential_abundance(weights, samples, "age")
+    assert result["contrast"].values.tolist() == ["per unit of age"]
+    assert result.attrs["samples_without"] == ["s2"]
+
+
+def test_groups__with_a_name_of_missing_values_are_warned_of():
+    weights, samples = tables(drawn(np.random.default_rng(0), np.zeros(6)), arm=[*"xxyy", "NA", ""])
+    with pytest.warns(MissingValueWarning, match="'NA' in s4,") as caught:
+        differential_abundance(weights, samples, "arm")
+    assert len(caught) == 1
 
 
 @pytest.mark.parametrize(

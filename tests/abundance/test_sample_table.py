@@ -46,6 +46,18 @@ def test_sample_table__of_mappings_and_frames_is_the_same():
     assert sample_table(table) is table
 
 
+def test_sample_table__takes_names_from_an_index_of_texts():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"arm": ["x", "x", "y"]}, index=["a", "b", "c"])
+    table = sample_table(frame)
+    assert table.names == ("a", "b", "c")
+    assert table.columns == {"arm": ("x", "x", "y")}
+    named = pandas.DataFrame({"file": ["a", "b"], "arm": ["x", "x"]}, index=["i", "j"])
+    assert sample_table(named).names == ("a", "b")
+    with pytest.raises(DataError, match="several rows"):
+        sample_table(frame.reset_index(drop=True))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "Float32", "float16", "category"])
 def test_sample_table__of_short_floats_has_no_further_digits(dtype):
     pandas = pytest.importorskip("pandas")
