@@ -19,7 +19,7 @@ from bigtensor.abundance.natural_order import natural_order
 from bigtensor.array_types import FloatArray, IndexArray, IntArray
 from bigtensor.data.addresses.store_address import local_path
 from bigtensor.data.values.spreadsheet_text import without_apostrophe
-from bigtensor.errors import DataError
+from bigtensor.errors import ConditioningWarning, DataError, warn
 
 WeightsLike: TypeAlias = "xr.Dataset | str | os.PathLike[str] | SampleWeights"
 """Table of `weights_by`, the CSV file of ``bigtensor predict --by --table``, or a read table."""
@@ -167,6 +167,11 @@ def weights_of_counts(
     DataError
         When counts are no numbers of cells of these samples and populations, or a name is given
         twice.
+
+    Warns
+    -----
+    ConditioningWarning
+        When the counts of every sample sum to 100, as percentages do.
     """
     cells = np.asarray(counts, np.float64)
     for names, what in ((samples, "samples"), (populations, "populations")):
@@ -181,8 +186,19 @@ def weights_of_counts(
     rows = cells.sum(axis=1)
     if not np.isfinite(cells).all() or (cells < 0).any():
         raise DataError("a count is negative, infinite or missing; give numbers of cells")
+    if (cells != np.rint(cells)).any():
+        raise DataError(
+            f"a count is {cells[cells != np.rint(cells)][0]:.6g}; give numbers of cells, because "
+            "fractions and percentages do not tell how many cells they stand for"
+        )
     if (rows < 1).any():
         raise DataError("a sample has no cells; leave it out")
+    if (rows == 100).all():
+        warn(
+            "the counts of every sample sum to 100; if they are percentages, give numbers of cells "
+            "in place of them, because tests take them for samples of 100 cells",
+            ConditioningWarning,
+        )
     weight = cells / rows[:, None]
     table = SampleWeights(
         tuple(map(str, samples)),

@@ -188,6 +188,28 @@ def overwrite_option(function: Function) -> Function:
     return click.option("--overwrite", is_flag=True, help="Replace outputs that exist.")(function)
 
 
+def adjust_option(function: Function) -> Function:
+    """Add ``--adjust``."""
+    return click.option(
+        "--adjust",
+        multiple=True,
+        metavar="COLUMN",
+        help="A further condition, such as the batch, or the patient of paired samples; repeat for "
+        "several.",
+    )(function)
+
+
+def groups_option(function: Function) -> Function:
+    """Add ``--groups``."""
+    return click.option(
+        "--groups",
+        multiple=True,
+        metavar="COLUMN",
+        help="A column of numbers whose values are groups, such as a few doses, or the numbers of "
+        "patients; repeat for several.",
+    )(function)
+
+
 def missing_option(function: Function) -> Function:
     """Add ``--missing``."""
     return click.option(

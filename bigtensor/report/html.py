@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -52,6 +52,8 @@ def write_report(
     truth: str | None = None,
     samples: SamplesLike | None = None,
     by: str | None = None,
+    adjust: str | Sequence[str] = (),
+    groups: Collection[str] = (),
     sample_size: int = 20_000,
     overwrite: bool = False,
     listeners: Iterable[Listener] = (),
@@ -88,6 +90,10 @@ def write_report(
         Table of samples, as for `bigtensor.differential_abundance`.
     by : str, optional
         Column of `samples` that the shares of populations are compared by.
+    adjust : str or sequence of str, optional
+        Columns of further conditions, such as the patient of paired samples.
+    groups : collection of str, optional
+        Columns of numbers whose values are groups.
     sample_size : int, default 20,000
         Rows to read at most, in up to 64 windows spread evenly over the data.
     overwrite : bool, default False
@@ -123,6 +129,8 @@ def write_report(
         truth=truth,
         samples=samples,
         by=by,
+        adjust=adjust,
+        groups=groups,
         sample_size=sample_size,
         listeners=listeners,
     )
@@ -139,6 +147,8 @@ def render_report(
     truth: str | None = None,
     samples: SamplesLike | None = None,
     by: str | None = None,
+    adjust: str | Sequence[str] = (),
+    groups: Collection[str] = (),
     sample_size: int = 20_000,
     listeners: Iterable[Listener] = (),
 ) -> str:
@@ -146,25 +156,27 @@ def render_report(
 
     Parameters
     ----------
-    model, data, labels, truth, samples, by, sample_size, listeners
+    model, data, labels, truth, samples, by, adjust, groups, sample_size, listeners
         As for `write_report`.
     """
     listeners = tuple(listeners)
-    groups = _groups_of(samples, by)
+    comparison = _comparison_of(samples, by, adjust, groups)
     steps = Steps(listeners)
     check_is_fitted(model)
     for name, value in {"labels": labels, "truth": truth}.items():
         if data is None and value is not None:
             raise ParameterError(f"{name} was given without data; give the data that it belongs to")
-    if groups is not None:
-        _require_comparison(model, data, groups.by)
+    if comparison is not None:
+        _require_comparison(model, data, comparison.by)
     steps.advance("reading a sample of the rows", 0, 0)
     rows = None if data is None else read_rows(model, data, labels, sample_size, truth)
     level = level_of(model) if isinstance(model, MixtureAnswers) else None
     steps.advance("describing the model", 0, 0)
     parts = model.description.report(model, rows)
     steps.finish()
-    samples_section, drift = _sample_sections(model, data, labels, rows, level, groups, listeners)
+    samples_section, drift = _sample_sections(
+        model, data, labels, rows, level, comparison, listeners
+    )
     of_rows = [] if rows is None else row_notices(rows, level)
     artefacts = {one.label for one in rows.stretches} if isinstance(rows, LabelledRows) else ()
     notices = [
@@ -189,7 +201,12 @@ def render_report(
     return page
 
 
-def _groups_of(samples: SamplesLike | None, by: str | None) -> SampleGroups | None:
+def _comparison_of(
+    samples: SamplesLike | None,
+    by: str | None,
+    adjust: str | Sequence[str],
+    groups: Collection[str],
+) -> SampleGroups | None:
     """Return the condition that samples are compared by."""
     if (samples is None) != (by is None):
         raise ParameterError(
@@ -198,7 +215,22 @@ def _groups_of(samples: SamplesLike | None, by: str | None) -> SampleGroups | No
             + " and "
             + Setting("by")
         )
-    return None if samples is None or by is None else SampleGroups(sample_table(samples), by)
+    adjust, groups = (
+        (names,) if isinstance(names, str) else (*names,) for names in (adjust, groups)
+    )
+    if samples is None or by is None:
+        if adjust or groups:
+            raise ParameterError(
+                f"{', '.join((*adjust, *groups))} cannot be used without a comparison; give "
+                + Setting("samples")
+                + " and "
+                + Setting("by")
+            )
+        return None
+    table = sample_table(samples)
+    for name in (by, *adjust, *groups):
+        table.column(name)
+    return SampleGroups(table, by, adjust, groups)
 
 
 def _require_comparison(model: Estimator, data: DataLike | None, by: str) -> None:

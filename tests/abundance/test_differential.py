@@ -392,11 +392,18 @@ def test_groups__with_a_name_of_missing_values_are_warned_of():
         ([[1, 2], [3, 4]], ["a", "b"], ["x", "x"], "two populations"),
         ([[1, 2], [3, np.nan]], ["a", "b"], ["x", "y"], "missing"),
         ([[1, 2], [3, np.inf]], ["a", "b"], ["x", "y"], "infinite"),
+        ([[0.5, 0.5], [0.4, 0.6]], ["a", "b"], ["x", "y"], "numbers of cells"),
+        ([[50.5, 49.5], [40, 60]], ["a", "b"], ["x", "y"], "numbers of cells"),
     ],
 )
 def test_counts__that_are_no_shares_are_refused(counts, samples, populations, words):
     with pytest.raises(DataError, match=words):
         weights_of_counts(counts, samples, populations)
+
+
+def test_counts__that_look_like_percentages_are_warned_of():
+    with pytest.warns(ConditioningWarning, match="percentages"):
+        weights_of_counts([[40, 60], [30, 70]], ["a", "b"], ["x", "y"])
 
 
 def test_conditions__are_named_as_in_notebooks():

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 import bigtensor
 from bigtensor import ICA, KernelMixture, SpectralOptions
 from bigtensor.data.opening import open_samples
-from bigtensor.errors import MissingDependencyError, OutputError, ParameterError
+from bigtensor.errors import DataError, MissingDependencyError, OutputError, ParameterError
 from bigtensor.models.words.wording import percent
 from bigtensor.report.html import render_report, write_report
 from bigtensor.report.rows import read_rows
@@ -89,6 +89,14 @@ def test_render_report__compares_samples_by_a_condition(cell_model, cells_path):
     )
     assert "Change with dose" in page.said
     assert any(one.startswith("Map of 3 samples") for one in page.alternatives)
+
+
+def test_render_report__refuses_columns_that_it_cannot_adjust_for(cell_model, cells_path):
+    samples = {"sample": ["sample1", "sample2", "sample3"], "dose": ["0", "1", "2"]}
+    with pytest.raises(DataError, match="no column 'donor'"):
+        render_report(cell_model, data=cells_path, samples=samples, by="dose", adjust="donor")
+    with pytest.raises(ParameterError, match="donor cannot be used"):
+        render_report(cell_model, data=cells_path, adjust=["donor"])
 
 
 def test_render_report__says_what_a_comparison_lacks(fitted_mixture, mixture_data):

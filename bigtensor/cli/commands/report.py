@@ -8,7 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from bigtensor.cli.command import Command
-from bigtensor.cli.options import ADDRESS, DATA, PATH, SAMPLES_HELP, overwrite_option
+from bigtensor.cli.options import (
+    ADDRESS,
+    DATA,
+    PATH,
+    SAMPLES_HELP,
+    adjust_option,
+    groups_option,
+    overwrite_option,
+)
 from bigtensor.cli.output import say, seconds_taken
 from bigtensor.cli.progress import reporter
 from bigtensor.engine.progress.reporter import duration
@@ -48,6 +56,8 @@ if TYPE_CHECKING:
 @click.option(
     "--by", metavar="COLUMN", help="Column of --metadata that the populations are compared by."
 )
+@adjust_option
+@groups_option
 @click.option(
     "--out", type=ADDRESS, required=True, metavar="REPORT.html", help="The file to write."
 )
@@ -59,6 +69,8 @@ def report(
     truth: str | None,
     samples: Path | None,
     by: str | None,
+    adjust: tuple[str, ...],
+    groups: tuple[str, ...],
     out: Address,
     overwrite: bool,
 ) -> None:
@@ -76,6 +88,8 @@ def report(
             truth=truth,
             samples=samples,
             by=by,
+            adjust=adjust,
+            groups=groups,
             overwrite=overwrite,
             listeners=[progress.listen],
         )

@@ -17,6 +17,8 @@ from bigtensor.cli.options import (
     RUNTIME_OPTIONS,
     SAMPLES_HELP,
     WordChoice,
+    adjust_option,
+    groups_option,
     missing_option,
     overwrite_option,
     refuse_inputs,
@@ -68,19 +70,8 @@ _OF_CELLS = ("sample", "level", "missing", *RUNTIME_OPTIONS)
     metavar="FILE.csv",
     help="In place of MODEL.zarr and CELLS.zarr: the table that 'bigtensor predict --by' wrote.",
 )
-@click.option(
-    "--adjust",
-    multiple=True,
-    metavar="COLUMN",
-    help="A further condition, such as the batch, or the patient of paired samples; repeat for "
-    "several.",
-)
-@click.option(
-    "--groups",
-    multiple=True,
-    metavar="COLUMN",
-    help="A column of numbers whose values are groups, such as a few doses; repeat for several.",
-)
+@adjust_option
+@groups_option
 @click.option(
     "--reference",
     metavar="GROUP",

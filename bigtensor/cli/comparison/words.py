@@ -112,8 +112,8 @@ def comparison_in_words(result: xr.Dataset) -> str:
     ]
     if result.sizes["contrast"] > 1:
         lines.append(
-            f"* a contrast at a false discovery rate of {LEVEL:.0%} among the tests of this contrast."
-            " The line 'changed' tests all contrasts of a population together."
+            f"* a contrast at a false discovery rate of {LEVEL:.0%} among the tests of this "
+            "contrast. The line 'changed' tests all contrasts of a population together."
         )
     if count > MOST_ROWS:
         lines.append(f"shown      {MOST_ROWS} of {count} {level}s, the surest first")

@@ -7,6 +7,9 @@ from typing import ClassVar
 
 from bigtensor.array_types import FloatArray, IntArray
 
+NOT_RECORDED = "not recorded"
+"""Heading of samples without a group. A group may have the name none."""
+
 
 @dataclass(frozen=True, eq=False)
 class StackedBars:

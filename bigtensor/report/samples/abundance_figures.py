@@ -13,7 +13,12 @@ from bigtensor.abundance.exports import samples_with_conditions
 from bigtensor.abundance.sample_table import SamplesLike
 from bigtensor.abundance.sample_weights import SampleWeights, WeightsLike, sample_weights
 from bigtensor.array_types import IntArray
-from bigtensor.models.words.sample_figures import GroupedShares, SampleMap, StackedBars
+from bigtensor.models.words.sample_figures import (
+    NOT_RECORDED,
+    GroupedShares,
+    SampleMap,
+    StackedBars,
+)
 
 MOST_PANELS = 12
 """Populations with a panel of their own: three rows of four."""
@@ -42,7 +47,7 @@ def shares_by_sample(
         table.weight,
         table.samples,
         table.populations,
-        tuple(groups[number] if number >= 0 else "none" for number in code) if groups else (),
+        tuple(groups[number] if number >= 0 else NOT_RECORDED for number in code) if groups else (),
         by or "",
     )
 

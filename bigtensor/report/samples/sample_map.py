@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from bigtensor.array_types import FloatArray
-from bigtensor.models.words.sample_figures import SampleMap
+from bigtensor.models.words.sample_figures import NOT_RECORDED, SampleMap
 from bigtensor.report.label_placement import spread_in_box
 from bigtensor.report.style import INK, MUTED, empty_figure, palette, report_style, shortened
 
@@ -49,7 +49,7 @@ def sample_map(shown: SampleMap) -> Figure:
     groups = sorted(set(shown.group.tolist()))
     colours = palette(max(len(shown.group_names), 1))
     with report_style():
-        legend = _LETTER * max(map(len, (group_label, *group_names)))
+        legend = _LETTER * max(map(len, (group_label, *group_names, NOT_RECORDED)))
         width = _WIDTH + _AXIS_LABELS + (legend + 0.5 if shown.group_names else 0)
         figure = empty_figure(width, box[1] + _AXIS_LABELS)
         axes = figure.add_subplot()
@@ -61,7 +61,7 @@ def sample_map(shown: SampleMap) -> Figure:
                 points[chosen, 1],
                 s=34,
                 color=colours[number] if named else MUTED,
-                label=group_names[number] if named else None,
+                label=group_names[number] if named else NOT_RECORDED,
                 edgecolors="white",
                 linewidths=0.7,
             )

@@ -8,7 +8,7 @@ import xarray as xr
 
 from bigtensor.abundance.differential import differential_abundance
 from bigtensor.abundance.natural_order import natural_order
-from bigtensor.abundance.sample_table import SampleTable
+from bigtensor.abundance.sample_table import SampleTable, listed
 from bigtensor.models.words.label_level import LabelLevel
 from bigtensor.models.words.report_blocks import Block, Group, Section, Table, Words
 from bigtensor.report.samples.abundance_figures import (
@@ -32,10 +32,16 @@ class SampleGroups:
         Conditions of the samples.
     by : str
         Column of the table.
+    adjust : tuple of str
+        Columns of further conditions.
+    groups : tuple of str
+        Columns of numbers whose values are groups.
     """
 
     samples: SampleTable
     by: str
+    adjust: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
 
 
 def sample_section(
@@ -69,15 +75,35 @@ def sample_section(
 
 def _comparison(weights: xr.Dataset, level: LabelLevel, groups: SampleGroups) -> list[Block]:
     """Return the shares by group, with the false discovery rates of their differences."""
-    result = differential_abundance(weights, groups.samples, groups.by)
+    result = differential_abundance(
+        weights, groups.samples, groups.by, adjust=groups.adjust, groups=groups.groups
+    )
     words = (
         f"A dot is a sample, with the standard error of its share. FDR is the false discovery rate "
         f"of a change of the {level.name} with {groups.by}, of which a value below 0.05 usually "
         f"counts as a finding. The {level.name}s with the smallest values come first. Numbers that "
-        f"would cover each other, such as doses, stand at equal distances."
+        f"would cover each other, such as doses, stand at equal distances. {_compared(result)}"
     )
     figure = shares_by_group(weights, groups.samples, groups.by, result=result)
     return [Group((Words(words), figure), f"Change with {groups.by}")]
+
+
+def _compared(result: xr.Dataset) -> str:
+    """Return what was compared, adjusted for and left out."""
+    by, adjusted = result.attrs["compared"], result.attrs["adjusted_for"]
+    without = result.attrs["samples_without"]
+    words = f"{result.attrs['samples_compared']} samples were compared"
+    if "group" in result:
+        sizes = zip(result["group_samples"].to_numpy(), result["group"].to_numpy(), strict=True)
+        words += f" ({listed(f'{count} {group}' for count, group in sizes)})"
+    words += (
+        f", adjusted for {listed(adjusted)}."
+        if adjusted
+        else " without adjustment for further conditions."
+    )
+    if without:
+        words += f" Left out for want of a value of {listed([by, *adjusted])}: {listed(without)}."
+    return words
 
 
 def _table(weights: xr.Dataset, level: LabelLevel) -> Table:

@@ -41,9 +41,9 @@ def test_stacked_bars__are_whole_and_in_natural_order(weights):
 def test_stacked_bars__stand_in_their_groups_with_headings(weights):
     shown = shares_by_sample(weights, SAMPLES, "arm")
     assert shown.sample_names == ("s1", "s2", "s3", "s9", "s10")
-    assert shown.sections == ("none", "a", "a", "b", "b")
+    assert shown.sections == ("not recorded", "a", "a", "b", "b")
     (axes,) = draw(shown).axes
-    assert [text.get_text() for text in axes.texts] == ["arm none", "arm a", "arm b"]
+    assert [text.get_text() for text in axes.texts] == ["arm not recorded", "arm a", "arm b"]
     places = bar_places(shown.sections, 5)
     gaps = np.diff(places)
     assert (gaps[[0, 2]] > 1.5).all()
@@ -56,6 +56,8 @@ def test_sample_map__has_points_names_and_groups(weights):
     assert [text.get_text() for text in axes.texts] == list(shown.sample_names)
     sizes = [len(points.get_offsets()) for points in axes.collections]
     assert sizes == [1, 2, 2]
+    (legend,) = axes.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["not recorded", "a", "b"]
     x, y = axes.get_xlim(), axes.get_ylim()
     for text in axes.texts:
         assert x[0] < text.get_position()[0] < x[1]
