@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -201,7 +202,7 @@ def _tested(
         "contrast_false_discovery_rate": np.column_stack([*map(adjusted_p_values, p_values.T)]),
     }
     level = weights.level
-    variables = {
+    variables: dict[str, tuple[tuple[str, ...], NDArray[Any]]] = {
         name: ((level, "contrast")[: values.ndim], _with_absent(values, present))
         for name, values in (by_population | by_contrast).items()
     }
@@ -210,7 +211,7 @@ def _tested(
         members = condition.codes == np.arange(len(condition.groups))[:, None]
         samples = members.sum(axis=1)
         variables["group_weight"] = ((level, "group"), (members @ weights.weight).T / samples)
-        variables["group_samples"] = ("group", samples)
+        variables["group_samples"] = (("group",), samples)
         coordinates["group"] = list(condition.groups)
         for name, end, is_open in zip(
             ("lower", "upper"), (-np.inf, np.inf), _open_ends(weights, members), strict=True

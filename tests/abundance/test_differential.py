@@ -355,7 +355,7 @@ def test_numbers__with_one_text_among_them_are_warned_of(by, adjust):
     weights, samples = tables(
         drawn(np.random.default_rng(0), np.zeros(10)), arm=[*"ababababab"], age=ages
     )
-    with pytest.warns(ConditioningWarning, match="number in 8 of 10 samples, and '>80' in s8"):
+    with pytest.warns(ConditioningWarning, match=r"8 of 10.*'>80' in s8"):
         differential_abundance(weights, samples, by, adjust=adjust)
 
 
