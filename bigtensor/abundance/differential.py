@@ -67,8 +67,9 @@ def differential_abundance(
         deviation of logits between samples. Along ``contrast`` too: ``log_odds_ratio`` (natural
         logarithm), ``standard_error``, ``lower`` and ``upper`` (ends of its 95 % confidence
         interval), ``contrast_p_value`` and ``contrast_false_discovery_rate``. An end is infinite if
-        a group has no cell of the population. Of groups, ``group_weight`` (population, group) has
-        the mean weight over the samples of each group, and ``group_samples`` their number.
+        a group has no cell of the population. Slopes along numbers have finite ends. Of groups,
+        ``group_weight`` (population, group) has the mean weight over the samples of each group, and
+        ``group_samples`` their number.
         Populations without a row in any sample are NaN.
         The attribute ``adjusted_as_numbers`` names the columns of `adjust` that are numbers, each
         with one slope. The attributes ``samples_compared`` and ``samples_without`` count and name
@@ -109,16 +110,7 @@ def differential_abundance(
     """
     groups = (groups,) if isinstance(groups, str) else groups
     adjust = (adjust,) if isinstance(adjust, str) else tuple(adjust)
-    if not isinstance(by, str):
-        raise ParameterError(Setting("by") + f" is {by!r}; expected the name of one column")
-    unused = [name for name in groups if name not in (by, *adjust)]
-    if unused:
-        raise ParameterError(
-            Setting("groups")
-            + f" has columns that the comparison does not use: {', '.join(unused)}; add them to "
-            + Setting("adjust")
-            + ", or leave them out"
-        )
+    check_columns(by, adjust, groups)
     table = sample_weights(weights)
     if len(table.populations) < 2 and table.is_whole:
         raise DataError("there is one population only, whose share is one in every sample")
@@ -144,11 +136,35 @@ def differential_abundance(
     )
 
 
+def check_columns(by: str, adjust: Sequence[str], groups: Collection[str]) -> None:
+    """Raise a ParameterError for columns that cannot be compared together.
+
+    Parameters
+    ----------
+    by, adjust, groups
+        As for `differential_abundance`.
+    """
+    if not isinstance(by, str):
+        raise ParameterError(Setting("by") + f" is {by!r}; expected the name of one column")
+    if by in adjust:
+        raise ParameterError(
+            f"{by} cannot be compared and adjusted for; leave it out of " + Setting("adjust")
+        )
+    unused = [name for name in groups if name not in (by, *adjust)]
+    if unused:
+        raise ParameterError(
+            Setting("groups")
+            + f" has columns that the comparison does not use: {', '.join(unused)}; add them to "
+            + Setting("adjust")
+            + ", or leave them out"
+        )
+
+
 def _warn_of_numbered_names(condition: Condition) -> None:
     """Warn if whole numbers that are adjusted for look like names, such as of patients.
 
     Names are repeated about equally often, or numbered from zero or one without a gap. Ages of
-    patients are neither.
+    single samples are neither.
     """
     values, counts = np.unique(condition.values, return_counts=True)
     if len(values) < 3 or len(values) == counts.sum() or (values != np.rint(values)).any():

@@ -14,7 +14,7 @@ from bigtensor.abundance.between_samples import (
     grid_fits,
 )
 from bigtensor.abundance.sample_weights import SampleWeights
-from bigtensor.abundance.working_logits import least_shares, pooled_logits, working_logits
+from bigtensor.abundance.working_logits import least_cells, pooled_logits, working_logits
 from bigtensor.array_types import FloatArray
 
 _MOST_ITERATIONS = 50
@@ -92,7 +92,7 @@ def fit_populations(weights: SampleWeights, matrix: FloatArray) -> PopulationFit
         Design matrix of full rank, the first column of ones.
     """
     fitted = np.tile(pooled_logits(weights)[:, None], len(weights.samples))
-    least = least_shares(weights, matrix)
+    least = least_cells(weights, matrix)
     previous, damping = np.zeros_like(fitted), np.ones((len(fitted), 1))
     for _ in range(_MOST_ITERATIONS):
         fits = grid_fits(*working_logits(weights, fitted, least), matrix)

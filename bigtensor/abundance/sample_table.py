@@ -25,9 +25,9 @@ from bigtensor.errors import DataError, MissingValueWarning, warn
 MOST_LISTED = 8
 """Names that a message lists before it counts the others."""
 
-_ABSENT = {"", "na", "n/a", "nan", "-nan", "<na>", "nat", "null", "#n/a", "#na"}
+_ABSENT = {"", "na", "n/a", "nan", "-nan", "<na>", "nat", "#n/a", "#na"}
 """Texts of missing values, as spreadsheets, pandas and R write them. None is a group in many
-tables."""
+tables, and null a genotype."""
 
 _LINE_END = re.compile(r"\s*\n\s*")
 """Line end in a cell in quotes, such as that of a long name of a column."""

@@ -186,10 +186,13 @@ def weights_of_counts(
     rows = cells.sum(axis=1)
     if not np.isfinite(cells).all() or (cells < 0).any():
         raise DataError("a count is negative, infinite or missing; give numbers of cells")
-    if (cells != np.rint(cells)).any():
+    fractions = np.argwhere(~np.isclose(cells, np.rint(cells), rtol=_WHOLE, atol=_WHOLE))
+    if fractions.size:
+        sample, population = fractions[0]
         raise DataError(
-            f"a count is {cells[cells != np.rint(cells)][0]:.6g}; give numbers of cells, because "
-            "fractions and percentages do not tell how many cells they stand for"
+            f"the count of {populations[population]!r} in {samples[sample]!r} is "
+            f"{float(cells[sample, population])!r}; give numbers of cells, because fractions and "
+            "percentages do not tell how many cells they stand for"
         )
     if (rows < 1).any():
         raise DataError("a sample has no cells; leave it out")

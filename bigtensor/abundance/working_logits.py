@@ -19,11 +19,11 @@ def pooled_logits(weights: SampleWeights) -> FloatArray:
     return np.asarray(np.log(cells + 0.5) - np.log(weights.rows.sum() - cells + 0.5))
 
 
-def least_shares(weights: SampleWeights, matrix: FloatArray) -> FloatArray:
-    """Return the smallest shares at which logits of samples are linearised.
+def least_cells(weights: SampleWeights, matrix: FloatArray) -> FloatArray:
+    """Return the smallest numbers of cells at which logits of samples are linearised: ``(n,)``.
 
-    They are half a cell in all samples of a group together, so that sizes of samples in the group
-    do not matter. In general, they are half the leverage of a sample, divided by its rows.
+    They are half a cell in all samples of a group together, in proportion to their rows, so that
+    sizes of samples in the group do not matter. In general, they are half the leverage of a sample.
 
     Parameters
     ----------
@@ -33,9 +33,8 @@ def least_shares(weights: SampleWeights, matrix: FloatArray) -> FloatArray:
         Design matrix of full rank.
     """
     information = (matrix.T * weights.rows) @ matrix
-    return LEAST_CELLS * np.asarray(
-        np.einsum("ip,pq,iq->i", matrix, np.linalg.inv(information), matrix)
-    )
+    leverage = np.einsum("ip,pq,iq->i", matrix, np.linalg.inv(information), matrix) * weights.rows
+    return LEAST_CELLS * np.asarray(leverage)
 
 
 def working_logits(
@@ -54,16 +53,20 @@ def working_logits(
     fitted : (k, n) float64 array
         Fitted logits.
     least : (n,) float64 array
-        Smallest shares of a population, and of all others, at which logits are linearised.
+        Smallest numbers of cells at which logits are linearised.
 
     Returns
     -------
     response, variance : (k, n) float64 arrays
         Logits and their sampling variances.
     """
-    share, rest = np.maximum(expit(fitted), least), np.maximum(expit(-fitted), least)
-    rows = weights.rows.astype(np.float64)
-    effective = rows / (1.0 + rows * _excess_variance(weights).T / (share * rest))
+    excess, deff = _excess_variance(weights).T, _design_effect(weights)[:, None]
+    rows = np.where(weights.standard_error.T > 0, weights.rows, weights.rows / deff)
+    # the share of which the effective rows have the least number of cells
+    alone = least / rows
+    smallest = 0.5 * (alone + np.sqrt(alone**2 + 4.0 * least * excess))
+    share, rest = np.maximum(expit(fitted), smallest), np.maximum(expit(-fitted), smallest)
+    effective = rows / (1.0 + rows * excess / (share * rest))
     response, variance = np.zeros_like(fitted), np.zeros_like(fitted)
     sides = (1.0, share, weights.weight.T), (-1.0, rest, 1.0 - weights.weight.T)
     for sign, expected_share, observed_share in sides:
@@ -76,13 +79,18 @@ def working_logits(
 
 
 def _excess_variance(weights: SampleWeights) -> FloatArray:
-    """Return the variances of the weights in excess of binomial variances.
+    """Return the variances of the weights in excess of binomial variances: ``(n, k)``."""
+    binomial = weights.weight * (1.0 - weights.weight) / weights.rows[:, None]
+    return np.maximum(weights.standard_error**2 - binomial, 0.0)
 
-    A weight of zero has the standard error zero. It gets the mean excess of other samples.
+
+def _design_effect(weights: SampleWeights) -> FloatArray:
+    """Return variances of weights over binomial variances in samples with standard errors: (k,).
+
+    A weight of zero has the standard error zero. It stands for fewer rows in this ratio.
     """
     rows = weights.rows[:, None]
-    binomial = weights.weight * (1.0 - weights.weight) / rows
     stated = weights.standard_error > 0
-    excess = np.where(stated, np.maximum(weights.standard_error**2 - binomial, 0.0), 0.0)
-    mean = (excess * rows).sum(axis=0) / np.maximum(stated.sum(axis=0), 1)
-    return np.where(stated, excess, mean / rows)
+    binomial = np.where(stated, weights.weight * (1.0 - weights.weight), 0.0).sum(axis=0)
+    excess = (_excess_variance(weights) * rows).sum(axis=0)
+    return np.asarray(1.0 + excess / np.where(binomial > 0, binomial, 1.0))

@@ -12,6 +12,7 @@ import xarray as xr
 from sklearn.utils.validation import check_is_fitted
 
 from bigtensor._version import __version__
+from bigtensor.abundance.differential import check_columns
 from bigtensor.abundance.sample_table import SamplesLike, sample_table
 from bigtensor.data.addresses.store_address import Address, as_address, name_of
 from bigtensor.data.exporters.subset import rows_with_labels
@@ -227,6 +228,7 @@ def _comparison_of(
                 + Setting("by")
             )
         return None
+    check_columns(by, adjust, groups)
     table = sample_table(samples)
     for name in (by, *adjust, *groups):
         table.column(name)

@@ -6,7 +6,7 @@ from scipy import stats
 import bigtensor
 from bigtensor.abundance import moderated_tests
 from bigtensor.abundance.differential import differential_abundance
-from bigtensor.abundance.sample_weights import sample_weights, weights_of_counts
+from bigtensor.abundance.sample_weights import SampleWeights, sample_weights, weights_of_counts
 from bigtensor.errors import ConditioningWarning, DataError, MissingValueWarning, ParameterError
 
 BASE = np.array([0.5, 0.3, 0.15, 0.04, 0.01])
@@ -180,13 +180,26 @@ def test_differential_abundance__of_one_cell_in_small_files_is_no_change(cells):
     assert result["lower"][0, 0] < 0 < result["upper"][0, 0]
 
 
-def test_differential_abundance__ends_where_a_tiny_file_alone_has_a_population(monkeypatch):
-    """Fits jumped back and forth between two values of the population."""
-    counts = np.tile([0, 12_000, 8000], (20, 1))
-    counts[0] = [5, 3, 2]
-    weights, samples = tables(counts, arm=[*"aaaaaaaaaabbbbbbbbbb"])
+@pytest.mark.parametrize("seed", [18, 44, 89, 100, 119])
+def test_differential_abundance__ends_where_samples_differ_in_size_and_cells_are_few(
+    seed, monkeypatch
+):
+    """Without damping, or without a largest step, fits jump back and forth between two values."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(4, 16))
+    rows = np.exp(rng.uniform(np.log(8), np.log(50_000), n)).astype(int)
+    second = np.arange(n) >= n // 2
+    counts = []
+    for share in np.exp(rng.uniform(np.log(1e-6), np.log(0.02), 6)):
+        between = rng.normal(size=n) * rng.choice([0.1, 1])
+        logs = np.log(share) + between + rng.choice([0, 2, -5]) * second
+        counts.append(rng.binomial(rows, np.clip(np.exp(logs), 0, 0.1)))
+    others = np.maximum(rows - np.sum(counts, axis=0), 1)
+    weights, samples = tables(
+        np.column_stack([*counts, others]), arm=["b" if one else "a" for one in second]
+    )
     result = differential_abundance(weights, samples, "arm")
-    monkeypatch.setattr(moderated_tests, "_MOST_ITERATIONS", 200)
+    monkeypatch.setattr(moderated_tests, "_MOST_ITERATIONS", 51)
     longer = differential_abundance(weights, samples, "arm")
     np.testing.assert_allclose(result["log_odds_ratio"], longer["log_odds_ratio"], atol=0.01)
 
@@ -367,7 +380,7 @@ def test_numbers__with_one_text_among_them_are_groups_on_request():
     assert result["group"].values.tolist() == ["1", "2", "3", "3b"]
 
 
-@pytest.mark.parametrize("missing", ["n/a", "N/A", "NULL", "#N/A"])
+@pytest.mark.parametrize("missing", ["n/a", "N/A", "NaN", "#N/A"])
 def test_numbers__with_a_missing_value_stay_numbers(missing):
     weights, samples = tables(
         drawn(np.random.default_rng(0), np.zeros(6)), age=["40", "50", missing, "60", "70", "80"]
@@ -420,3 +433,22 @@ def test_conditions__are_named_as_in_notebooks():
         differential_abundance(weights, samples, ["dose"])
     with pytest.raises(DataError, match="no sample has a value of empty"):
         differential_abundance(weights, samples, "empty")
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.2, 2.0])
+@pytest.mark.parametrize("smallest", [0.0, 1e-6])
+def test_population_that_a_group_lacks__differs_with_standard_errors_of_soft_labels(
+    ratio, smallest
+):
+    names = [f"s{number}" for number in range(8)]
+    shares = np.array([*[smallest] * 4, 0.0046, 0.005, 0.0052, 0.0055])
+    weight = np.column_stack([shares, 1 - shares])
+    error = np.sqrt(ratio * weight * (1 - weight) / 20_000)
+    if smallest:
+        error[:4] = 1e-4
+    weights = SampleWeights(tuple(names), ("p", "q"), weight, error, np.full(8, 20_000))
+    samples = {"sample": names, "group": ["a"] * 4 + ["b"] * 4}
+    result = differential_abundance(weights, samples, "group").sel(population="p")
+    assert result["p_value"] < 1e-3
+    assert 4 < result["log_odds_ratio"] < 9
+    assert result["standard_error"] < 2

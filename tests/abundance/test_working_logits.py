@@ -3,7 +3,7 @@ import pytest
 from scipy.special import expit, logit
 
 from bigtensor.abundance.sample_weights import SampleWeights, weights_of_counts
-from bigtensor.abundance.working_logits import least_shares, pooled_logits, working_logits
+from bigtensor.abundance.working_logits import least_cells, pooled_logits, working_logits
 
 NAMES = [str(number) for number in range(20_000)]
 
@@ -41,10 +41,10 @@ def test_pooled_logits__are_those_of_all_rows():
     np.testing.assert_allclose(expit(pooled_logits(weights)), [0.31, 0.69], atol=1e-3)
 
 
-def test_least_shares__are_half_a_cell_in_all_samples_of_a_group():
+def test_least_cells__are_half_a_cell_in_all_samples_of_a_group():
     rows = np.array([100, 900, 50_000, 0, 30_000])
     weights = weights_of_counts(np.column_stack([rows, np.full(5, 1)]), NAMES[:5], ["a", "b"])
     group = np.array([0, 0, 1, 1, 1])
     matrix = np.column_stack([np.ones(5), group])
     cells = np.bincount(group, weights.rows)
-    np.testing.assert_allclose(least_shares(weights, matrix), 0.5 / cells[group])
+    np.testing.assert_allclose(least_cells(weights, matrix), 0.5 * weights.rows / cells[group])

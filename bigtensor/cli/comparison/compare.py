@@ -137,12 +137,13 @@ def compare(
     _refuse_replaced(outputs, (metadata, model_path, table, cells))
     _check_outputs(outputs, diffcyt, overwrite=overwrite)
     when_interrupted(outputs)
-    from bigtensor.abundance.differential import differential_abundance
+    from bigtensor.abundance.differential import check_columns, differential_abundance
     from bigtensor.abundance.sample_weights import sample_weights
     from bigtensor.cli.comparison import files
     from bigtensor.cli.comparison.words import comparison_facts, comparison_in_words
 
-    # a mistake in the table ends the command before the passes over the cells
+    # mistakes in columns end the command before the passes over the cells
+    check_columns(by, adjust, groups)
     samples = _samples(metadata, (by, *adjust, *groups))
     if table is None:
         _refuse_other_samples(str(cells), sample, samples)

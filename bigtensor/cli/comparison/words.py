@@ -130,7 +130,7 @@ def _group_samples(result: xr.Dataset) -> dict[str, int]:
 
 def _sizes(result: xr.Dataset) -> str:
     """Return the numbers of samples of the groups in words."""
-    listing = [f"{count} {group}" for group, count in _group_samples(result).items()]
+    listing = [f"{group}: {count}" for group, count in _group_samples(result).items()]
     more = f" and {len(listing) - MOST_ROWS} more groups" if len(listing) > MOST_ROWS else ""
     return f" ({', '.join(listing[:MOST_ROWS])}{more})" if listing else ""
 

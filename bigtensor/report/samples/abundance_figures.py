@@ -97,9 +97,13 @@ def shares_by_group(
     """
     table, conditions = samples_with_conditions(weights, samples)
     column = conditions.column(by)
-    present = np.array([bool(text) for text in column])
-    table = table.of_samples(np.flatnonzero(present))
-    texts = [text for text in column if text]
+    without = () if result is None else result.attrs["samples_without"]
+    shown = [
+        place
+        for place, (name, text) in enumerate(zip(table.samples, column, strict=True))
+        if text and name not in without
+    ]
+    table, texts = table.of_samples(shown), [column[place] for place in shown]
     as_groups = result is not None and "group" in result
     code, groups, values = grouped(texts, as_groups or len(set(texts)) < 2)
     chosen = [*(populations or _by_p_value(table, result))][:MOST_PANELS]

@@ -95,7 +95,7 @@ def _compared(result: xr.Dataset) -> str:
     words = f"{result.attrs['samples_compared']} samples were compared"
     if "group" in result:
         sizes = zip(result["group_samples"].to_numpy(), result["group"].to_numpy(), strict=True)
-        words += f" ({listed(f'{count} {group}' for count, group in sizes)})"
+        words += f" ({listed(f'{group}: {count}' for count, group in sizes)})"
     words += (
         f", adjusted for {listed(adjusted)}."
         if adjusted

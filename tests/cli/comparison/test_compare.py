@@ -63,7 +63,7 @@ def test_compare__shows_an_interval_without_an_end(run, study):
     write_table(weights, study / "weights.csv")
     result = run(*options(study), "--by", "arm", "--reference", "none")
     assert " to infinity)" in result.stdout
-    assert "(4 none, 4 drug)" in result.stdout
+    assert "(none: 4, drug: 4)" in result.stdout
     rows = read(study / "out.csv")
     assert rows[2]["upper"] == "inf"
     result = run(*options(study), "--by", "arm", "--reference", "none", "--overwrite", "--json")

@@ -21,6 +21,6 @@ def test_sample_section__says_what_was_adjusted_for_and_left_out():
     table = sample_table(conditions)
     alone, paired = SampleGroups(table, "arm"), SampleGroups(table, "arm", ("donor",), ("donor",))
     words = [str(sample_section(weights, level, groups).blocks) for groups in (alone, paired)]
-    assert "(4 a, 4 b) without adjustment" in words[0]
-    assert "(4 a, 4 b), adjusted for donor" in words[1]
+    assert "(a: 4, b: 4) without adjustment" in words[0]
+    assert "(a: 4, b: 4), adjusted for donor" in words[1]
     assert "value of arm, donor: s8" in words[1]
