@@ -56,7 +56,7 @@ class BigtensorAccessor:
         model : estimator
             Fitted model.
         **options
-            Those of the model's ``predict``, such as ``sequence``.
+            Parameters of the model's ``predict``, such as ``sequence``.
         """
         return model.predict(self._data, **options)
 

@@ -25,7 +25,7 @@ from bigtensor.data.rows.date_order import holds_dates
 from bigtensor.data.rows.inspection import inspect_store
 from bigtensor.data.rows.row_groups import with_groups
 from bigtensor.data.rows.row_sequences import Lengths, in_sequences, with_sequences, with_whole_ids
-from bigtensor.data.rows.row_variables import check_aligned
+from bigtensor.data.rows.row_variables import check_each_aligned
 from bigtensor.data.rows.rows_where import RowsWhere, all_rows, with_all_rows
 from bigtensor.data.rows.sample_weights import check_weight_dtype, with_sample_weight
 from bigtensor.data.rows.samples import Samples
@@ -179,9 +179,8 @@ def open_samples(
     selected = samples.sources
     whole = replace(samples, sources=tuple(map(all_rows, selected)))
     parts = [all_rows(part) if isinstance(part, RowsWhere) else part for part in parts]
-    if len(parts) == 1:
-        for setting, values in (("sample_weight", weight), ("groups", groups), (SEQUENCE, ids)):
-            check_aligned(parts[0], values, sample_dim, setting)
+    for setting, values in (("sample_weight", weight), ("groups", groups), (SEQUENCE, ids)):
+        check_each_aligned(parts, values, sample_dim, setting)
     if weight is not None:
         whole = with_sample_weight(whole, weight)
     if ids is None and all(_has_sequence(part, sample_dim) for part in parts):

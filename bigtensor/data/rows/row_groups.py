@@ -160,7 +160,7 @@ def _numbers(values: list[Any]) -> tuple[float, ...] | None:
     """Return the numbers of groups, as integers if all are whole; None if some are names."""
     if not all(isinstance(value, Real) for value in values):
         return None
-    are_whole = all(isinstance(value, float) and value.is_integer() for value in values)
+    are_whole = all(not isinstance(value, bool) and float(value).is_integer() for value in values)
     return tuple(map(int, values)) if are_whole else tuple(values)
 
 

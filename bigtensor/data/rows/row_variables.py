@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -96,7 +97,8 @@ def check_aligned(part: object, values: object, sample_dim: str, name: str) -> N
     if in_table and _are_positions(labels):
         return
     of_xarray = isinstance(part, xr.DataArray | xr.Dataset)
-    same_labels = labels.is_unique and labels.isin(rows).all()
+    same_levels = labels.nlevels == rows.nlevels
+    same_labels = same_levels and labels.is_unique and labels.isin(rows).all()
     # labels of another kind, or of a larger table, say nothing of positions
     if not of_xarray and _are_positions(rows) and not same_labels:
         return
@@ -111,6 +113,17 @@ def check_aligned(part: object, values: object, sample_dim: str, name: str) -> N
         f"{sample_dim!r}, or has them in another order; select the labels of the data with .sel, "
         "or give .to_numpy() if the values go by position"
     )
+
+
+def check_each_aligned(parts: Sequence[object], values: object, sample_dim: str, name: str) -> None:
+    """Check every data set with its entry of a list of values, as `check_aligned` does.
+
+    One array of values for several data sets goes by position.
+    """
+    entries = values if isinstance(values, list) and len(parts) > 1 else [values]
+    if len(entries) == len(parts):
+        for part, own in zip(parts, entries, strict=True):
+            check_aligned(part, own, sample_dim, name)
 
 
 def _row_labels(data: object, dim: str) -> pd.Index[Any] | None:

@@ -54,7 +54,7 @@ class RowGroups:
     names : tuple of str
         Names of groups 0, 1, ...
     numbers : tuple of int or float, optional
-        Numbers that the names are of; None if the groups are names or codes of categories.
+        Numbers of groups that are numbers; None if the groups are names or codes of categories.
     """
 
     variable: str

@@ -182,15 +182,15 @@ class MissingRows:
         The data.
     left_out : int
         Number of rows that were left out.
-    unsaid : Validity, optional
-        Rows that a warning is due for.
+    pending : Validity, optional
+        Rows that are to be warned of.
     """
 
     rule: str
     takes: Data
     samples: Samples
     left_out: int = 0
-    unsaid: Validity | None = None
+    pending: Validity | None = None
 
     @property
     def marginalises(self) -> bool:
@@ -204,16 +204,16 @@ class MissingRows:
         the places at which sequences are cut. The warning then waits for a later pass.
         """
         if not self.left_out:
-            self.left_out, self.unsaid = validity.dropped, validity
-        if self.unsaid is not None and (sees_next or not self.takes.in_order):
-            self.unsaid = validity
+            self.left_out, self.pending = validity.dropped, validity
+        if self.pending is not None and (sees_next or not self.takes.in_order):
+            self.pending = validity
             self.end(views)
 
     def end(self, views: Views) -> None:
         """Warn of rows that no warning was given for."""
-        if self.unsaid is not None:
-            warn_of_missing(self.unsaid, views)
-            self.unsaid = None
+        if self.pending is not None:
+            warn_of_missing(self.pending, views)
+            self.pending = None
 
 
 def judge(validity: Validity, samples: Samples, missing: str, *, marginalises: bool) -> None:

@@ -49,8 +49,8 @@ def sequence_iterations(
     Returns
     -------
     fit : MarkovFit
-        The distribution of the first state of a window stays, unless rows were left out: the rows
-        after a gap are windows of sequences that start anywhere.
+        The distribution of the first state of a window stays. It is that of rows after a gap, which
+        may be few.
     likelihoods : list of float
         Mean log-likelihood of a row before every iteration, in nats.
     """
@@ -67,12 +67,9 @@ def sequence_iterations(
     def update(fit: MarkovFit, sums: SequencePosteriorSumsResult) -> tuple[MarkovFit, float]:
         # one sequence is added, which starts as a window does
         initial = sums.initial + fit.window_start
-        window_start = fit.window_start
-        if sums.after_gap.any():
-            window_start = (sums.after_gap + window_start) / (sums.after_gap.sum() + 1)
         updated = MarkovFit(
             initial / initial.sum(),
-            window_start,
+            fit.window_start,
             distributions((sums.transition + smoothing).T, 0.0).T,
             family.reestimated(sums, smoothing),
         )

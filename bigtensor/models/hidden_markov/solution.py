@@ -28,7 +28,7 @@ class MarkovFit:
         Probabilities of the state of the first row of a sequence.
     window_start : (k,) float64 array
         Probabilities of the state of the first of three rows, anywhere in a sequence, and of the
-        first row after rows that were left out.
+        row after a gap.
     transition : (k, k) float64 array
         From a row to a column.
     emissions : Emissions

@@ -161,7 +161,7 @@ def _without_spread(fit: MarkovFit) -> list[str | Message]:
     value = spread * round(float(emissions.feature_means()[state, place]) / spread, 6) + 0.0
     return [
         f"the values of {name!r} in state {state} are all about {value:.3g}, so that the variance "
-        "is at its floor, and likelihoods are as large as the floor makes them; use "
+        "is near its floor, and likelihoods are as large as the floor makes them; use "
         + Setting("emissions", "kernel")
         + ", whose densities are bounded, or "
         + Setting("emissions", "poisson")

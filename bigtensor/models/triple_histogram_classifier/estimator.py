@@ -276,8 +276,9 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         if self.class_prior is None:
             return np.asarray(share / share.sum())
         classes = self.classes_.tolist()
-        prior = self.class_prior
-        if isinstance(prior, Mapping) and {*prior} == {*classes}:
+        prior: Any = self.class_prior
+        # a Series of pandas is a mapping too, but not by its type
+        if hasattr(prior, "keys") and {*prior.keys()} == {*classes}:
             prior = [prior[name] for name in classes]
         try:
             numbers = np.asarray(prior, np.float64)

@@ -23,7 +23,7 @@ from bigtensor.statistics.gaussian.own_covariance_densities import (
 )
 from bigtensor.statistics.sequences.chain import BLOCK_ROWS, HiddenChain
 from bigtensor.statistics.sequences.filtering import filter_nbytes, filtered_block
-from bigtensor.statistics.sequences.segments import BEGINS, RESUMES
+from bigtensor.statistics.sequences.segments import BEGINS
 from bigtensor.statistics.sequences.sum_loops import add_transitions
 from bigtensor.statistics.sequences.transfer import Boundaries
 
@@ -38,8 +38,6 @@ class SequencePosteriorSumsResult:
         Of the states of the first rows of sequences.
     transition : (k, k) float64 array
         Of pairs of states, from a row to a column.
-    after_gap : (k,) float64 array
-        Of the states of the first rows after rows that were left out.
     emissions : PosteriorSumsResult
         Of every state, the sums that its emission follows from. Its log-likelihood is the sum over
         rows of the weight times the log density given the earlier rows.
@@ -49,7 +47,6 @@ class SequencePosteriorSumsResult:
 
     initial: FloatArray
     transition: FloatArray
-    after_gap: FloatArray
     emissions: PosteriorSumsResult
     features: FloatArray | None = None
 
@@ -81,7 +78,6 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
         arrays: dict[str, ArraySpec] = {
             "initial": ((k,), "float64"),
             "transition": ((k, k), "float64"),
-            "after_gap": ((k,), "float64"),
             "mass": ((k,), "float64"),
             "log_likelihood": ((), "float64"),
             "weight": ((), "float64"),
@@ -117,7 +113,6 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
             np.empty((2, chain.n_states)),
         )
         state["initial"] += posterior[forward.kinds == BEGINS].sum(axis=0)
-        state["after_gap"] += posterior[forward.kinds == RESUMES].sum(axis=0)
         state["log_likelihood"] += weight @ forward.log_density
         state["weight"] += weight.sum()
         state["rows"] += block.rows
@@ -134,7 +129,6 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
         return SequencePosteriorSumsResult(
             state["initial"],
             state["transition"] * self.chain.positive_transition,
-            state["after_gap"],
             PosteriorSumsResult(
                 mass=state["mass"],
                 histograms=state.get("histograms"),

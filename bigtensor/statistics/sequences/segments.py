@@ -12,7 +12,7 @@ GOES_ON, BEGINS, RESUMES = 0, 1, 2
 """Kinds of rows: later rows of a sequence, first rows of sequences, and rows after a gap.
 
 Where rows were left out, the sequence is cut. The row after the gap has no row before it, but it is
-not known to be the first row of a sequence.
+not the first row that is left of its sequence.
 """
 
 _NAMES = ("start", "source_start", "first_row", "last_row", "first_sequence", "last_sequence")
@@ -39,12 +39,12 @@ def row_kinds(block: Block, first: int = GOES_ON) -> NDArray[np.int8]:
         Positive for rows without a row before.
     """
     kinds = np.full(block.rows, GOES_ON, np.int8)
-    if block.sequence is not None:
-        own = block.sequence[: block.rows]
-        kinds[1:][own[1:] != own[:-1]] = BEGINS
     if block.index is not None:
         own = block.index[: block.rows]
         kinds[1:][own[1:] != own[:-1] + 1] = RESUMES
+    if block.sequence is not None:
+        own = block.sequence[: block.rows]
+        kinds[1:][own[1:] != own[:-1]] = BEGINS
     kinds[0] = first
     return kinds
 
@@ -78,12 +78,11 @@ def first_row_kinds(state: State) -> NDArray[np.int8]:
     state : mapping of str to (entries,) int64 array
         The arrays of `KEYS`, in the order of the rows.
     """
-    kinds = np.full(len(state["start"]), RESUMES, np.int8)
-    kinds[state["first_row"] == state["source_start"]] = BEGINS
-    adjacent = (state["first_row"][1:] == state["last_row"][:-1] + 1) & (
+    kinds = np.full(len(state["start"]), BEGINS, np.int8)
+    same = (state["first_sequence"][1:] == state["last_sequence"][:-1]) & (
         state["source_start"][1:] == state["source_start"][:-1]
     )
-    same = state["first_sequence"][1:] == state["last_sequence"][:-1]
-    kinds[1:][adjacent & same] = GOES_ON
-    kinds[1:][adjacent & ~same] = BEGINS
+    adjacent = state["first_row"][1:] == state["last_row"][:-1] + 1
+    kinds[1:][same & adjacent] = GOES_ON
+    kinds[1:][same & ~adjacent] = RESUMES
     return kinds

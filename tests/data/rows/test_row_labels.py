@@ -62,3 +62,16 @@ def test_fits_and_answers__refuse_labels_in_another_order() -> None:
     ):
         with pytest.raises(DataError, match=r"\.reindex"):
             refused()
+
+
+def test_ids_of_every_table__have_its_labels() -> None:
+    tables, ids = [table(NAMES), table(NAMES)], [series(NAMES), series(NAMES)]
+    assert open_samples(tables, sequence=ids).rows == 2 * ROWS
+    with pytest.raises(DataError, match=r"\.reindex"):
+        open_samples(tables, sequence=[ids[0], ids[1][::-1]])
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_an_index_of_several_levels__says_nothing_of_positions(setting: str) -> None:
+    levels = pd.MultiIndex.from_product([range(4), range(ROWS // 4)])
+    assert open_samples(table(), **{setting: series(levels)}).rows == ROWS

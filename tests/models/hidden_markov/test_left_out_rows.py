@@ -52,6 +52,28 @@ def test_rows_after_a_gap__do_not_count_as_first_rows_of_sequences(emissions: st
     assert model.window_start_[begins] < 0.7
 
 
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.MissingValueWarning")
+@pytest.mark.parametrize("emissions", ["categorical", "gaussian"])
+@pytest.mark.parametrize("place", [0, -1])
+def test_first_rows_that_are_left__count_though_rows_at_ends_of_sequences_are_left_out(
+    emissions: str, place: int
+) -> None:
+    values, ids = drawn(emissions)
+    values[np.arange(NIGHTS) * STEPS + place % STEPS] = np.nan
+    model = omitted(emissions, values, ids)
+    # occupancies are .5, and a state changes in a twentieth of the steps
+    assert model.initial_[first_state(model, values, ids)] > 0.65
+
+
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.MissingValueWarning")
+@pytest.mark.parametrize("emissions", ["categorical", "gaussian", "poisson"])
+def test_one_gap__tells_nothing_of_the_states_after_gaps(emissions: str) -> None:
+    values, ids = drawn(emissions)
+    values[200] = np.nan
+    one_gap = omitted(emissions, values, ids)
+    assert one_gap.window_start_.min() > 0.25
+
+
 @pytest.mark.parametrize("emissions", ["categorical", "gaussian", "kernel"])
 def test_sequences__are_those_of_the_ids_though_rows_are_left_out(emissions: str) -> None:
     values, ids = drawn(emissions)

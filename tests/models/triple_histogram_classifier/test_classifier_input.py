@@ -1,6 +1,7 @@
 """Unknown categories are named, models of measured values are refused, priors go by class."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from bigtensor import HiddenMarkovModel, TripleHistogramClassifier
@@ -55,6 +56,9 @@ def test_models_of_measured_values__are_refused_by_fit(emissions: str, rule: str
 def test_class_prior__may_be_by_class() -> None:
     X, y = sequences()
     fitted = classifier("sequence_likelihood", class_prior={"well": 0.7, "ill": 0.3}).fit(X, y)
+    np.testing.assert_array_equal(fitted.class_prior_, [0.3, 0.7])
+    shares = pd.Series({"well": 0.7, "ill": 0.3})
+    fitted = classifier("sequence_likelihood", class_prior=shares).fit(X, y)
     np.testing.assert_array_equal(fitted.class_prior_, [0.3, 0.7])
 
 
