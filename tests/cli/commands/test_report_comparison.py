@@ -10,4 +10,4 @@ def test_report__adjusts_for_numbered_batches(run, cells, model, tmp_path):
         *("--adjust", "batch", "--groups", "batch", "--out", out),
     )
     assert result.exit_code == 0, result.stderr
-    assert "(2 a, 2 b), adjusted for batch" in out.read_text()
+    assert "(a: 2, b: 2), adjusted for batch" in out.read_text()
