@@ -98,8 +98,8 @@ class SparseICA(TransformAnswers):
     diagnostics_ : dict
         Every decision taken on the way: rank, outlying rows, turns of the columns by the
         passes, ``active`` sources of a typical row, ``noise`` in standard deviations of a feature
-        (with the codes below the threshold), ``further_sources`` than the returned ones, the plan,
-        and a ``verdict``.
+        (with the codes below the threshold), ``further_sources`` than the returned ones, the
+        number of ``redundant`` columns that were left out, the plan, and a ``verdict``.
     n_features_in_ : int
         Number of features of the data.
     feature_names_in_ : array of str

@@ -6,12 +6,15 @@ from collections.abc import Generator
 
 import numpy as np
 
+from bigtensor.array_types import IndexArray
 from bigtensor.data.rows.block import Block
 from bigtensor.models.contract.script import Step
 from bigtensor.models.sources.sparse_ica.dictionary import SparseDictionary
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.sources.sparse_code_sums import SparseCodeSums, SparseCodeSumsResult
+from bigtensor.statistics.sources.sparse_codes import BLOCK_ROWS
+from bigtensor.statistics.sub_blocks import sub_blocks
 
 PILOT_POLISHES = 20
 """Most times that the rows of the sample are encoded, with a new dictionary after each."""
@@ -26,17 +29,18 @@ LEAST_RISE = 0.4
 """Rise of the squared residuals of rows without a source that they have, over the squared
 threshold, below which the other sources explain these rows as well."""
 
+MOST_CANDIDATES = 5
+"""Most short columns without which the rows of the sample are encoded, the shortest first."""
+
 MOST_LEFT = 0.1
 MOST_LEFT_BEYOND_NOISE = 0.02
 """Share of the variance that is neither sources nor noise, above which there are further sources:
 beside noise, and where it is more than twice the noise."""
 
-_MOST_ROWS = 5_000
-
 
 def polished(
     dictionary: SparseDictionary, rows: Block, dtype: str
-) -> Generator[Step, None, SparseDictionary]:
+) -> Generator[Step, None, tuple[SparseDictionary, IndexArray]]:
     """Return the dictionary that fits the codes of the sample, without redundant columns.
 
     Parameters
@@ -47,11 +51,21 @@ def polished(
         The sample.
     dtype : str
         Of products and codes.
+
+    Returns
+    -------
+    dictionary : SparseDictionary
+        Columns after the updates.
+    redundant : (n,) integer array
+        Positions of the columns that are left out, among the columns near the sources.
     """
+    positions, redundant = np.arange(dictionary.n_components), np.empty(0, np.intp)
     dictionary = yield from _settled(dictionary, rows, dtype)
-    while (redundant := _redundant(dictionary, rows, dtype)) is not None:
-        dictionary = yield from _settled(dictionary.without(redundant), rows, dtype)
-    return dictionary
+    while (column := (yield from _redundant(dictionary, rows, dtype))) is not None:
+        redundant = np.append(redundant, positions[column])
+        positions = np.delete(positions, column)
+        dictionary = yield from _settled(dictionary.without(column), rows, dtype)
+    return dictionary, redundant
 
 
 def _settled(
@@ -72,7 +86,9 @@ def _sums(dictionary: SparseDictionary, rows: Block, dtype: str) -> SparseCodeSu
     return sum_in_memory(SparseCodeSums(dictionary.coder(dtype)), rows)
 
 
-def _redundant(dictionary: SparseDictionary, rows: Block, dtype: str) -> int | None:
+def _redundant(
+    dictionary: SparseDictionary, rows: Block, dtype: str
+) -> Generator[Step, None, int | None]:
     """Return the position of a short column whose rows other columns explain as well, or None.
 
     Sampling errors of the fourth cumulant make further terms along mixtures of sources with heavy
@@ -85,7 +101,10 @@ def _redundant(dictionary: SparseDictionary, rows: Block, dtype: str) -> int | N
     sums = _sums(dictionary, rows, dtype)
     lengths = np.sqrt(sums.variances)
     rises = np.full(k, np.inf)
-    for j in np.flatnonzero(lengths < SHORT * np.median(lengths)).tolist():
+    short = [j for j in np.argsort(lengths).tolist() if lengths[j] < SHORT * np.median(lengths)]
+    candidates = short[:MOST_CANDIDATES]
+    for number, j in enumerate(candidates, 1):
+        yield Step("encoding the sample without a short column", number, len(candidates))
         rise = _sums(dictionary.without(j), rows, dtype).residual - sums.residual
         rises[j] = rise / sums.active[j] if sums.active[j] > 0 else 0.0
     least = int(rises.argmin())
@@ -111,12 +130,15 @@ def lacks_sources(dictionary: SparseDictionary, rows: Block, dtype: str) -> bool
     """
     if dictionary.n_components >= dictionary.rank:
         return False
-    thinned = rows.keep(np.arange(rows.rows) % max(1, rows.rows // _MOST_ROWS) == 0)
-    coder = dictionary.coder(dtype)
-    values, codes = coder.encode(thinned, Workspace())
-    squares = np.square(values - codes @ coder.columns.T).sum(axis=1, dtype=np.float64)
-    weights = thinned.row_weights()
-    active = float(np.average(np.count_nonzero(codes, axis=1), weights=weights))
+    coder, work = dictionary.coder(dtype), Workspace()
+    squares, counts = np.empty(rows.rows), np.empty(rows.rows)
+    for window, block in sub_blocks(rows, BLOCK_ROWS):
+        values, codes = coder.encode(block, work)
+        values -= codes @ coder.columns.T
+        squares[window] = np.square(values).sum(axis=1, dtype=np.float64)
+        counts[window] = np.count_nonzero(codes, axis=1)
+    weights = rows.row_weights()
+    active = float(np.average(counts, weights=weights))
     # median of a chi squared variable over its mean
     ratio = (1 - 2 / (9 * max(dictionary.rank - active, 1.0))) ** 3
     noise = float(np.quantile(squares, 0.5, weights=weights, method="inverted_cdf")) / ratio

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from bigtensor.decomposition.sample_tensors.terms import Terms
+import numpy as np
+
+from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.sample_tensors.terms import Terms, unit_columns
 from bigtensor.errors import IdentifiabilityError, Message, Setting
 from bigtensor.models.contract.iteration import Iterations, iterate
 from bigtensor.models.contract.script import Script, Solved, Step
@@ -57,9 +60,9 @@ class SparsePreparation:
         Dictionary of the pilot sample, or None where the sources are those of the cumulant.
     pilot : dict
         Its ``rank``, for every feature whether it is ``varying``, and the number of sources with
-        ``light_tails``, which are left out; ``active_by_kurtosis``, the sources that are not
-        zero in a typical row if they are Gaussian where they are not zero; and whether there are
-        ``further_sources``, which would turn columns that fit codes.
+        ``light_tails`` and of ``redundant`` columns, which are left out; ``active_by_kurtosis``,
+        the sources that are not zero in a typical row if they are Gaussian where they are not zero;
+        and whether there are ``further_sources``, which would turn columns that fit codes.
     diagnostics : dict
         The same.
     """
@@ -91,23 +94,33 @@ def prepare(settings: SparseSettings) -> Script:
     components, _ = of_terms(
         axes, sparse, moments.covariance, moments.mean, settings.shape.views, settings.shape.dtype
     )
-    dictionary = None
+    kept, kurtosis, dictionary = sparse, components.kurtosis, None
     if settings.max_iter:
         coarse = SparseDictionary.of_components(components)
-        dictionary = yield from polished(coarse, pilot.rows, settings.shape.dtype)
+        dictionary, redundant = yield from polished(coarse, pilot.rows, settings.shape.dtype)
+        kept = _without(sparse, axes.whitening.T @ components.mixing[:, redundant])
+        kurtosis = np.delete(kurtosis, redundant)
     further = dictionary is not None and lacks_sources(dictionary, pilot.rows, settings.shape.dtype)
-    columns = axes.unwhitening @ sparse.factors[0]
-    sources = SampleSources(moments.mean, columns, sparse.weights, pilot.counted, axes.rank)
+    columns = axes.unwhitening @ kept.factors[0]
+    sources = SampleSources(moments.mean, columns, kept.weights, pilot.counted, axes.rank)
     diagnostics = {
         **pilot.diagnostics,
         "rank": axes.rank,
         "varying": axes.varying.tolist(),
         "light_tails": terms.n_terms - sparse.n_terms,
-        "active_by_kurtosis": float(activity_of(components.kurtosis).sum()),
+        "redundant": sparse.n_terms - kept.n_terms,
+        "active_by_kurtosis": float(activity_of(kurtosis).sum()),
         "further_sources": further,
     }
-    kept = None if further else dictionary
-    return SparsePreparation(settings, sources, kept, diagnostics, diagnostics)
+    encoding = None if further else dictionary
+    return SparsePreparation(settings, sources, encoding, diagnostics, diagnostics)
+
+
+def _without(terms: Terms, columns: FloatArray) -> Terms:
+    """Return the terms without those along some columns, whose order and signs may differ."""
+    directions = unit_columns((terms.factors[0],))[0]
+    parallel = np.abs(directions.T @ unit_columns((columns,))[0])
+    return terms.take(np.delete(np.arange(terms.n_terms), parallel.argmax(axis=0)))
 
 
 def _remedy(weight: float, rows: int) -> Message:

@@ -46,21 +46,27 @@ def judged(
     settings : SparseSettings
         Resolved parameters of the fit.
     diagnostics : dict
-        With ``rank``, ``varying``, ``light_tails``, ``outlying_rows``, and
-        ``turns`` of polish passes.
+        With ``rank``, ``varying``, ``light_tails``, ``redundant``, ``outlying_rows``,
+        ``active_by_kurtosis``, ``further_sources``, and ``turns`` of polish passes.
     """
     k = components.n_components
     varying = diagnostics["varying"]
-    light = diagnostics["light_tails"]
+    light, redundant = diagnostics["light_tails"], diagnostics["redundant"]
+    is_fewer = k < (settings.n_components or 0)
     active = float(components.activity.sum())
     faults = [
         *constant_features(settings, varying),
         *outlier_faults(diagnostics),
-        *fewer_sources(settings, diagnostics["rank"], k, light),
+        *fewer_sources(settings, diagnostics["rank"], k, light + redundant),
         *nearly_parallel(diagnostics, Message("Use the model ICA, or more rows.")),
-        *_light_tails(light, k + light, is_fewer=k < (settings.n_components or 0)),
+        *_light_tails(light, k + light, is_fewer=is_fewer),
+        *_redundant(redundant, is_fewer=is_fewer),
         *_not_sparse(components.kurtosis),
-        *_further_sources(diagnostics["further_sources"], k),
+        *_further_sources(
+            diagnostics["further_sources"],
+            k,
+            may_be_sparse=k == settings.n_components and k < diagnostics["rank"],
+        ),
         *_many_active(diagnostics["active_by_kurtosis"], active, diagnostics["rank"]),
         *unsettled(diagnostics),
     ]
@@ -100,6 +106,32 @@ def _light_tails(light: int, n_terms: int, *, is_fewer: bool) -> list[Fault]:
     ]
 
 
+def _redundant(n_columns: int, *, is_fewer: bool) -> list[Fault]:
+    """Return a sentence on columns that are left out because other columns explain their rows.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number of columns that are left out.
+    is_fewer : bool
+        True if more sources were asked for than are returned.
+    """
+    if not n_columns:
+        return []
+    plural = n_columns > 1
+    return [
+        (
+            ConditioningWarning if is_fewer else None,
+            Message(
+                f"{n_columns} short column{'s' * plural} of the fourth cumulant had to be left "
+                f"out, because the other columns explain {'their' if plural else 'its'} rows as "
+                "well. Sampling errors of the cumulant make such mixtures of sources, and more "
+                "rows reduce them."
+            ),
+        )
+    ]
+
+
 def _not_sparse(kurtosis: FloatArray) -> list[Fault]:
     """Return a sentence that names returned sources which are not sparse."""
     light = np.flatnonzero(kurtosis <= 0).tolist()
@@ -121,19 +153,35 @@ def _not_sparse(kurtosis: FloatArray) -> list[Fault]:
     ]
 
 
-def _further_sources(further: bool, n_components: int) -> list[Fault]:
-    """Return a sentence on sources that are not among the returned ones."""
+def _further_sources(further: bool, n_components: int, *, may_be_sparse: bool) -> list[Fault]:
+    """Return a sentence on sources that are not among the returned ones.
+
+    Parameters
+    ----------
+    further : bool
+        True if there are further sources.
+    n_components : int
+        Number of sources that are returned.
+    may_be_sparse : bool
+        True if a fit of more components may return them.
+    """
     if not further:
         return []
+    remedy = (
+        "Use more sources (" + Setting("n_components") + ") for more precise columns."
+        if may_be_sparse
+        else Message(
+            "No further source stands out as sparse. Use the model ICA for sources that are not "
+            "sparse."
+        )
+    )
     return [
         (
             None,
             "The rows vary by more than "
             + ("this source" if n_components == 1 else f"these {n_components} sources")
             + " and Gaussian noise. Codes would turn the columns towards the other sources, so "
-            "that these columns are those of the fourth cumulant. Use more sources ("
-            + Setting("n_components")
-            + ") for more precise columns.",
+            "that these columns are those of the fourth cumulant. " + remedy,
         )
     ]
 

@@ -1,26 +1,34 @@
 """Evidence for and against sparse sources: further sources, redundant columns, ranks, verdicts."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from bigtensor import SparseICA
+from bigtensor.data.rows.block import Block
 from bigtensor.errors import (
     ConditioningWarning,
     ConstantFeatureWarning,
     IdentifiabilityError,
     WeightWarning,
 )
+from bigtensor.models.sources.sparse_ica import script
+from bigtensor.models.sources.sparse_ica.dictionary import SparseDictionary
+from bigtensor.models.sources.sparse_ica.polish import MOST_CANDIDATES, lacks_sources, polished
 from tests.models.sources.ica.problems import column_error
 from tests.models.sources.sparse_ica.problems import sparse_problem
 
 
 def sines(columns, true):
     """Return the sine of every column to the nearest true one."""
-    columns = columns / np.linalg.norm(columns, axis=0)
-    cosines = np.abs(columns.T @ true).max(axis=1)
+    cosines = np.abs(unit(columns).T @ true).max(axis=1)
     return np.sqrt(1 - np.minimum(cosines, 1) ** 2)
+
+
+def unit(columns):
+    return columns / np.linalg.norm(columns, axis=0)
 
 
 def quiet_fit(model, rows):
@@ -35,8 +43,37 @@ def test_further_sources__do_not_turn_columns(k):
     model = SparseICA(k, random_state=0).fit(rows)
     assert sines(model.mixing_, columns).max() < 0.08
     assert model.diagnostics_["further_sources"]
-    assert any("more than th" in s for s in model.diagnostics_["verdict"]["sentences"])
+    (sentence,) = (s for s in model.diagnostics_["verdict"]["sentences"] if "more than th" in s)
+    assert "more sources (n_components)" in sentence
     assert not model.n_iter_
+
+
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+@pytest.mark.parametrize("k", [None, 4])
+def test_sources_left_out_as_light__are_not_more_sources_to_ask_for(k):
+    rng = np.random.default_rng(2)
+    sparse = rng.standard_normal((5_000, 2)) * (rng.random((5_000, 2)) < 0.1)
+    sources = np.hstack([sparse, rng.uniform(-1, 1, (5_000, 2))])
+    model = SparseICA(k, random_state=0).fit(sources @ rng.standard_normal((4, 4)))
+    assert model.diagnostics_["light_tails"] == 2
+    assert model.diagnostics_["further_sources"]
+    (sentence,) = (s for s in model.diagnostics_["verdict"]["sentences"] if "more than th" in s)
+    assert "more sources" not in sentence
+    assert "model ICA" in sentence
+
+
+def test_rows_of_negligible_weight__make_no_further_sources():
+    rows, columns, sources = sparse_problem(5, 3, 0.3, 10_000, noise=0.02, seed=0, dtype="f8")
+    even = np.arange(len(rows)) % 2 == 0
+    # odd rows lack the third source
+    rows[~even] -= sources[~even, 2:] @ columns[:, 2:].T
+    scales = rows.std(axis=0)
+    block = Block(rows, {"X": slice(0, 5)}, 0, len(rows))
+    columns = unit(columns[:, :2] / scales[:, None])
+    dictionary = SparseDictionary(columns, np.zeros(5), scales, 0.5, 5, 5)
+    for heavy in (even, ~even):
+        weighted = replace(block, weight=np.where(heavy, 1.0, 1e-9))
+        assert lacks_sources(dictionary, weighted, "float64") == (heavy is even)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -53,6 +90,34 @@ def test_number_of_sources__does_not_count_mixtures_of_others():
         rows, _, _ = sparse_problem(8, 6, 0.6, 1_000, noise=0.02, seed=seed, dtype="f8")
         counts.append(SparseICA(random_state=0).fit(rows).mixing_.shape[1])
     assert counts.count(6) >= 7
+
+
+def test_redundant_columns__stay_out_where_the_cumulant_is_refined(monkeypatch):
+    rows, columns, _ = sparse_problem(8, 6, 0.6, 1_000, noise=0.02, seed=5, dtype="f8")
+    monkeypatch.setattr(script, "lacks_sources", lambda *_: True)
+    model = SparseICA(random_state=0).fit(rows)
+    assert not model.n_iter_
+    assert model.diagnostics_["redundant"] == 1
+    assert model.mixing_.shape == (8, 6)
+    assert sines(model.mixing_, columns).max() < 0.3
+    # six sources, each active in a tenth of the rows
+    assert model.diagnostics_["active_by_kurtosis"] < 0.75
+    sentences = model.diagnostics_["verdict"]["sentences"]
+    assert sum("short column" in s for s in sentences) == 1
+    # the redundant column stands out as well
+    (sentence,) = (s for s in sentences if "sources stand out" in s)
+    assert sentence.startswith("7 of 8")
+
+
+def test_short_columns__are_tried_from_the_shortest_on():
+    rng = np.random.default_rng(0)
+    sources = rng.standard_normal((2_000, 20)) * (rng.random((2_000, 20)) < 0.1)
+    lengths = np.where(np.arange(20) < 9, 0.3, 1.0)
+    block = Block(sources * lengths, {"X": slice(0, 20)}, 0, len(sources))
+    dictionary = SparseDictionary(np.eye(20), np.zeros(20), np.ones(20), 0.05, 20, 20)
+    steps = list(polished(dictionary, block, "float64"))
+    tried = [step for step in steps if step.name.endswith("short column")]
+    assert [step.part for step in tried] == list(range(1, MOST_CANDIDATES + 1))
 
 
 def test_sources_of_unlike_sizes__stay():
@@ -107,13 +172,16 @@ def test_spikes_of_equal_height__are_sparse():
 
 
 def test_fewer_sources_than_asked_for__are_always_a_warning():
+    fewer = 0
     for seed in range(6):
         rows, _, _ = sparse_problem(5, 4, 0.4, 1_000, noise=0.02, seed=seed, dtype="f8")
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             model = SparseICA(5, random_state=0).fit(rows)
         if model.mixing_.shape[1] < 5:
+            fewer += 1
             assert any(issubclass(w.category, ConditioningWarning) for w in caught), seed
+    assert fewer
 
 
 def test_small_weights__have_their_own_remedy():
