@@ -114,7 +114,6 @@ def open_csv(
     cell = bad_cell(text, guess, [name for name in others if name not in numeric])
     features = _feature_columns(path, others, numeric, cell and cell.words)
     types = {} if codes else _types_of(guess, features)
-
     warn_of_notes(path, notes)
 
     def blocks(rows: int) -> Iterator[ImportBlock]:

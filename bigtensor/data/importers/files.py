@@ -193,16 +193,14 @@ def import_files(
     _check_dtype(kind, settings, dtype, keep_raw=keep_raw)
     of_anndata = _of_anndata(kind, layer, obsm, codes=codes)
     kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
-    exclude = (exclude,) if isinstance(exclude, str) else tuple(exclude)
     of_fcs: dict[str, Any] = {"compensate": compensate, "offsets": offsets, "dataset": dataset}
     if kind == "fcs":
         _refuse_columns_of_tables({**kept, "exclude": exclude or None})
         openers = [partial(open_fcs, label=code, **of_fcs) for code in label_codes]
     else:
         _refuse_options_of_fcs(kind, labels=labels, **of_fcs)
-        of_columns = _of_columns(kind, exclude, kept, codes=codes)
-        opener = partial((_CODES if codes else _OPENERS)[kind], **kept, **of_anndata, **of_columns)
-        openers = [opener] * len(files)
+        options = of_anndata | _of_columns(kind, exclude, kept, codes=codes)
+        openers = [partial((_CODES if codes else _OPENERS)[kind], **kept, **options)] * len(files)
     sources = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
     sources = sources if panel is None else with_panel(sources, panel)
     features, columns = match_features(sources, channels)
@@ -296,8 +294,8 @@ def _of_anndata(
 
 
 def _of_columns(
-    kind: Format, exclude: Sequence[str], kept: Mapping[str, str | None], *, codes: bool
-) -> dict[str, Sequence[str]]:
+    kind: Format, exclude: str | Sequence[str], kept: Mapping[str, str | None], *, codes: bool
+) -> dict[str, Any]:
     """Return the columns to leave out.
 
     Raises
@@ -305,6 +303,7 @@ def _of_columns(
     ParameterError
         For a matrix of AnnData, and for a column that is kept beside the features.
     """
+    exclude = (exclude,) if isinstance(exclude, str) else tuple(exclude)
     if not exclude:
         return {}
     for name, column in kept.items():
