@@ -242,7 +242,7 @@ def test_info__describes_a_model(run, model, cells):
     weights = bigtensor.load(model).weights_
     (first,) = [line for line in result.stdout.splitlines() if line.startswith("0 ")]
     assert first.endswith(f" {weights[0]:.5f}")
-    assert "posterior 2" in result.stdout
+    assert "during 2 EM iterations" in result.stdout
     likelihood = bigtensor.load(model).diagnostics_["verdict"]["held_out_log_likelihood"]
     (line,) = [line for line in result.stdout.splitlines() if line.startswith("verdict ")]
     assert f"{likelihood:.2f}" in line

@@ -94,7 +94,7 @@ def test_solve__and_a_round_further_make_a_model_that_predicts(
     ):
         result = run(*command)
         assert result.exit_code == 0, result.stderr
-    assert "posterior 1" in run("info", refined).stdout
+    assert "one EM iteration" in run("info", refined).stdout
     found, fitted = bigtensor.load(refined), bigtensor.load(model)
     np.testing.assert_allclose(found.weights_, fitted.weights_, atol=0.01)
     labels = xr.open_zarr(tmp_path / "labels.zarr")["label"].to_numpy()

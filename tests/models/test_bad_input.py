@@ -205,5 +205,5 @@ def test_constant_features__of_ica_have_a_warning_of_their_own(data):
     [("sample_weights", "sample_weight"), ("sequences", "sequence"), ("worker", "workers")],
 )
 def test_an_option_of_fit_that_does_not_exist(name, near, data):
-    with pytest.raises(TypeError, match=rf"fit.*'{name}'.*'{near}'"):
+    with pytest.raises(TypeError, match=rf"'{name}'.*'{near}'"):
         HiddenMarkovModel(2, emissions="gaussian").fit(data[2], **{name: 2})

@@ -213,5 +213,6 @@ def test_representation__is_a_line_of_rows_and_features():
         },
     )
     shown = repr(open_samples(data, where="is_live == True"))
-    assert shown.startswith("<Samples: 100 rows where is_live == True; features f0, f1,")
-    assert shown.endswith("f9 and 2 more>")
+    for part in ("100 rows", "is_live == True", "f0, f1,", "f9 and 2 more"):
+        assert part in shown
+    assert "f10" not in shown

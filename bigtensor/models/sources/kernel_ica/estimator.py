@@ -53,8 +53,8 @@ class KernelICA(TransformAnswers):
         With ``"linear"`` the sources are those of ``ICA(method="whitened")``.
     bandwidth : float or "auto", default "auto"
         Standard deviation of the kernel in standard deviations of the features, by default the
-        square root of the number d of features that vary, or ``sqrt(8 / pi) * d`` of the Laplace
-        kernel. A typical pair of rows then has a kernel of about 1 / e.
+        square root of the number of features that vary. Of the Laplace kernel it is
+        ``sqrt(8 / pi)`` times this number. A typical pair of rows then has a kernel of about 1 / e.
     n_landmarks : int, default 500
         Largest number of points at which the kernel is evaluated, which are centres of clusters in
         the pilot sample. More landmarks make narrow kernels more precise, and a pass slower in
