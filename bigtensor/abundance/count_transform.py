@@ -35,13 +35,13 @@ def log_count_moments(mean: FloatArray) -> tuple[FloatArray, FloatArray, FloatAr
     grid, *tables = _tables()
     at = np.log(mean)
     of_one = np.log(3.0) * mean
-    small = of_one - np.log(2.0), of_one, np.log(3.0) * of_one
-    large = at, np.ones_like(at), 1.0 / mean
+    of_small = of_one - np.log(2.0), of_one, np.log(3.0) * of_one
+    of_large = at, np.ones_like(at), 1.0 / mean
     expected, slope, variance = (
         np.select(
-            [mean < _SMALL_MEAN, mean > _LARGE_MEAN], [least, most], np.interp(at, grid, table)
+            [mean < _SMALL_MEAN, mean > _LARGE_MEAN], [small, large], np.interp(at, grid, table)
         )
-        for least, most, table in zip(small, large, tables, strict=True)
+        for small, large, table in zip(of_small, of_large, tables, strict=True)
     )
     return expected, slope, variance
 

@@ -160,6 +160,20 @@ def check_columns(by: str, adjust: Sequence[str], groups: Collection[str]) -> No
         )
 
 
+def group_samples(result: xr.Dataset) -> dict[str, int]:
+    """Return the number of samples of every group; empty for a slope along numbers.
+
+    Parameters
+    ----------
+    result : Dataset
+        Of `differential_abundance`.
+    """
+    if "group" not in result:
+        return {}
+    sizes = result["group_samples"].to_numpy().tolist()
+    return dict(zip(map(str, result["group"].to_numpy()), sizes, strict=True))
+
+
 def _warn_of_numbered_names(condition: Condition) -> None:
     """Warn if whole numbers that are adjusted for look like names, such as of patients.
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from bigtensor.cli.output import complain, is_quiet
 from bigtensor.engine.progress.displays import Bars, Silence
 from bigtensor.engine.progress.reporter import Reporter, duration
+from bigtensor.models.words.wording import name_and_number
 
 LINE_SECONDS = 10.0
 """Seconds between two lines of a long pass where there is no terminal."""
@@ -41,8 +42,8 @@ class Lines:
         """Write a line."""
         rows = "" if done is None else f"{done:,} rows, "
         line, now = f"{self._name}: {rows}{words}", time.perf_counter()
-        stem, _, number = self._name.rpartition(" ")
-        is_first = not number.isdecimal() or stem not in self._stems
+        stem, number = name_and_number(self._name)
+        is_first = not number or stem not in self._stems
         self._stems.add(stem)
         if is_first or "checkpoint" in words:
             self._write_repeated()

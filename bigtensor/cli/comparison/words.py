@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bigtensor.abundance.differential import group_samples
+
 if TYPE_CHECKING:
     import xarray as xr
 
@@ -60,7 +62,7 @@ def comparison_facts(result: xr.Dataset) -> dict[str, Any]:
         "compared": result.attrs["compared"],
         "adjusted_for": result.attrs["adjusted_for"],
         "samples": result.attrs["samples_compared"],
-        "group_samples": _group_samples(result),
+        "group_samples": group_samples(result),
         "samples_without": result.attrs["samples_without"],
         "level": level,
         "populations": populations,
@@ -120,17 +122,9 @@ def comparison_in_words(result: xr.Dataset) -> str:
     return "\n".join([*lines, *_table(result, level)])
 
 
-def _group_samples(result: xr.Dataset) -> dict[str, int]:
-    """Return the numbers of samples of the groups."""
-    if "group" not in result:
-        return {}
-    sizes = result["group_samples"].to_numpy().tolist()
-    return dict(zip(map(str, result["group"].to_numpy()), sizes, strict=True))
-
-
 def _sizes(result: xr.Dataset) -> str:
     """Return the numbers of samples of the groups in words."""
-    listing = [f"{group}: {count}" for group, count in _group_samples(result).items()]
+    listing = [f"{group}: {count}" for group, count in group_samples(result).items()]
     more = f" and {len(listing) - MOST_ROWS} more groups" if len(listing) > MOST_ROWS else ""
     return f" ({', '.join(listing[:MOST_ROWS])}{more})" if listing else ""
 

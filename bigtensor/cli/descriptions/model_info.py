@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.output import one_line
 from bigtensor.models.words.suggested_facts import suggested_names
-from bigtensor.models.words.wording import counted, names_in_words
+from bigtensor.models.words.wording import counted, name_and_number, names_in_words
 
 if TYPE_CHECKING:
     from bigtensor.models.words.summary_table import SummaryTable
@@ -49,7 +49,7 @@ def model_facts(path: str) -> dict[str, Any]:
 
 
 def pass_lines(passes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Describe passes, those of one name and size together.
+    """Describe passes. Passes of one name and size share a line.
 
     Parameters
     ----------
@@ -59,9 +59,7 @@ def pass_lines(passes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """
     together: dict[tuple[str, int, int], list[int]] = {}
     for entry in passes:
-        stem, _, number = entry["name"].rpartition(" ")
-        name = stem if number.isdecimal() else entry["name"]
-        key = name, entry["rows"], entry["parts"]
+        key = name_and_number(entry["name"])[0], entry["rows"], entry["parts"]
         together.setdefault(key, []).append(entry["reused_parts"])
     for (name, rows, parts), reused in together.items():
         times = f", {len(reused)} times" if len(reused) > 1 else ""

@@ -163,8 +163,8 @@ def without_id_column(
     return [table for table, _ in parts], np.concatenate([ids for _, ids in parts])
 
 
-def table_column(data: DataLike, name: str) -> RowVariableLike | None:
-    """Return a column of a table, or of all tables of a list; None where there is none.
+def split_column(data: DataLike, name: str) -> tuple[DataLike, RowVariableLike] | None:
+    """Return tables without a column, and the column; None where a table has none of this name.
 
     Parameters
     ----------
@@ -176,7 +176,8 @@ def table_column(data: DataLike, name: str) -> RowVariableLike | None:
     tables: list[object] = [*data] if isinstance(data, list | tuple) else [data]
     if not tables or not all(is_table(table) and name in _columns(table) for table in tables):
         return None
-    return cast("RowVariableLike", without_id_column(data, name)[1])
+    others, column = without_id_column(data, name)
+    return others, cast("RowVariableLike", column)
 
 
 def with_sequences(

@@ -18,8 +18,7 @@ from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.data.rows.row_sequences import (
     Lengths,
     in_sequences,
-    table_column,
-    without_id_column,
+    split_column,
 )
 from bigtensor.data.rows.sample_weights import with_weight_meaning
 from bigtensor.data.rows.samples import Samples
@@ -220,12 +219,12 @@ def open_with_groups(
         Sequences of the rows.
     """
     groups: str | RowVariableLike = by
-    column = table_column(X, by) if isinstance(by, str) else None
-    if isinstance(by, str) and column is not None:
+    parts = split_column(X, by) if isinstance(by, str) else None
+    if isinstance(by, str) and parts is not None:
+        others, column = parts
         groups = xr.DataArray(column, dims=[model.sample_dim], name=by)
         sequence = column if isinstance(sequence, str) and sequence == by else sequence
-        if by not in getattr(model, "feature_names_in_", ()):
-            X, _ = without_id_column(X, by)
+        X = X if by in getattr(model, "feature_names_in_", ()) else others
     X, ids = in_sequences(X, sequence, lengths)
     rows = in_matrix_of_fit(model, X)
     samples = open_samples(rows, sample_dim=model.sample_dim, groups=groups, sequence=ids)

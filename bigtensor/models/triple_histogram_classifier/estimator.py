@@ -278,8 +278,8 @@ class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore
         classes = self.classes_.tolist()
         prior: Any = self.class_prior
         # a Series of pandas is a mapping too, but not by its type
-        if hasattr(prior, "keys") and {*prior.keys()} == {*classes}:
-            prior = [prior[name] for name in classes]
+        if hasattr(prior, "keys"):
+            prior = [prior[name] for name in classes] if {*prior.keys()} == {*classes} else ()
         try:
             numbers = np.asarray(prior, np.float64)
         except (TypeError, ValueError):

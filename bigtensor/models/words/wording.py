@@ -51,6 +51,12 @@ def names_in_words(names: Sequence[str]) -> str:
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
 
 
+def name_and_number(name: str) -> tuple[str, str]:
+    """Split the name of a numbered pass, such as ``"posterior 2"``; other names have no number."""
+    stem, _, number = name.rpartition(" ")
+    return (stem, number) if number.isdecimal() else (name, "")
+
+
 def passes_in_words(passes: Iterable[Mapping[str, Any]]) -> str:
     """List passes with the rows that each of them read; iterations of one name are one entry.
 
@@ -61,8 +67,7 @@ def passes_in_words(passes: Iterable[Mapping[str, Any]]) -> str:
     """
     entries: dict[tuple[str, int], list[str]] = {}
     for entry in passes:
-        stem, _, number = entry["name"].rpartition(" ")
-        name, number = (stem, number) if number.isdecimal() else (entry["name"], "")
+        name, number = name_and_number(entry["name"])
         entries.setdefault((name, entry["rows"]), []).append(number)
     return ", ".join(
         f"{name} {_numbers_in_words(numbers)} ({counted(rows, 'row')} each)"

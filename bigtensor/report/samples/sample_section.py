@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import xarray as xr
 
-from bigtensor.abundance.differential import differential_abundance
+from bigtensor.abundance.differential import differential_abundance, group_samples
 from bigtensor.abundance.natural_order import natural_order
 from bigtensor.abundance.sample_table import SampleTable, listed
 from bigtensor.models.words.label_level import LabelLevel
@@ -93,16 +93,15 @@ def _compared(result: xr.Dataset) -> str:
     by, adjusted = result.attrs["compared"], result.attrs["adjusted_for"]
     without = result.attrs["samples_without"]
     words = f"{result.attrs['samples_compared']} samples were compared"
-    if "group" in result:
-        sizes = zip(result["group_samples"].to_numpy(), result["group"].to_numpy(), strict=True)
-        words += f" ({listed(f'{group}: {count}' for count, group in sizes)})"
+    if sizes := group_samples(result):
+        words += f" ({listed(f'{group}: {count}' for group, count in sizes.items())})"
     words += (
         f", adjusted for {listed(adjusted)}."
         if adjusted
         else " without adjustment for further conditions."
     )
     if without:
-        words += f" Left out for want of a value of {listed([by, *adjusted])}: {listed(without)}."
+        words += f" Left out without a value of {listed([by, *adjusted])}: {listed(without)}."
     return words
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,24 +32,32 @@ class FallingDensities(MixtureDensities):
         Bandwidths of the densities, in the units of the data.
     """
 
-    widths: FloatArray = field(default_factory=lambda: np.zeros((0, 0)))
+    widths: FloatArray = field(kw_only=True)
 
-    def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
-        """Write the log joint densities of every row and component."""
-        super().log_joint(block, out, work)
+    @cached_property
+    def _grids(self) -> tuple[NDArray[Any], ...]:
+        """Columns, first points, lengths, widths, tables and smallest log densities of the grids.
+
+        Empty without one-dimensional views.
+        """
         tables = self.tables
         if not isinstance(tables, TabulatedDensities):
-            return
-        add_falls(
-            block.dense_values,
+            return ()
+        return (
             np.array(tables.columns, np.int64),
             tables.low,
             tables.step * tables.bins,
             np.maximum(self.widths, tables.step[:, None]),
             tables.padded_tables,
             tables.log_tables.min(axis=(1, 2)).astype(np.float64),
-            out,
         )
+
+    def log_joint(self, block: Block, out: NDArray[Any], work: Workspace) -> None:
+        """Write the log joint densities of every row and component."""
+        super().log_joint(block, out, work)
+        if self._grids:
+            columns, low, length, widths, tables, least = self._grids
+            add_falls(block.dense_values, columns, low, length, widths, tables, least, out)
 
 
 @row_loop

@@ -98,8 +98,7 @@ def write_filtered(
     log_largest : (rows,) array
         Natural logarithm of the largest emission of every row.
     kinds : (rows,) int8 array
-        Kind of every row: 0 for a later row of a sequence, 1 for a first row, 2 for a row after a
-        gap.
+        Kind of every row; see `bigtensor.statistics.sequences.segments.row_kinds`.
     first_states : (2, k) array
         Probabilities of the state of the first row of a sequence, and of the first row after a gap.
     transition : (k, k) array
@@ -149,8 +148,7 @@ def write_smoothed(
     emission : (rows, k) array
         Relative to the largest of every row.
     kinds : (rows,) int8 array
-        Kind of every row: 0 for a later row of a sequence, 1 for a first row, 2 for a row after a
-        gap.
+        Kind of every row; see `bigtensor.statistics.sequences.segments.row_kinds`.
     transition : (k, k) array
         Probabilities of the transitions, from a row to a column.
     leaving : (k,) array
@@ -208,8 +206,7 @@ def add_transitions(
     emission : (rows, k) array
         Relative to the largest of every row.
     kinds : (rows,) int8 array
-        Kind of every row: 0 for a later row of a sequence, 1 for a first row, 2 for a row after a
-        gap.
+        Kind of every row; see `bigtensor.statistics.sequences.segments.row_kinds`.
     weight : (rows,) array
         Weights of the rows.
     transition : (k, k) array

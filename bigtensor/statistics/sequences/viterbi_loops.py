@@ -80,8 +80,7 @@ def write_best_path(
     emission : (rows, k) array
         Scores of the emissions.
     kinds : (rows,) int8 array
-        Kind of every row: 0 for a later row of a sequence, 1 for a first row, 2 for a row after a
-        gap.
+        Kind of every row; see `bigtensor.statistics.sequences.segments.row_kinds`.
     first_states : (2, k) array
         Scores of the state of the first row of a sequence, and of the first row after a gap.
     transition : (k, k) array

@@ -63,7 +63,11 @@ def test_class_prior__may_be_by_class() -> None:
 
 
 @pytest.mark.parametrize(
-    "prior", [{"good": 0.6, "ill": 0.4}, {"ill": 1.0}, "half", {"ill", "well"}]
+    "prior",
+    [
+        *({"good": 0.6, "ill": 0.4}, pd.Series({"good": 0.6, "ill": 0.4})),
+        *({"ill": 1.0}, "half", {"ill", "well"}),
+    ],
 )
 def test_class_prior__of_other_classes_is_an_error_with_the_classes(prior: object) -> None:
     X, y = sequences()

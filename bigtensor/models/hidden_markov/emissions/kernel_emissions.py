@@ -59,7 +59,7 @@ class KernelEmissions:
             for part in mixture.embedded
         )
         ones = np.ones(self.n_states)
-        return FallingDensities(ones, mixture.tables, embedded, solution.bandwidths)
+        return FallingDensities(ones, mixture.tables, embedded, widths=solution.bandwidths)
 
     def ordered(self, order: NDArray[np.intp]) -> KernelEmissions:
         """Return the states in an order."""
