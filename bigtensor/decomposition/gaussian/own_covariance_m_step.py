@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.gaussian.covariance_shrinkage import CovarianceShrinkage
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +30,11 @@ class OwnCovarianceStep:
 
 
 def m_step(
-    counts: FloatArray, sums: FloatArray, second_moments: FloatArray, regularisation: FloatArray
+    counts: FloatArray,
+    sums: FloatArray,
+    second_moments: FloatArray,
+    regularisation: FloatArray,
+    shrinkage: CovarianceShrinkage | None = None,
 ) -> OwnCovarianceStep:
     """Return the parameters of largest likelihood, given posterior probabilities.
 
@@ -43,6 +48,8 @@ def m_step(
         Sums of products, squares, or squared lengths.
     regularisation : (d, d), (d,) or () float64 array
         Added to every covariance.
+    shrinkage : CovarianceShrinkage, optional
+        Shrinkage of full covariances with their regularisation.
     """
     # a component that lost its rows keeps a weight that logarithms can take
     mass = np.maximum(counts, 10 * np.finfo(np.float64).tiny)
@@ -58,7 +65,10 @@ def m_step(
     else:
         spread = second_moments / divisor - np.square(means).sum(axis=1)
         covariances = np.maximum(spread, 0.0) / means.shape[1]
-    return OwnCovarianceStep(mass / mass.sum(), means, covariances + regularisation)
+    weights, covariances = mass / mass.sum(), covariances + regularisation
+    if shrinkage is not None:
+        covariances = shrinkage.towards_centre(weights, covariances)
+    return OwnCovarianceStep(weights, means, covariances)
 
 
 def _positive_definite(matrices: FloatArray) -> bool:

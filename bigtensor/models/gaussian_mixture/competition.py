@@ -15,9 +15,6 @@ from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 
 _Components = TypeVar("_Components")
 
-ENOUGH_HELD_OUT = 2_000
-"""Held-out rows after which no further part of the rows is held out."""
-
 
 @dataclass(frozen=True, eq=False)
 class End(Generic[_Components]):

@@ -14,8 +14,8 @@ from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.models.contract.script import Step
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian_mixture.competition import ENOUGH_HELD_OUT
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.regularisation import ENOUGH_HELD_OUT, Strength
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
 from bigtensor.models.gaussian_mixture.settings import (
     QUICK,
@@ -128,7 +128,7 @@ def chosen_components(
     fewer = replace(
         settings,
         n_init=min(settings.n_init, INITIALISATIONS),
-        reg_covar=REGULARISATION if settings.reg_covar is None else settings.reg_covar,
+        strength=settings.strength or Strength(REGULARISATION),
         criterion=None,
         competition=QUICK if quick else THOROUGH,
     )

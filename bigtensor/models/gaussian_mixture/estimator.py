@@ -24,6 +24,7 @@ from bigtensor.models.gaussian_mixture.planned_passes import (
     planned_preparation,
     planned_refinement,
 )
+from bigtensor.models.gaussian_mixture.regularisation import strength_of
 from bigtensor.models.gaussian_mixture.script import (
     STORED_CLASSES,
     prepare,
@@ -82,7 +83,8 @@ class GaussianMixture(MixtureAnswers):
         every component has its own covariance. scikit-learn takes it in the units of the data. With
         0, components of few rows may collapse, which is an error.
         ``"auto"`` is 1e-6, or for ``"full"`` where rows are few the value between 1e-6 and .3 with
-        the best likelihood of held-out rows of the pilot sample.
+        the best likelihood of held-out rows of the pilot sample. These rows then also choose how
+        far covariances are drawn to their mean.
     weights_init : (k,) array, optional
         Mixing weights that EM iterations start from, in place of those of clusters.
     means_init : (k, d) array, optional
@@ -91,7 +93,8 @@ class GaussianMixture(MixtureAnswers):
     precisions_init : array, optional
         Precisions that EM iterations start from, in the shape of ``precisions_``.
     warm_start : bool, default False
-        Start from the components of the last fit. More calls of `fit` then are more iterations.
+        Start from the components of the last fit. More calls of `fit` then are more iterations. If
+        covariances are drawn to their mean, the mean is taken anew.
         A fit with other features, another number of labels, or another `n_components`,
         `covariance_type` or `reg_covar` starts anew. Initial arrays have a part in the first fit
         alone.
@@ -138,8 +141,9 @@ class GaussianMixture(MixtureAnswers):
         EM iterations over all rows.
     lower_bound_ : float
         Mean log-likelihood of a row before the last EM iteration, in nats. If every component has
-        its own covariance, less half the trace of the regularisation over the covariance: an EM
-        iteration raises this penalised likelihood.
+        its own covariance, less half the trace of the regularisation over the covariance, and
+        with a shrinkage with the log density of the covariances: an EM iteration raises this
+        penalised likelihood.
     lower_bounds_ : list of float
         These numbers before every EM iteration.
     classes_ : (k,) array of str
@@ -277,6 +281,7 @@ class GaussianMixture(MixtureAnswers):
         self.n_iter_ = len(self.lower_bounds_)
         self.lower_bound_ = self.lower_bounds_[-1] if self.lower_bounds_ else -np.inf
         self.converged_ = bool(self.diagnostics_["converged"])
+        pilot = self.diagnostics_.get("pilot", {})
         self._last_fit = LastFit(
             constant_features=tuple(
                 name
@@ -285,7 +290,7 @@ class GaussianMixture(MixtureAnswers):
             ),
             n_components=self.n_components,
             reg_covar=self.reg_covar,
-            regularisation=self.diagnostics_.get("pilot", {}).get("reg_covar", self.reg_covar),
+            strength=strength_of(pilot) if "reg_covar" in pilot else None,
             arrays=InitialArrays(
                 self.covariance_type,
                 self.weights_,

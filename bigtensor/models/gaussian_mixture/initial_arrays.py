@@ -15,6 +15,7 @@ from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.regularisation import Strength
 
 _Components = TypeVar("_Components", GaussianComponents, OwnCovarianceComponents)
 
@@ -121,8 +122,8 @@ class LastFit:
         The parameter. A fit may return fewer components.
     reg_covar : float or "auto"
         The parameter.
-    regularisation : float or "auto"
-        Part of the variances that was added to them.
+    strength : Strength, optional
+        Regularisation of the covariances; None if they are shared.
     arrays : InitialArrays
         Weights, means and covariances, with the names of their features.
     """
@@ -130,7 +131,7 @@ class LastFit:
     constant_features: tuple[str, ...]
     n_components: int | str
     reg_covar: float | str
-    regularisation: float | str
+    strength: Strength | None
     arrays: InitialArrays
 
 
@@ -164,10 +165,7 @@ def with_last_fit(parameters: ParameterValues, shape: DataShape) -> ParameterVal
     )
     if not same_model:
         return parameters.changed(last_fit=None)
-    return parameters.changed(
-        n_components=count,
-        reg_covar=last.regularisation,
-    )
+    return parameters.changed(n_components=count)
 
 
 def initial_arrays(parameters: ParameterValues, k: int, d: int) -> InitialArrays | None:

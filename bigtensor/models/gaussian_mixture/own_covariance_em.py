@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.gaussian.own_covariance_m_step import m_step
 from bigtensor.models.gaussian.em_iterations import EmIterate
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.regularisation import Regularisation
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.gaussian.own_covariance_sums import (
     OwnCovarianceSums,
@@ -26,21 +26,22 @@ class OwnCovarianceEm:
     ----------
     reach : Reach
         Distances within which rows count.
-    regularisation : (d,) float64 array
-        Added to the variances of the features, in the units of the data.
+    regularisation : Regularisation
+        Regularisation of the covariances.
     windows : tuple of (start, stop), optional
         Rows to read; None stands for all.
     """
 
     reach: Reach
-    regularisation: FloatArray
+    regularisation: Regularisation
     windows: tuple[tuple[int, int], ...] | None = None
 
     def posterior_pass(
         self, iterate: EmIterate[OwnCovarianceComponents]
     ) -> Pass[ResultWithin[OwnCovarianceSumsResult]]:
         """Return the pass of the E step over all rows, or over windows."""
-        sums = OwnCovarianceSums(iterate.components.penalised_mixture(self.regularisation))
+        variances = self.regularisation.variances
+        sums = OwnCovarianceSums(iterate.components.penalised_mixture(variances))
         name = "posterior" if self.windows is None else "settling"
         return Pass(name, WithinReach(sums, self.reach), self.windows)
 
@@ -52,8 +53,14 @@ class OwnCovarianceEm:
         """Return the estimate after the M step, and the mean penalised log-likelihood before it."""
         components, sums = before.components, within.result
         frame = components.frame
-        ridge = frame.diagonal_covariance(self.regularisation, components.covariances.ndim)
-        step = m_step(sums.counts, sums.sums, sums.second_moments, ridge)
+        ridge = frame.diagonal_covariance(
+            self.regularisation.variances, components.covariances.ndim
+        )
+        shrinkage = self.regularisation.shrinkage_of(components)
+        step = m_step(sums.counts, sums.sums, sums.second_moments, ridge, shrinkage)
+        likelihood = sums.log_likelihood / sums.weight
+        if shrinkage is not None:
+            likelihood += shrinkage.log_density(frame.covariances_of(components.covariances))
         components = replace(
             components,
             weights=step.weights,
@@ -61,4 +68,4 @@ class OwnCovarianceEm:
             covariances=frame.covariances_to_data(step.covariances),
         )
         after = EmIterate(components, outlying_rows=within.left_out)
-        return after, sums.log_likelihood / sums.weight
+        return after, likelihood

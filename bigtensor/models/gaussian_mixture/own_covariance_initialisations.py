@@ -11,11 +11,13 @@ from scipy.linalg import cholesky, solve_triangular
 from sklearn.metrics import pairwise_distances_argmin
 
 from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.gaussian.covariance_shrinkage import CovarianceShrinkage
 from bigtensor.decomposition.gaussian.own_covariance_m_step import m_step
 from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMoments
 from bigtensor.features.clustering import MAX_ITERATIONS, kmeans
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.regularisation import Regularisation, positive
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame, is_wide
@@ -30,11 +32,6 @@ _RIDGE = 1e-6
 """Variance that standardised features have at least in the frame, so that it can be inverted."""
 
 
-def regularisation_of(variances: FloatArray, reg_covar: float) -> FloatArray:
-    """Return what is added to the variances of the features, in the units of the data: ``(d,)``."""
-    return reg_covar * _positive(variances)
-
-
 def frame_of(total: TotalMoments, covariance_type: str, n_components: int) -> Frame:
     """Return coordinates in which the rows have mean zero and variance one.
 
@@ -47,7 +44,7 @@ def frame_of(total: TotalMoments, covariance_type: str, n_components: int) -> Fr
     n_components : int
         Number of components.
     """
-    variances = _positive(total.variances)
+    variances = positive(total.variances)
     if covariance_type == "spherical":
         return Frame(total.mean, np.full(len(variances), variances.mean() ** -0.5))
     # triangular products need no whitened rows, and with few components a matrix would take a good
@@ -59,11 +56,6 @@ def frame_of(total: TotalMoments, covariance_type: str, n_components: int) -> Fr
     root = cholesky(correlation, lower=True)
     whitening = solve_triangular(root, np.eye(len(root)), lower=True).T
     return Frame(total.mean, whitening / scales[:, None])
-
-
-def _positive(variances: FloatArray) -> FloatArray:
-    """Return the variances of the features; one for a constant feature."""
-    return np.where(variances > 0, variances, 1.0)
 
 
 def cluster_labels(
@@ -118,7 +110,7 @@ def nearest_components(
     means: FloatArray,
     sample: SampleRows,
     frame: Frame,
-    regularisation: FloatArray,
+    regularisation: Regularisation,
     settings: GaussianSettings,
 ) -> OwnCovarianceComponents:
     """Return components of the rows that are nearest to each mean, in standardised features."""
@@ -203,7 +195,7 @@ class LabelMoments:
 
 
 def components_of_moments(
-    moments: LabelMoments, frame: Frame, regularisation: FloatArray, settings: GaussianSettings
+    moments: LabelMoments, frame: Frame, regularisation: Regularisation, settings: GaussianSettings
 ) -> OwnCovarianceComponents:
     """Return components of labelled rows. One of few rows has the mean covariance of all.
 
@@ -216,17 +208,20 @@ def components_of_moments(
         Sums over rows in the frame.
     frame : Frame
         Coordinates in which rows are computed.
-    regularisation : (d,) float64 array
-        Added to the variances of the features, in the units of the data.
+    regularisation : Regularisation
+        Regularisation of the covariances. The common one is their mean here.
     settings : GaussianSettings
         Resolved parameters of the fit.
     """
     counts, d = moments.counts, moments.sums.shape[1]
-    ridge = frame.diagonal_covariance(regularisation, moments.second_moments.ndim)
+    ridge = frame.diagonal_covariance(regularisation.variances, moments.second_moments.ndim)
     step = m_step(counts, moments.sums, moments.second_moments, ridge)
     few = counts < d + 1
     pooled = np.tensordot(step.weights, step.covariances, axes=1)
     covariances = step.covariances.copy()
+    if regularisation.shrinkage:
+        shrinkage = CovarianceShrinkage(pooled, regularisation.shrinkage / len(counts))
+        covariances = shrinkage.towards_centre(step.weights, covariances)
     covariances[few] = pooled
     means = step.means.copy()
     # an empty cluster starts from a row

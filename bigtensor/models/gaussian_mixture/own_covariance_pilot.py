@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -30,15 +30,16 @@ from bigtensor.models.gaussian_mixture.own_covariance_initialisations import (
     components_of_moments,
     frame_of,
     nearest_components,
-    regularisation_of,
     with_own_covariances,
 )
-from bigtensor.models.gaussian_mixture.own_covariance_ridge import (
+from bigtensor.models.gaussian_mixture.regularisation import (
     CANDIDATES,
     ENOUGH_ROWS_A_PARAMETER,
     FOLDS,
+    Regularisation,
+    Strength,
     candidates_for,
-    validated_ridge,
+    validated_regularisation,
 )
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
@@ -89,9 +90,9 @@ def pilot_components(
     """
     block, total = sample.block, sample.total
     frame = frame_of(total, settings.covariance_type, settings.n_components)
-    least = CANDIDATES[0] if settings.reg_covar is None else settings.reg_covar
+    least = Strength(CANDIDATES[0]) if settings.strength is None else settings.strength
     yield Step("initialising components in the sample")
-    regularisation = regularisation_of(total.variances, least)
+    regularisation = Regularisation.of(total.variances, least)
     initial = _initial_components(sample, frame, regularisation, settings, shared)
     yield Step("EM iterations in the sample")
     if settings.max_iter == 0 or settings.starts_from_all_arrays:
@@ -101,17 +102,20 @@ def pilot_components(
         em = OwnCovarianceEm(reach, regularisation)
         ends = _compared(initial, sample, em, settings)
     best = max(ends, key=lambda end: end.log_likelihood)
-    facts = {**competition_facts(best, ends), "reg_covar": least}
+    facts = {**competition_facts(best, ends), **asdict(least)}
     if chooses_regularisation(settings) and best.name != "given" and sample.n_distinct >= 2 * FOLDS:
         yield Step("choosing the regularisation")
-        labelled = _labelled(best.components, sample, settings)
-        chosen, compared = _validated(frame, labelled, sample, total.variances, reach, settings)
-        facts |= {"held_out_by_reg_covar": compared, "reg_covar": chosen}
+        before, after = (
+            _labelled(one, sample, settings) for one in (initial[best.name], best.components)
+        )
+        starts = _ValidationStarts(before, after)
+        chosen, compared = _validated(frame, starts, sample, total.variances, reach, settings)
+        facts |= {"regularisations": compared, **asdict(chosen)}
         if chosen != least:
             # covariances that are free to shrink end elsewhere than those that are not, and the
             # best of them may have a component of a few rows
             finalists = _number_of_finalists(ends, sample, settings)
-            regularisation = regularisation_of(total.variances, chosen)
+            regularisation = Regularisation.of(total.variances, chosen)
             initial = {
                 end.name: _regularised(end.components, sample, frame, regularisation, settings)
                 for end in ends[:finalists]
@@ -127,7 +131,7 @@ def chooses_regularisation(settings: GaussianSettings) -> bool:
     """Return True if held-out rows are to choose the regularisation."""
     numbers = settings.n_components * QuadraticFeatures("full", settings.n_features).width
     return (
-        settings.reg_covar is None
+        settings.strength is None
         and settings.max_iter > 0
         and settings.covariance_type == "full"
         and settings.shape.all_rows <= ENOUGH_ROWS_A_PARAMETER * numbers
@@ -137,7 +141,7 @@ def chooses_regularisation(settings: GaussianSettings) -> bool:
 def _initial_components(
     sample: SampleRows,
     frame: Frame,
-    regularisation: FloatArray,
+    regularisation: Regularisation,
     settings: GaussianSettings,
     shared: Mapping[str, GaussianComponents],
 ) -> dict[str, OwnCovarianceComponents]:
@@ -166,7 +170,7 @@ def _regularised(
     components: OwnCovarianceComponents,
     sample: SampleRows,
     frame: Frame,
-    regularisation: FloatArray,
+    regularisation: Regularisation,
     settings: GaussianSettings,
 ) -> OwnCovarianceComponents:
     """Return the components of the rows of each, with another regularisation."""
@@ -207,7 +211,7 @@ def _first_rows(sample: SampleRows, settings: GaussianSettings) -> Block:
     width = QuadraticFeatures(settings.covariance_type, settings.n_features).width
     rows = max(LEAST_FIRST_ROWS, settings.n_components * width)
     # without regularisation a component may collapse in fewer rows
-    if rows >= sample.n_distinct or settings.reg_covar == 0:
+    if rows >= sample.n_distinct or settings.is_unregularised:
         return sample.block
     places = random_order(sample.distinct, settings.random_state)[sample.distinct]
     return sample.part(places < rows).block
@@ -237,8 +241,9 @@ def _improved(
     improved: list[_End] = []
     collapse: ParameterError | None = None
     for end in ends:
+        around = replace(em, regularisation=em.regularisation.around(end.components))
         script = em_iterations(
-            EmIterate(end.components), em, max_iter=iterations, tolerance=tolerance
+            EmIterate(end.components), around, max_iter=iterations, tolerance=tolerance
         )
         try:
             ended = in_memory(script, block)
@@ -279,6 +284,23 @@ class _LabelledRows:
         return self.moments.without(part, self.rows[~held])
 
 
+@dataclass(frozen=True, eq=False)
+class _ValidationStarts:
+    """Labels that iterations without held-out rows start from.
+
+    Attributes
+    ----------
+    initialisation : _LabelledRows
+        Labels of the initialisation, for covariances with shrinkage. Iterations without it may
+        have left the clusters for components of a few rows.
+    end : _LabelledRows
+        Labels where its iterations ended, for the others.
+    """
+
+    initialisation: _LabelledRows
+    end: _LabelledRows
+
+
 def _labelled(
     components: OwnCovarianceComponents, sample: SampleRows, settings: GaussianSettings
 ) -> _LabelledRows:
@@ -292,20 +314,22 @@ def _labelled(
 
 def _validated(
     frame: Frame,
-    labelled: _LabelledRows,
+    starts: _ValidationStarts,
     sample: SampleRows,
     variances: FloatArray,
     reach: Reach,
     settings: GaussianSettings,
-) -> tuple[float, dict[str, float]]:
+) -> tuple[Strength, list[dict[str, float]]]:
     """Return the regularisation that held-out rows prefer."""
 
-    def hold_out(held: NDArray[np.bool_]) -> Callable[[float], FloatArray]:
+    def hold_out(held: NDArray[np.bool_]) -> Callable[[Strength], FloatArray]:
         inside, outside = sample.part(~held).block, sample.part(held).block
-        moments = labelled.without(held, settings)
+        with_shrinkage = starts.initialisation.without(held, settings)
+        others = starts.end.without(held, settings)
 
-        def scores(reg_covar: float) -> FloatArray:
-            regularisation = regularisation_of(variances, reg_covar)
+        def scores(strength: Strength) -> FloatArray:
+            regularisation = Regularisation.of(variances, strength)
+            moments = with_shrinkage if strength.shrinkage else others
             start = components_of_moments(moments, frame, regularisation, settings)
             em = OwnCovarianceEm(reach, regularisation)
             first = [End("", start, -np.inf)]
@@ -315,7 +339,7 @@ def _validated(
         return scores
 
     candidates = candidates_for(settings.n_features, settings.n_components, sample.n_distinct)
-    return validated_ridge(
+    return validated_regularisation(
         sample.distinct, settings.random_state, hold_out, sample.block.weight, candidates
     )
 

@@ -13,6 +13,7 @@ from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.component_choice import Components
 from bigtensor.models.gaussian_mixture.own_covariance_initialisations import with_own_covariances
 from bigtensor.models.gaussian_mixture.populations import population_pass
+from bigtensor.models.gaussian_mixture.regularisation import Regularisation
 from bigtensor.models.gaussian_mixture.script import (
     SETTLING_ITERATIONS,
     em_step,
@@ -44,7 +45,7 @@ def planned_refinement(settings: GaussianSettings) -> list[PlannedPass]:
     """Return upper bounds of the sums over all rows."""
     blank, reach = _blank(settings), Reach.unbounded(settings.columns)
     iterate: EmIterate[Any] = EmIterate(blank)
-    step = em_step(settings, reach, np.zeros(settings.n_features))
+    step = em_step(settings, reach, Regularisation(np.zeros(settings.n_features)))
     planned = [PlannedPass(step.posterior_pass(iterate), settings.max_iter)]
     settling = settling_step(settings, step)
     if settling is not None:

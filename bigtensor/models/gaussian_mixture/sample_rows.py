@@ -16,6 +16,7 @@ from bigtensor.models.contract.script import in_memory
 from bigtensor.models.gaussian.em_iterations import EmIterate, em_iterations
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.own_covariance_em import OwnCovarianceEm
+from bigtensor.models.gaussian_mixture.regularisation import Regularisation
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.statistics.gaussian.incomplete_rows import completed_rows
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
@@ -140,7 +141,7 @@ def completed_sample(block: Block, reach: Reach, settings: GaussianSettings) -> 
     )
     script = em_iterations(
         EmIterate(first),
-        OwnCovarianceEm(reach, _RIDGE * variances),
+        OwnCovarianceEm(reach, Regularisation(_RIDGE * variances)),
         max_iter=_ITERATIONS,
         tolerance=_TOLERANCE,
     )

@@ -9,7 +9,6 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.merging.replicated_trees import Replicate
 from bigtensor.errors import ParameterError, Setting
@@ -47,7 +46,6 @@ from bigtensor.models.gaussian_mixture.initialisations import (
 )
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.own_covariance_em import OwnCovarianceEm
-from bigtensor.models.gaussian_mixture.own_covariance_initialisations import regularisation_of
 from bigtensor.models.gaussian_mixture.own_covariance_pilot import (
     chooses_regularisation,
     pilot_components,
@@ -58,6 +56,11 @@ from bigtensor.models.gaussian_mixture.populations import (
     grow_replicates,
     population_pass,
     with_populations,
+)
+from bigtensor.models.gaussian_mixture.regularisation import (
+    Regularisation,
+    Strength,
+    strength_of,
 )
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows, completed_sample
 from bigtensor.models.gaussian_mixture.settings import Competition, GaussianSettings
@@ -106,8 +109,8 @@ class GaussianPreparation:
         The rows that count.
     pilot : dict
         Initialisations with their likelihoods, and the rows of the sample.
-    regularisation : (d,) float64 array
-        Added to the variances of the features, if every component has a covariance for itself.
+    regularisation : Regularisation
+        Regularisation of the covariances, if every component has one for itself.
     diagnostics : dict
         Decisions and numbers of the fit, as JSON holds them.
     replicates : Replicates, optional
@@ -118,7 +121,7 @@ class GaussianPreparation:
     components: GaussianComponents | OwnCovarianceComponents
     reach: Reach
     pilot: dict[str, Any]
-    regularisation: FloatArray
+    regularisation: Regularisation
     diagnostics: dict[str, Any] = field(default_factory=dict)
     replicates: Replicates | None = None
 
@@ -126,6 +129,7 @@ class GaussianPreparation:
 STORED_CLASSES = (
     *(Populations, MergeTree, Replicate, Replicates, CoPosteriorSums),
     *(GaussianComponents, GaussianPreparation, GaussianSettings, Competition, Reach),
+    *(Regularisation, Strength),
     *(OwnCovarianceComponents, OwnCovarianceSums, OwnCovarianceDensities, Frame),
     *(WithinReach, Together, Covariances, GaussianPosteriorSums, GaussianDensities, LabelMeans),
 )
@@ -170,15 +174,17 @@ def prepare(settings: GaussianSettings) -> Script:
     components: Components
     if settings.own_covariances:
         components, facts = best or (yield from _best_own(rows, reach, settings, labelled))
-        settings = replace(settings, reg_covar=facts["reg_covar"])
-        ridge = regularisation_of(total.variances, facts["reg_covar"])[places]
+        strength = strength_of(facts)
+        settings = replace(settings, strength=strength)
+        regularisation = Regularisation.of(total.variances, strength).around(components)
+        regularisation = regularisation.of_features(places)
     else:
         pilot = _pilot_of(rows, reach, settings)
         components, facts = yield from _best_shared(pilot, settings, labelled)
         yield Step("looking at the shapes of the components")
         names = tuple(settings.features[place] for place in order)
         facts["shapes"] = component_shapes(components, pilot.block).facts(names)
-        ridge = np.zeros(settings.n_features)
+        regularisation = Regularisation(np.zeros(settings.n_features))
         if settings.criterion is not None:
             # indistinct components are not fewer than asked for if nobody asked for a number
             settings = replace(settings, n_components=components.n_components)
@@ -191,7 +197,7 @@ def prepare(settings: GaussianSettings) -> Script:
         components.of_features(places),
         ordinary.reach,
         {**facts, **diagnostics},
-        ridge,
+        regularisation,
         {"constant_features": left_out} if left_out else {},
         replicates=replicates,
     )
@@ -243,10 +249,11 @@ def _chosen_components(
         return choice, None
     of_number = replace(settings, n_components=choice.n_components)
     best = yield from _best_own(rows, reach, of_number)
-    reg_covar = best[1]["reg_covar"]
-    if not chooses_regularisation(of_number) or reg_covar < COMPARED_AGAIN:
+    strength = strength_of(best[1])
+    needs_more = strength.reg_covar >= COMPARED_AGAIN or strength.shrinkage > 0
+    if not chooses_regularisation(of_number) or not needs_more:
         return choice, best
-    again = yield from chosen_components(rows, replace(settings, reg_covar=reg_covar), fit)
+    again = yield from chosen_components(rows, replace(settings, strength=strength), fit)
     if again.n_components != choice.n_components:
         of_number = replace(settings, n_components=again.n_components)
         best = yield from _best_own(rows, reach, of_number)
@@ -314,7 +321,9 @@ def refine(preparation: GaussianPreparation) -> Script:
     return with_populations(solved, within.result, preparation.replicates, settings.n_populations)
 
 
-def em_step(settings: GaussianSettings, reach: Reach, regularisation: FloatArray) -> EmStep[Any]:
+def em_step(
+    settings: GaussianSettings, reach: Reach, regularisation: Regularisation
+) -> EmStep[Any]:
     """Return the EM iteration of the type of covariances over all rows.
 
     Parameters
@@ -323,8 +332,8 @@ def em_step(settings: GaussianSettings, reach: Reach, regularisation: FloatArray
         Resolved parameters of the fit.
     reach : Reach
         The rows that count.
-    regularisation : (d,) float64 array
-        Added to the variances of the features, if every component has a covariance for itself.
+    regularisation : Regularisation
+        Regularisation of the covariances, if every component has one for itself.
     """
     if settings.own_covariances:
         return OwnCovarianceEm(reach, regularisation)

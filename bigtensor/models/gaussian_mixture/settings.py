@@ -20,9 +20,11 @@ from bigtensor.models.gaussian.component_labels import check_labels
 from bigtensor.models.gaussian_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.gaussian_mixture.initial_arrays import (
     InitialArrays,
+    LastFit,
     initial_arrays,
     with_last_fit,
 )
+from bigtensor.models.gaussian_mixture.regularisation import Strength
 from bigtensor.statistics.gaussian.quadratic_features import COVARIANCE_TYPES, QuadraticFeatures
 
 FEW_COMPONENTS = 4
@@ -97,8 +99,8 @@ class GaussianSettings:
         Initialisations that compete.
     n_init : int
         Number of clusterings of the sample that EM iterations start from.
-    reg_covar : float, optional
-        Added to the variances of standardised features. None if held-out rows choose it.
+    strength : Strength, optional
+        Regularisation of the covariances. None if held-out rows choose it.
     max_iter : int
         Largest number of iterations over all rows.
     tol : float
@@ -120,13 +122,18 @@ class GaussianSettings:
     n_populations: int | str | None
     init: str
     n_init: int
-    reg_covar: float | None
+    strength: Strength | None
     max_iter: int
     tol: float
     pilot_rows: int
     random_state: int
     initial: InitialArrays | None = None
     competition: Competition = THOROUGH
+
+    @property
+    def is_unregularised(self) -> bool:
+        """True if nothing keeps a component of few rows from collapsing."""
+        return self.strength is not None and self.strength.reg_covar == 0
 
     @property
     def n_features(self) -> int:
@@ -255,7 +262,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
         n_populations=_whole(parameters.n_populations),
         init=str(parameters.init),
         n_init=int(parameters.n_init),
-        reg_covar=None if parameters.reg_covar == "auto" else float(parameters.reg_covar),
+        strength=_strength(parameters),
         max_iter=int(parameters.max_iter),
         tol=float(parameters.tol),
         pilot_rows=min(
@@ -265,6 +272,14 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
         random_state=parameters.random_state,
         initial=initial_arrays(parameters, k, d),
     )
+
+
+def _strength(parameters: ParameterValues) -> Strength | None:
+    """Return the regularisation of the last fit or the one that a caller gave; None for "auto"."""
+    last: LastFit | None = parameters.last_fit
+    if last is not None:
+        return last.strength
+    return None if parameters.reg_covar == "auto" else Strength(float(parameters.reg_covar))
 
 
 def free_parameters(covariance_type: str, n_components: int, n_features: int) -> int:

@@ -20,6 +20,7 @@ from bigtensor.errors import (
 )
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.gaussian_mixture.regularisation import Strength
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import judged
 from tests.parameters import first_quick
@@ -277,7 +278,7 @@ def test_judged__gives_rows_of_a_dropped_component_to_the_nearest(tied):
         n_populations=None,
         init="kmeans",
         n_init=1,
-        reg_covar=1e-6,
+        strength=Strength(1e-6),
         max_iter=1,
         tol=1e-5,
         pilot_rows=1000,

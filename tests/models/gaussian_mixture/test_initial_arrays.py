@@ -67,11 +67,12 @@ def test_warm_start__finds_features_by_name(rows: np.ndarray, kind: str) -> None
     first = model.score(table)
     model.fit(reversed_columns)
     assert model.diagnostics_["pilot"]["initialisation"] == "given"
-    assert model.score(reversed_columns) > first - 1e-6
+    # iterations raise the penalised likelihood, and not this one
+    assert model.score(reversed_columns) > first - 1e-3
     two_views = {"p": list(table.columns[2:]), "q": list(table.columns[:2])}
     model.set_params(views=two_views, max_iter=1).fit(table)
     assert model.diagnostics_["pilot"]["initialisation"] == "given"
-    assert model.score(table) > first - 1e-6
+    assert model.score(table) > first - 1e-3
 
 
 def test_warm_start__of_another_model_starts_anew(rows: np.ndarray) -> None:

@@ -283,7 +283,8 @@ def test_many_rows__have_the_least_regularisation():
     model = GaussianMixture(2, random_state=0).fit(drawn(6000)[0])
     pilot = model.diagnostics_["pilot"]
     assert pilot["reg_covar"] == 1e-6
-    assert "held_out_by_reg_covar" not in pilot
+    assert "regularisations" not in pilot
+    assert pilot["shrinkage"] == 0
 
 
 def test_more_empty_clusters_than_rows_of_a_fold__are_no_error():
