@@ -391,10 +391,8 @@ def _open_store(path: str, sample_dim: str, name: str) -> Source:
 
 def _categories_of(values: xr.DataArray, sample_dim: str) -> FeatureCategories | None:
     """Return the named categories of integer values."""
-    if values.dtype.kind not in "iu":
-        return None
     names = _feature_names(values, sample_dim)
-    return stored_categories(values.attrs, names, f"{values.name!r}")
+    return stored_categories(values.attrs, names, f"{values.name!r}", values.dtype)
 
 
 def _is_encoded(variable: xr.DataArray) -> bool:

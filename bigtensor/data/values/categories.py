@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.addresses.read_errors import read_variable
-from bigtensor.errors import LayoutError
+from bigtensor.errors import LayoutError, LayoutWarning, warn
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,7 +32,7 @@ MOST_CATEGORIES = 65_536
 
 
 def stored_categories(
-    attrs: Mapping[Any, Any], features: Sequence[str], owner: str
+    attrs: Mapping[Any, Any], features: Sequence[str], owner: str, dtype: np.dtype[Any]
 ) -> FeatureCategories | None:
     """Return the categories in the attributes of integer values; None where there are none.
 
@@ -44,14 +44,31 @@ def stored_categories(
         Names of the features, in their order.
     owner : str
         The words that name the data in messages.
+    dtype : dtype
+        Type of the values.
 
     Raises
     ------
     LayoutError
         When the attribute is something else, or a feature is not in it.
+
+    Warns
+    -----
+    LayoutWarning
+        When the values are no integers, so that the names are ignored.
     """
     named = attrs.get(ATTRIBUTE)
     if named is None:
+        return None
+    if dtype.kind not in "iu":
+        # another program may use an attribute of this name for something else
+        if isinstance(named, Mapping):
+            warn(
+                f"the attribute {ATTRIBUTE!r} of {owner} is ignored, because the values are "
+                f"{dtype}; names of categories need integer codes in all features, with "
+                f"{MISSING_CODE} for missing entries: convert the values to integers",
+                LayoutWarning,
+            )
         return None
     if not isinstance(named, Mapping):
         raise LayoutError(

@@ -87,6 +87,9 @@ def choose(
     for other in others:
         chosen = max(chosen, _best_rank(validation, other, settings, chosen), key=_stack_score)
     stack = stacked(validation.held_out(chosen.trains))
+    if stack.score + LEAST_GAIN < chosen.stack.score:
+        # the search for components ends early, and the rank was chosen beside better ones
+        stack = chosen.stack
     if settings.systems == SYSTEMS["queries"] and _can_be_rotated(rows):
         # for a warning: the loss is told where it is large
         rotated = [Candidate(*ROTATION, widths, rank) for rank in ranks]
@@ -95,11 +98,11 @@ def choose(
 
 
 class _Ranked(NamedTuple):
-    """Trains of some rank with components beside them, and the scores of all ranks so far."""
+    """Trains of some rank, components beside them, and the same components at other ranks."""
 
     trains: Validated
-    score: float
-    by_rank: dict[int, float]
+    stack: Stack
+    by_rank: dict[int, Stack]
 
 
 def _best_rank(
@@ -126,25 +129,27 @@ def _best_rank(
         gain of the others would not be enough.
     """
     stack = stacked(validation.held_out(first))
-    by_rank: dict[int, float] = {}
+    by_rank: dict[int, Stack] = {}
     for rank in settings.ranks:
         trains = validation.validated(replace(first.candidate, rank=rank))
-        by_rank[rank] = stack.beside(validation.held_out(trains)).score
-        scores = list(by_rank.values())
+        by_rank[rank] = stack.beside(validation.held_out(trains))
+        scores = [of_rank.score for of_rank in by_rank.values()]
         if len(scores) > _LARGER and max(scores[-_LARGER:]) < scores[-_LARGER - 1] + LEAST_GAIN:
             break
         if ahead is not None and rank in ahead.by_rank:
-            gain = ahead.score - ahead.by_rank[rank]
-            if by_rank[rank] + _CATCHING_UP * gain < ahead.score:
+            gain = ahead.stack.score - ahead.by_rank[rank].score
+            if scores[-1] + _CATCHING_UP * gain < ahead.stack.score:
                 break
-    best = max(by_rank, key=lambda rank: by_rank[rank])
+    # the loop may have ended before the rank of the first trains
+    by_rank.setdefault(first.candidate.rank, stack)
+    best = max(by_rank, key=lambda rank: by_rank[rank].score)
     trains = validation.validated(replace(first.candidate, rank=best))
     return _Ranked(trains, by_rank[best], by_rank)
 
 
 def _stack_score(ranked: _Ranked) -> float:
     """Return the mean log-density of held-out rows under trains and components."""
-    return ranked.score
+    return ranked.stack.score
 
 
 def _can_be_rotated(rows: PilotRows) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Real
-from typing import Literal, TypeGuard
+from typing import Any, Literal
 
 import numpy as np
 import xarray as xr
@@ -550,24 +550,29 @@ class TensorTrainDensity(DensityAnswers):
             )
         return np.isin(features, names)
 
-    def _number(self, j: int, value: float | str) -> float:
+    def _number(self, j: int, value: Any) -> float:
         """Return a value of a variable as a number, or the code of a category."""
+        kind = value.dtype.kind if np.ndim(value) == 0 and hasattr(value, "dtype") else ""
+        # dates would be numbers of nanoseconds, and a masked entry zero
+        if kind and kind in "biufU" and value is not np.ma.masked:
+            value = value.item()
+        is_number = isinstance(value, Real) and abs(value) <= np.finfo(float).max
         density = self._answering()
         variable, mode = density.features[j], density.modes.modes[j]
         names = getattr(self, "categories_", {}).get(variable, ())
-        expected = "a finite number"
+        expected = "one finite number"
         if names:
             expected = f"one of {', '.join(map(repr, names))}"
             if isinstance(value, str) and value in names:
                 return float(names.index(value))
-            if _is_number(value) and value in range(len(names)):
+            if isinstance(value, Real) and value in range(len(names)):
                 return float(value)
         elif isinstance(mode, Symbols):
             symbols = ", ".join(f"{symbol:.6g}" for symbol in mode.values)
             expected = f"one of {symbols}" if symbols else "no value, because the fit had none"
-            if _is_number(value) and is_on(np.array([value], float), mode.values)[0]:
+            if is_number and is_on(np.array([value], float), mode.values)[0]:
                 return float(value)
-        elif _is_number(value) and np.isfinite(value):
+        elif is_number:
             return float(value)
         raise ParameterError(f"{variable} is given as {value!r}; expected {expected}")
 
@@ -593,8 +598,3 @@ def _listed(variables: str | Iterable[str]) -> list[str]:
     if isinstance(variables, str) or not np.iterable(variables):
         return [variables]
     return list(variables)
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    """Return True for one real number, whatever its type."""
-    return isinstance(value, Real)

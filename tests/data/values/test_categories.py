@@ -19,7 +19,7 @@ from bigtensor.data.stores.stored_arrays import create_array
 from bigtensor.data.values import categories as categories_module
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import open_runtime
-from bigtensor.errors import DataError, LayoutError, MissingValueWarning
+from bigtensor.errors import DataError, LayoutError, LayoutWarning, MissingValueWarning
 from bigtensor.statistics.base import Pass, SumStatistic
 
 COLOURS = np.array(["red", "blue", "", "red", "green"])
@@ -275,3 +275,16 @@ def test_texts_of_missing_values__are_a_warning_whose_remedy_works() -> None:
     samples = open_samples(table.astype("category"))
     assert samples.categories == {"q": ("no", "yes"), "age": ("30", "41")}
     np.testing.assert_array_equal(blocks_of(samples), [[1, 0], [-1, 1], [0, 0]])
+
+
+@pytest.mark.parametrize("chunks", [None, {"sample": 2}])
+def test_names_of_codes_that_are_no_integers__are_ignored_with_a_warning(chunks: Any) -> None:
+    codes = named_codes().astype(float).assign_attrs(named_codes().attrs)
+    with pytest.warns(LayoutWarning, match="'categories' of 'X' is ignored"):
+        samples = open_samples(codes if chunks is None else codes.chunk(chunks))
+    assert samples.categories is None
+
+
+@pytest.mark.filterwarnings("error")
+def test_another_attribute_of_the_name_of_categories__is_no_matter_of_measured_values() -> None:
+    assert open_samples(labelled(CODES / 2, categories="sizes in mm")).categories is None

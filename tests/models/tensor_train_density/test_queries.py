@@ -126,7 +126,11 @@ def test_conditional__refuses_a_value_that_a_categorical_variable_does_not_have(
         mixed.conditional({"x2": value})
 
 
-@pytest.mark.parametrize("value", [None, pd.NA, [1.0]])
+@pytest.mark.parametrize(
+    "value",
+    [None, pd.NA, [1.0], np.datetime64("2020-01-01", "ns"), np.ma.masked, 10**400],
+    ids=["None", "NA", "list", "date", "masked", "beyond float64"],
+)
 @pytest.mark.parametrize("variable", ["x0", "x1"])
 def test_conditional__refuses_what_is_no_number(
     mixed: TensorTrainDensity, variable: str, value: Any
@@ -148,6 +152,31 @@ def test_conditional__takes_the_values_of_a_categorical_variable(mixed: TensorTr
         near.score_samples([[0.5, 18.0]]),
         mixed.conditional({"x1": 3, "x2": 7}).score_samples([[0.5, 18.0]]),
     )
+
+
+@pytest.mark.parametrize("scalar", [np.array, np.float32, xr.DataArray])
+def test_conditional__takes_scalars_of_arrays(
+    mixed: TensorTrainDensity, named: TensorTrainDensity, scalar: Any
+) -> None:
+    measured = mixed.conditional({"x0": scalar(2.5), "x1": scalar(3), "x2": 7})
+    assert_array_equal(
+        measured.score_samples([[18.0]]),
+        mixed.conditional({"x0": 2.5, "x1": 3, "x2": 7}).score_samples([[18.0]]),
+    )
+    assert_array_equal(
+        named.conditional({"x0": scalar(1)}).score_samples([["x"], ["y"]]),
+        named.conditional({"x0": "b"}).score_samples([["x"], ["y"]]),
+    )
+
+
+def test_conditional__takes_truth_values_and_names_of_numpy(
+    mixed: TensorTrainDensity, named: TensorTrainDensity
+) -> None:
+    row = [[0.5, 7.0, 18.0]]
+    expected = mixed.conditional({"x1": 1}).score_samples(row)
+    assert_array_equal(mixed.conditional({"x1": np.True_}).score_samples(row), expected)
+    by_name = named.conditional({"x0": np.array("b")}).score_samples([["x"]])
+    assert_array_equal(by_name, named.conditional({"x0": "b"}).score_samples([["x"]]))
 
 
 def test_marginal__has_the_variables_in_the_order_of_their_names(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris, load_wine
 
-from bigtensor import TensorTrainDensity
+from bigtensor import TensorTrainDensity, TensorTrainOptions
 from bigtensor.models.tensor_train_density import choice
 from bigtensor.models.tensor_train_density.settings import WIDTHS
 from bigtensor.models.tensor_train_density.validation import Candidate, Validation
@@ -64,3 +64,43 @@ def test_components__are_fitted_once_for_all_trains_in_the_same_coordinates(vali
     for before, after in zip(*folds, strict=True):
         assert np.any(before.log_trains != after.log_trains)
         assert after.fitted[stack.candidate] is before.fitted[stack.candidate]
+
+
+def rows_of_levels(seed, n_levels, n_rows):
+    """Return codes of levels, a value whose mean depends on the level, and an unrelated one."""
+    means = np.random.default_rng(99 + seed).normal(size=n_levels)
+    rng = np.random.default_rng(seed)
+    level = rng.integers(0, n_levels, n_rows)
+    value = means[level] + 0.3 * rng.normal(size=n_rows)
+    return np.column_stack([level, value, rng.normal(50, 10, n_rows)]), means
+
+
+def test_components__are_those_that_the_rank_was_chosen_with_where_others_are_worse():
+    rows, means = rows_of_levels(9, 7, 2_000)
+    options = TensorTrainOptions(n_trains=1)
+    model = TensorTrainDensity(coordinates="z", trains=options, random_state=0).fit(rows)
+    tried = max(one["log_density"] for one in model.diagnostics_["tried"])
+    assert model.diagnostics_["validation_log_density"] > tried - 0.01
+    row = np.column_stack([np.arange(7), np.full((7, 2), np.nan)])
+    fitted = model.predict_variable(row, "x1")["mean"].values
+    assert np.abs(fitted - means).max() < 0.15
+
+
+def test_rank_of_the_trains_that_components_were_chosen_beside__is_among_those_compared(
+    monkeypatch,
+):
+    chosen = []
+
+    def kept(validation, first, *others):
+        ranked = best_rank(validation, first, *others)
+        chosen.append((ranked, choice.stacked(validation.held_out(first))))
+        return ranked
+
+    best_rank = choice._best_rank
+    monkeypatch.setattr(choice, "_best_rank", kept)
+    rng = np.random.default_rng(1)
+    centres = np.random.default_rng(1001).normal(0, 3, (8, 4))
+    rows = centres[rng.integers(0, 8, 1_500)] + 0.6 * rng.normal(size=(1_500, 4))
+    TensorTrainDensity(coordinates="z", widths=(0.3, 0.9), random_state=0).fit(rows)
+    assert chosen
+    assert all(ranked.stack.score >= stack.score for ranked, stack in chosen)
