@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
@@ -27,6 +26,7 @@ from bigtensor.models.tensor_train_density.planned_passes import (
     planned_preparation,
     planned_refinement,
 )
+from bigtensor.models.tensor_train_density.scalars import is_finite_number, plain_scalar
 from bigtensor.models.tensor_train_density.script import STORED_CLASSES, prepare, refine
 from bigtensor.models.tensor_train_density.settings import check_parameters, settings_of
 from bigtensor.models.tensor_train_density.solution import TrainDensity
@@ -552,11 +552,7 @@ class TensorTrainDensity(DensityAnswers):
 
     def _number(self, j: int, value: Any) -> float:
         """Return a value of a variable as a number, or the code of a category."""
-        kind = value.dtype.kind if np.ndim(value) == 0 and hasattr(value, "dtype") else ""
-        # dates would be numbers of nanoseconds, and a masked entry zero
-        if kind and kind in "biufU" and value is not np.ma.masked:
-            value = value.item()
-        is_number = isinstance(value, Real) and abs(value) <= np.finfo(float).max
+        value = plain_scalar(value)
         density = self._answering()
         variable, mode = density.features[j], density.modes.modes[j]
         names = getattr(self, "categories_", {}).get(variable, ())
@@ -565,14 +561,14 @@ class TensorTrainDensity(DensityAnswers):
             expected = f"one of {', '.join(map(repr, names))}"
             if isinstance(value, str) and value in names:
                 return float(names.index(value))
-            if isinstance(value, Real) and value in range(len(names)):
+            if is_finite_number(value) and value in range(len(names)):
                 return float(value)
         elif isinstance(mode, Symbols):
             symbols = ", ".join(f"{symbol:.6g}" for symbol in mode.values)
             expected = f"one of {symbols}" if symbols else "no value, because the fit had none"
-            if is_number and is_on(np.array([value], float), mode.values)[0]:
+            if is_finite_number(value) and is_on(np.array([value], float), mode.values)[0]:
                 return float(value)
-        elif is_number:
+        elif is_finite_number(value):
             return float(value)
         raise ParameterError(f"{variable} is given as {value!r}; expected {expected}")
 
