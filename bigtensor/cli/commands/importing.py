@@ -124,7 +124,8 @@ _WITH_COUNTS = ("counts", "out", "overwrite", *_OF_COUNTS, *OF_EVERY_COMMAND)
     "--vocabulary",
     type=PATH,
     metavar="FILE",
-    help="Of --counts: the names of the words, one a line.",
+    help="Of --counts: the names of the words, one a line. Of a table of document, word and count, "
+    "other words are left out.",
 )
 @click.option(
     "--documents",
@@ -278,15 +279,19 @@ def _import_counts(
             progress=advance,
             **options,
         )
+    left_out = ""
+    if summary.left_out:
+        left_out = f"left out   {summary.left_out:,} words that are not in the vocabulary\n"
     say(
         f"data       {summary.path}: {summary.rows:,} {summary.row_name}s x {summary.words:,} "
-        f"{summary.column_name}s, {summary.stored:,} counts\n"
+        f"{summary.column_name}s, {summary.stored:,} counts\n{left_out}"
         f"next       bigtensor fit {summary.path} --model topic --components 10 --out topics.zarr",
         {
             "data": summary.path,
             "rows": summary.rows,
             "words": summary.words,
             "counts": summary.stored,
+            "left_out": summary.left_out,
             "row_name": summary.row_name,
             "column_name": summary.column_name,
             "files": sample_names(files),

@@ -173,8 +173,8 @@ def _check_folder(path: str, folder: Path) -> None:
         if folder.is_file():
             raise StoreReadError(
                 f"{path} is a file; a Zarr store is a folder. 'bigtensor import' makes one from "
-                "FCS, CSV, Parquet or AnnData files. To read NetCDF files, give the Dataset of "
-                "xarray.open_dataset"
+                "FCS, CSV, Parquet or AnnData files, and with --counts from counts of words. To "
+                "read NetCDF files, give the Dataset of xarray.open_dataset"
             ) from error
         raise _no_store(path) from error
     except PermissionError as error:

@@ -134,8 +134,10 @@ def with_features_of_fit(
         )
     except ViewError as error:
         raise ViewError(
-            f"X lacks features of the fit: {error}. {type(model).__name__} is expecting "
-            f"{model.n_features_in_} features as input" + _other_matrix(model, X)
+            f"X lacks features of the fit: {_absent(model, X) or error}. {type(model).__name__} is "
+            f"expecting {model.n_features_in_} features as input"
+            + _zero_columns(model)
+            + _other_matrix(model, X)
         ) from error
     if not named and len(samples.features) != model.n_features_in_:
         raise DataError(
@@ -143,6 +145,27 @@ def with_features_of_fit(
             f"{model.n_features_in_} features as input"
         )
     return _as_in_fit(model, samples, named=named)
+
+
+def _absent(model: KnowsFeatures, X: DataLike) -> str:
+    """Return the features of the fit that data lack, for the message; empty if they lack none."""
+    features = {*open_samples(in_matrix_of_fit(model, X), sample_dim=model.sample_dim).features}
+    expected = [name for _, members in model.views_.features for name in members]
+    absent = [name for name in expected if name not in features]
+    if not absent:
+        return ""
+    few = ", ".join(map(repr, absent[:3])) + (", ..." if len(absent) > 3 else "")
+    return f"{len(absent):,} of {len(expected):,} are absent from the data ({few})"
+
+
+def _zero_columns(model: KnowsFeatures) -> str:
+    """Return the way to columns of zeros for words that do not occur, for the message."""
+    if "counts" not in (model.takes.kinds or ()):
+        return ""
+    return (
+        "; words that do not occur need columns of zeros: count new documents with the vocabulary "
+        "of the fit, such as by 'bigtensor import --counts --vocabulary FILE'"
+    )
 
 
 def in_matrix_of_fit(model: KnowsFeatures, X: DataLike) -> DataLike:

@@ -93,8 +93,8 @@ def polished(
 ) -> Generator[Any, Any, Solved]:
     """Ask for passes over all documents, and update topics and prior after each.
 
-    Passes take long steps, and leave out the documents that judge them; the last ones take steps of
-    their own length over all documents.
+    Every second pass takes a long step. Passes leave out the documents that judge them, but for the
+    last ones, which take steps of their own length over all documents.
 
     Parameters
     ----------
@@ -130,8 +130,8 @@ def polished(
         prior = _prior_after(counts, state.solution.prior, settings)
         words = counts.counts.sum(axis=0)
         solution = Topics(updated, prior, words, first.mean_length, first.views)
-        relaxed = state.passes < state.closing
-        topics = overrelaxed_topics(state.topics, updated) if relaxed else updated
+        is_long = state.passes < state.closing and state.passes % 2 == 0
+        topics = overrelaxed_topics(state.topics, updated) if is_long else updated
         passes = state.passes + 1
         score = np.nan if completion is None else completion.mean
         return replace(state, solution=solution, topics=topics, passes=passes), score
@@ -171,7 +171,7 @@ class _Polished:
     solution : Topics
         Estimate of the last pass.
     topics : (words, k) float64 array
-        Topics that the next pass starts from, beyond the estimate where steps are long.
+        Topics that the next pass starts from, beyond the estimate after a long step.
     scores : tuple of float
         Log-probability of a held-out word before every judged pass, in nats.
     gain : tuple of float, optional

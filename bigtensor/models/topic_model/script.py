@@ -23,14 +23,7 @@ from bigtensor.decomposition.topics.word_span import (
     valid_topics,
     word_scales,
 )
-from bigtensor.errors import (
-    ConditioningWarning,
-    DataError,
-    IdentifiabilityError,
-    Message,
-    Setting,
-    warn,
-)
+from bigtensor.errors import DataError, IdentifiabilityError, Message, Setting
 from bigtensor.models.contract.script import Estimate, Script, Solved, Step
 from bigtensor.models.topic_model.polish import PolishStart, polished
 from bigtensor.models.topic_model.settings import TopicSettings
@@ -231,7 +224,12 @@ def _check_counts(pairs: WordPairsResult, settings: TopicSettings) -> None:
             + Setting("max_iter", 0)
             + " for topics of moments alone"
         )
-    _check_documents(pairs.documents, settings)
+    if pairs.broken and not pairs.influence:
+        raise DataError(
+            f"No document has three words: {pairs.broken:,} counts are not whole numbers, as in "
+            "rows that are divided by their sums. Give counts before any transformation"
+        )
+    _check_documents(pairs.influence, settings)
     occurring = int(np.count_nonzero(pairs.mean))
     if settings.n_components != "auto" and occurring < settings.most_topics:
         raise IdentifiabilityError(
@@ -276,18 +274,7 @@ def _refined(preparation: TopicPreparation) -> Script:
     length = triples.words / triples.documents
     solution = Topics(topics, prior, words, length, settings.shape.views)
     solve = partial(_solved, solution, preparation, diagnostics)
-    if settings.max_iter == 0:
-        return solve()
-    if not preparation.pilot["whole_counts"]:
-        warn(
-            Message(
-                "Counts are not whole numbers, so that topics of single words cannot be drawn: the "
-                "topics are those of moments alone. Give counts before any transformation, or use "
-            )
-            + Setting("max_iter", 0)
-            + ".",
-            ConditioningWarning,
-        )
+    if settings.max_iter == 0 or not preparation.pilot["whole_counts"]:
         return solve()
     yield Estimate(solve)
     concentration_of_moments = diagnostics["moment_concentration"]

@@ -39,6 +39,7 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
     k = topics.n_components
     faults = [
         *(_no_topics(k, diagnostics) or [*_alike(topics), *_small(topics)]),
+        *_broken_counts(settings, diagnostics),
         *_unknown_concentration(k, diagnostics),
         *_lengths(topics, diagnostics),
         *_words(settings, diagnostics),
@@ -67,6 +68,17 @@ def _no_topics(k: int, diagnostics: dict[str, Any]) -> list[Fault]:
     )
     fewer = "Use fewer topics (" + Setting("n_components") + "), or give" if k > 2 else "Give"
     return as_warnings(sentence + fewer + " more or longer documents.")
+
+
+def _broken_counts(settings: TopicSettings, diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a sentence on counts that are not whole numbers, unless only moments are wanted."""
+    if diagnostics["whole_counts"] or settings.max_iter == 0:
+        return []
+    sentence = Message(
+        "Counts are not whole numbers, so that topics of single words cannot be drawn: the topics "
+        "are those of moments alone. Give counts before any transformation, or use "
+    )
+    return as_warnings(sentence + Setting("max_iter", 0) + ".")
 
 
 def _unknown_concentration(k: int, diagnostics: dict[str, Any]) -> list[Fault]:

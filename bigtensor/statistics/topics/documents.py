@@ -21,6 +21,16 @@ BLOCK_ROWS = 512
 LEAST_LENGTH = 3
 """Words of a document below which it has no triple; all moments are of the same documents."""
 
+HALF_INFLUENCE = 100.0
+"""Words of a document that counts half of the longest one in moments.
+
+The frequencies of words in a short document are mostly noise, of which pairs and triples have more.
+With documents that count alike, the mean error of six topics of moments of 1,000 documents was
+0.42 for lengths with a standard deviation of 1.5 in logarithms (median 55 words), 0.13 with 1 and
+0.10 with 0.5. It is 0.08, 0.09 and 0.09 with 100, 0.35, 0.11 and 0.10 with 10, and 0.08, 0.08 and
+0.09 with 300.
+"""
+
 LARGEST_COUNT = 2.0**53
 """Largest count. Between larger numbers of 64 bits, whole numbers are missing."""
 
@@ -41,8 +51,11 @@ class Documents:
     counts : (stored,) array
         Stored counts.
     of_word, of_pair, of_triple : (n,) float64 arrays
-        Weight of a document over its number of words, ordered pairs and ordered triples of words;
-        zero of documents that are too short or too long.
+        Influence of a document over its number of words, ordered pairs and ordered triples of
+        words. The influence is the weight times n / (n + `HALF_INFLUENCE`) for n words, and zero of
+        documents that are too short or too long.
+    influence : float
+        Sum of the influences.
     weight : float
         Of the documents that are long enough.
     length : float
@@ -60,6 +73,7 @@ class Documents:
     of_word: FloatArray
     of_pair: FloatArray
     of_triple: FloatArray
+    influence: float
     weight: float
     length: float
     log_length: float
@@ -81,11 +95,13 @@ class Documents:
         used = (lengths >= LEAST_LENGTH) & (lengths <= LARGEST_LENGTH)
         weight = np.where(used, block.row_weights(), 0.0)
         length = np.where(used, lengths, LEAST_LENGTH)
+        influence = weight * (length / (length + HALF_INFLUENCE))
         pairs = length * (length - 1)
         return cls(
             *(rows.indptr, rows.indices, rows.data),
-            *(weight / length, weight / pairs, weight / (pairs * (length - 2))),
-            *(float(weight.sum()), float(weight @ lengths), float(weight @ np.log(length))),
+            *(influence / length, influence / pairs, influence / (pairs * (length - 2))),
+            *(float(influence.sum()), float(weight.sum())),
+            *(float(weight @ lengths), float(weight @ np.log(length))),
             np.array([*_improper(rows.data), np.count_nonzero(~used)], np.float64),
         )
 

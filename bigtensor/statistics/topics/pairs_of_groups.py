@@ -65,7 +65,7 @@ class PairsOfGroups(SumStatistic[PairsOfGroupsResult]):
             "mean": ((self.groups, r), "float64"),
             "pair": ((self.groups, r, r), "float64"),
             "squares": ((self.groups, words), "float64"),
-            "documents": ((self.groups,), "float64"),
+            "influence": ((self.groups,), "float64"),
         }
 
     def update(self, state: State, block: Block, work: Workspace) -> None:
@@ -87,11 +87,11 @@ class PairsOfGroups(SumStatistic[PairsOfGroupsResult]):
             state["pair"][group] += weighted.T @ projected
             state["mean"][group] += documents.of_word @ projected
             add_words(documents, documents.of_pair, state["squares"][group])
-            state["documents"][group] += documents.weight
+            state["influence"][group] += documents.influence
 
     def finalize(self, state: State) -> PairsOfGroupsResult:
-        """Correct for equal words, and divide by the weight of the documents of every group."""
-        total = np.maximum(state["documents"], np.finfo(np.float64).tiny)
+        """Correct for equal words, and divide by the influence of the documents of every group."""
+        total = np.maximum(state["influence"], np.finfo(np.float64).tiny)
         equal = [self.columns.T @ (own[:, None] * self.columns) for own in state["squares"]]
         return PairsOfGroupsResult(
             state["mean"] / total[:, None], (state["pair"] - np.stack(equal)) / total[:, None, None]

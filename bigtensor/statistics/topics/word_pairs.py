@@ -28,8 +28,8 @@ class WordPairsResult:
         Mean frequency of every word, M1.
     contracted : (V, r) float64 array
         Moment of two words of a document, E2, times the columns.
-    documents : float
-        Weight of the documents that have three words at least.
+    influence : float
+        Sum of the influences of the documents that have three words at least.
     negative, broken, large : int
         Number of counts that are negative, not whole, or above `LARGEST_COUNT`.
     short : int
@@ -38,7 +38,7 @@ class WordPairsResult:
 
     mean: FloatArray
     contracted: FloatArray
-    documents: float
+    influence: float
     negative: int
     broken: int
     large: int
@@ -69,7 +69,7 @@ class WordPairs(SumStatistic[WordPairsResult]):
             "contracted": (self.columns.shape, "float64"),
             "squares": ((words,), "float64"),
             "mean": ((words,), "float64"),
-            "documents": ((), "float64"),
+            "influence": ((), "float64"),
             "faults": ((4,), "float64"),
         }
 
@@ -84,16 +84,16 @@ class WordPairs(SumStatistic[WordPairsResult]):
         add_outer(documents, documents.of_pair, projected, state["contracted"])
         add_words(documents, documents.of_pair, state["squares"])
         add_words(documents, documents.of_word, state["mean"])
-        state["documents"] += documents.weight
+        state["influence"] += documents.influence
         state["faults"] += documents.faults
 
     def finalize(self, state: State) -> WordPairsResult:
-        """Divide by the weight of the documents; without one, moments are zero."""
-        documents = float(state["documents"])
-        total = documents or 1.0
+        """Divide by the influence of the documents; without one, moments are zero."""
+        influence = float(state["influence"])
+        total = influence or 1.0
         contracted = state["contracted"] - state["squares"][:, None] * self.columns
         counted = map(int, state["faults"])
-        return WordPairsResult(state["mean"] / total, contracted / total, documents, *counted)
+        return WordPairsResult(state["mean"] / total, contracted / total, influence, *counted)
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace for blocks of ``rows`` rows."""

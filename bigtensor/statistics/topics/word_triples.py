@@ -78,6 +78,7 @@ class WordTriples(SumStatistic[WordTriplesResult]):
             "contracted": ((words, r), "float64"),
             "squares": ((words,), "float64"),
             "cubes": ((words,), "float64"),
+            "influence": ((), "float64"),
             "documents": ((), "float64"),
             "words": ((), "float64"),
             "log_lengths": ((), "float64"),
@@ -107,17 +108,18 @@ class WordTriples(SumStatistic[WordTriplesResult]):
         add_outer(documents, documents.of_triple, projected, state["contracted"])
         add_words(documents, documents.of_pair, state["squares"])
         add_words(documents, documents.of_triple, state["cubes"])
+        state["influence"] += documents.influence
         state["documents"] += documents.weight
         state["words"] += documents.length
         state["log_lengths"] += documents.log_length
 
     def finalize(self, state: State) -> WordTriplesResult:
-        """Correct for equal words, and divide by the weight of the documents.
+        """Correct for equal words, and divide by the influence of the documents.
 
         Without a document, moments are zero.
         """
         documents = float(state["documents"])
-        total = documents or 1.0
+        total = float(state["influence"]) or 1.0
         columns = self.columns
         pair = state["pair"] - columns.T @ (state["squares"][:, None] * columns)
         r = columns.shape[1]
@@ -131,7 +133,7 @@ class WordTriples(SumStatistic[WordTriplesResult]):
         of_pair = equal.reshape(r, r, r)
         triple = state["triple"] + 2 * cubes.reshape(r, r, r)
         triple -= of_pair + of_pair.transpose(0, 2, 1) + of_pair.transpose(2, 0, 1)
-        typical = float(np.exp(state["log_lengths"] / total))
+        typical = float(np.exp(state["log_lengths"] / (documents or 1.0)))
         return WordTriplesResult(
             *(state["mean"] / total, pair / total, triple / total),
             *(documents, float(state["words"]), typical),

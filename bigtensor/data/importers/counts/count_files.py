@@ -15,7 +15,14 @@ from bigtensor.data.importers.counts.document_blocks import CountBlock
 from bigtensor.data.importers.counts.vocabulary import read_vocabulary, wrong_number
 from bigtensor.data.values.checked_casts import are_whole
 from bigtensor.data.values.sparse_matrices import checked_csr
-from bigtensor.errors import FileFormatError
+from bigtensor.errors import FileFormatError, Message, Setting
+
+COUNT_TEXTS = Message(
+    "Texts have to be counted first: by CountVectorizer of scikit-learn, whose matrix "
+    "scipy.sparse.save_npz writes for this import, and whose get_feature_names_out() are the lines "
+    "of "
+) + Setting("vocabulary")
+"""Way from texts to counts, for messages."""
 
 
 class CountFile:
@@ -31,6 +38,8 @@ class CountFile:
         True if all counts are whole numbers.
     row_name, column_name : str
         Terms for a document and a word.
+    left_out : int
+        Number of words of the file that are not in the list of words, complete after `blocks`.
     """
 
     row_name: str = "document"
@@ -38,6 +47,7 @@ class CountFile:
     rows: int | None = None
     width: int = 0
     whole: bool = True
+    left_out: int = 0
 
     @property
     def dtype(self) -> np.dtype[Any]:

@@ -46,6 +46,8 @@ class CountSummary:
         Counts that are not zero.
     row_name, column_name : str
         Terms for a document and a word of this file: "cell" and "feature" for 10x Genomics.
+    left_out : int
+        Number of words of a table that are not in `vocabulary`.
     """
 
     path: Address
@@ -54,6 +56,7 @@ class CountSummary:
     stored: int
     row_name: str = CountFile.row_name
     column_name: str = CountFile.column_name
+    left_out: int = 0
 
 
 def import_counts(
@@ -83,8 +86,10 @@ def import_counts(
         Store to make, which appears under this name when it is whole.
     vocabulary : path, optional
         Names of the words in UTF-8, one a line. Text after a tab is ignored. By default
-        ``vocab.NAME.txt`` beside ``docword.NAME.txt``, and numbers without any. Tables and 10x
-        Genomics name their words themselves.
+        ``vocab.NAME.txt`` beside ``docword.NAME.txt``, and numbers without any. Tables name their
+        words themselves: with a vocabulary, the store has these words alone, in this order. Other
+        words are left out, and absent ones have zero counts. 10x Genomics names its features
+        itself.
     documents : {"rows", "columns"}, default "rows"
         Whether rows of a Matrix Market file are documents, or columns, as cells often are. Of 10x
         Genomics, cells are the documents.
@@ -146,7 +151,8 @@ def import_counts(
             )
         store.name_words(file.width if names is None else unique_names(names), file.columns())
     return CountSummary(
-        as_address(out), store.rows, file.width, stored, file.row_name, file.column_name
+        *(as_address(out), store.rows, file.width, stored),
+        *(file.row_name, file.column_name, file.left_out),
     )
 
 
@@ -161,10 +167,9 @@ def _open(
     # a folder of Parquet is one table
     is_folder = path.is_dir() and ending not in (".zarr", *PARQUET)
     is_tenx = is_folder or ending == ".h5"
-    if (is_table or is_tenx) and vocabulary is not None:
-        columns = TenxCells.column_name if is_tenx else CountFile.column_name
+    if is_tenx and vocabulary is not None:
         raise ParameterError(
-            f"{path} names its {columns}s itself; leave out " + Setting("vocabulary")
+            f"{path} names its {TenxCells.column_name}s itself; leave out " + Setting("vocabulary")
         )
     if feature_types and not is_tenx:
         raise ParameterError(
@@ -189,7 +194,7 @@ def _open(
     if text_ending in (".mtx", ".txt"):
         return TripletFile(path, vocabulary, documents=documents)
     if is_table:
-        return LongTable(path)
+        return LongTable(path, vocabulary)
     if ending in (".h5ad", ".zarr"):
         raise FileFormatError(
             f"{path} is AnnData, whose counts are read in place: fit it without an import"

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.importers.counts.count_checks import are_counts, bad_count
-from bigtensor.data.importers.counts.count_files import CountFile
+from bigtensor.data.importers.counts.count_files import COUNT_TEXTS, CountFile
 from bigtensor.data.importers.counts.document_blocks import CountBlock, DocumentBlocks
+from bigtensor.data.importers.counts.vocabulary import listed_names
 from bigtensor.data.importers.csv_text import CsvText, open_bytes
 from bigtensor.data.values.spreadsheet_cells import text_is_number
 from bigtensor.data.values.spreadsheet_text import without_apostrophe
@@ -31,11 +32,26 @@ _BATCH_ROWS = 2**17
 
 
 class LongTable(CountFile):
-    """Table with the columns document, word and count, in which rows of a document are together."""
+    """Table with the columns document, word and count, in which rows of a document are together.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._codes: dict[str, int] = {}
+    Parameters
+    ----------
+    path : Path
+        File of text or Parquet, or folder of Parquet files.
+    vocabulary : Path, optional
+        Names of the words of the result, one a line. By default all words of the table.
+    """
+
+    def __init__(self, path: Path, vocabulary: Path | None = None) -> None:
+        self._path, self._is_open = path, vocabulary is None
+        self._unlisted = set[str]()
+        names = [] if vocabulary is None else [name for (name,) in listed_names(vocabulary)]
+        self._codes = {name: code for code, name in enumerate(names)}
+        if len(self._codes) < len(names):
+            repeated = next(name for code, name in enumerate(names) if self._codes[name] != code)
+            raise FileFormatError(
+                f"{vocabulary} names the word {repeated!r} more than once; leave one of them"
+            )
 
     def blocks(self) -> Iterator[CountBlock]:
         """Read the documents; words are numbered as they appear."""
@@ -44,16 +60,29 @@ class LongTable(CountFile):
             numbers = np.array(
                 [row_numbers.setdefault(name, len(row_numbers)) for name in documents], np.int64
             )
-            codes = [self._codes.setdefault(name, len(self._codes)) for name in words]
-            for block in builder.add(numbers, np.array(codes, np.int64), counts, len(self._codes)):
+            codes, counts = self._coded(words, counts)
+            for block in builder.add(numbers, codes, counts, len(self._codes)):
                 yield _named(block, row_numbers, builder.done)
-        self.width = len(self._codes)
+        self.width, self.left_out = len(self._codes), len(self._unlisted)
         for block in builder.finish(len(row_numbers), self.width):
             yield _named(block, row_numbers, builder.done)
 
     def words(self) -> list[str]:
         """Return the names of the words."""
         return list(self._codes)
+
+    def _coded(
+        self, words: list[str], counts: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the numbers of words, with a count of zero for words that are left out."""
+        if self._is_open:
+            for name in words:
+                self._codes.setdefault(name, len(self._codes))
+        codes = np.array([self._codes.get(name, -1) for name in words], np.int64)
+        is_unlisted = codes < 0
+        self._unlisted.update(words[at] for at in np.flatnonzero(is_unlisted))
+        # a document without a listed word stays, as an empty one
+        return np.where(is_unlisted, 0, codes), np.where(is_unlisted, 0.0, counts)
 
     def _batches(self) -> Iterator[tuple[list[str], list[str], NDArray[np.float64]]]:
         """Read the names of documents and words, and the counts, of batches of rows."""
@@ -123,7 +152,7 @@ class LongTable(CountFile):
             raise FileFormatError(
                 f"{self._path} has the columns {', '.join(columns[:10])}, and not "
                 f"{', '.join(missing)}: a long table of counts has the columns "
-                f"{', '.join(LONG_COLUMNS)}"
+                f"{', '.join(LONG_COLUMNS)}. " + COUNT_TEXTS
             )
 
 

@@ -7,6 +7,7 @@ from itertools import islice
 from pathlib import Path
 
 from bigtensor.data.addresses.file_formats import reading
+from bigtensor.data.importers.counts.count_files import COUNT_TEXTS
 from bigtensor.data.importers.counts.document_blocks import CountBlock
 from bigtensor.data.importers.counts.tenx_cells import TenxCells, warn_of_repeated_barcodes
 from bigtensor.data.importers.counts.tenx_features import TenxFeatures
@@ -78,7 +79,7 @@ def _only(folder: Path, *names: str, whole: bool = False) -> Path:
         raise FileFormatError(
             f"the folder {folder} has no {' or '.join(names)}, also compressed (.gz): a folder of "
             "10x Genomics holds matrix.mtx, barcodes.tsv, and features.tsv or genes.tsv; give the "
-            "folder that holds them, or copy it again"
+            "folder that holds them, or copy it again. " + COUNT_TEXTS
         )
     if len(files) > 1:
         raise FileFormatError(

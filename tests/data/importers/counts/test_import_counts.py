@@ -208,11 +208,33 @@ def test_spaces_and_comments_between_entries__are_read(tmp_path):
     assert found.tolist() == [[0, 5, 0, 0], [0, 0, 1, 0], [7, 0, 0, 0]]
 
 
-def test_vocabulary__of_a_table_that_holds_its_words_is_refused(tmp_path):
+def test_vocabulary__of_a_table_chooses_its_words_in_order(tmp_path):
+    path, names = tmp_path / "t.csv", tmp_path / "words.txt"
+    path.write_text("document,word,count\na,x,1\na,new,2\nb,new,4\nc,x,3\nc,z,5\n")
+    names.write_text("z\ny\nx\n")
+    summary = import_counts(path, tmp_path / "t.zarr", vocabulary=names)
+    table = anndata.io.read_zarr(tmp_path / "t.zarr")
+    assert table.X.toarray().tolist() == [[0, 0, 1], [0, 0, 0], [5, 0, 3]]
+    assert [*table.var_names] == ["z", "y", "x"]
+    assert [*table.obs_names] == ["a", "b", "c"]
+    assert (summary.left_out, summary.stored) == (1, 3)
+
+
+def test_vocabulary__of_a_table_with_a_repeated_word_is_refused(tmp_path):
     (tmp_path / "t.csv").write_text("document,word,count\na,x,1\n")
-    (tmp_path / "words.txt").write_text("x\n")
-    with pytest.raises(ParameterError, match="vocabulary"):
+    (tmp_path / "words.txt").write_text("x\ny\nx\n")
+    with pytest.raises(FileFormatError, match="'x' more than once"):
         import_counts(tmp_path / "t.csv", tmp_path / "t.zarr", vocabulary=tmp_path / "words.txt")
+
+
+def test_tables_of_texts__are_sent_to_a_counter_of_words(tmp_path):
+    (tmp_path / "t.csv").write_text('id,text\n1,"the cat sat"\n')
+    with pytest.raises(FileFormatError, match="CountVectorizer"):
+        import_counts(tmp_path / "t.csv", tmp_path / "t.zarr")
+    (tmp_path / "texts").mkdir()
+    (tmp_path / "texts" / "a.txt").write_text("the cat sat")
+    with pytest.raises(FileFormatError, match="CountVectorizer"):
+        import_counts(tmp_path / "texts", tmp_path / "t.zarr")
 
 
 @pytest.mark.parametrize(
