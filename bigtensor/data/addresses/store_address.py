@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 from pathlib import Path
+from zipfile import is_zipfile
 
 from fsspec import AbstractFileSystem, available_protocols
 from fsspec.implementations.local import LocalFileSystem
@@ -170,6 +171,11 @@ def _check_folder(path: str, folder: Path) -> None:
         with os.scandir(folder):
             return
     except NotADirectoryError as error:
+        if is_zipfile(folder):
+            raise StoreReadError(
+                f"{path} is a ZIP archive; give 'zip://::{path}' if it holds the files of a store, "
+                f"or 'zip://NAME.zarr::{path}' if it holds a folder NAME.zarr"
+            ) from error
         if folder.is_file():
             raise StoreReadError(
                 f"{path} is a file; a Zarr store is a folder. 'bigtensor import' makes one from "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,6 +10,7 @@ from packaging.version import Version
 
 from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.importers.csv_text import CsvText
+from bigtensor.data.values.spreadsheet_cells import text_is_number
 from bigtensor.errors import DataError, FileFormatError
 
 if TYPE_CHECKING:
@@ -27,6 +29,9 @@ TRUTH_VALUES = "boolean"
 
 _TRUE_AND_FALSE = ("true", "false", "1", "0", "1.0", "0.0")
 """Cells that pandas reads as true and false, in small letters."""
+
+_WITH_THOUSANDS = re.compile(r"\s*[+-]?(\d{1,3}(,\d{3})+(\.\d*)?|\d{1,3}(\.\d{3})+(,\d*)?)\s*")
+"""Form of numbers with a separator between groups of three digits."""
 
 
 def _options(text: CsvText, names: Sequence[str]) -> dict[str, Any]:
@@ -194,10 +199,19 @@ def bad_cell(
         bad = (column.notna() & numbers.isna()).to_numpy()
         if bad.any():
             at = int(bad.argmax())
-            is_truth_value = str(texts[at]).lower() in _TRUE_AND_FALSE[:2]
-            hint = " (write 1 for true and 0 for false)" * is_truth_value
-            cells.append(_cell(name, texts[at], first + at, hint))
+            cells.append(_cell(name, texts[at], first + at, _hint(str(texts[at]), text)))
     return min(cells, default=None)
+
+
+def _hint(cell: str, text: CsvText) -> str:
+    """Return what to write for a cell that is no number in this table."""
+    if cell.lower() in _TRUE_AND_FALSE[:2]:
+        return " (write 1 for true and 0 for false)"
+    if text.decimal == "," and text_is_number(cell):
+        return " (another column has decimal commas: write one decimal mark in all columns)"
+    if _WITH_THOUSANDS.fullmatch(cell):
+        return " (write numbers without separators of thousands)"
+    return ""
 
 
 def _neither_true_nor_false(

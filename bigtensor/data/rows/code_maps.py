@@ -212,12 +212,12 @@ def numbered_categories(sources: Sequence[Source]) -> Categories | None:
     Parameters
     ----------
     sources : sequence of Source
-        Data of floats. NaN and negative numbers are missing entries.
+        Data of floats. NaN and -1 are missing entries.
 
     Returns
     -------
     mapping of str to tuple of str, optional
-        None if rows are not in memory or values are no codes.
+        None if rows are not in memory or values are no codes, such as -2.
     """
     if not all(source.held_nbytes for source in sources):
         return None

@@ -31,27 +31,38 @@ class WeightTotals:
     effective_rows : float
         Effective sample size: the squared sum of the weights over the sum of their squares (Kish
         1965, "Survey Sampling", sec. 8.2). It does not depend on the unit of the weights.
+    whole : bool
+        True if all weights are whole numbers.
     """
 
     rows: int
     total: float
     effective_rows: float
+    whole: bool
 
 
 def weight_totals(sources: Iterable[Source]) -> WeightTotals:
     """Return the sums over the weights of all rows. Rows of a source without weights weigh one."""
     # relative to the largest weight of a part, so that no square overflows or vanishes
     parts = [
-        (len(weight), weight.max(), weight.sum(), (weight / weight.max()) @ (weight / weight.max()))
+        (
+            len(weight),
+            weight.max(),
+            weight.sum(),
+            (weight / weight.max()) @ (weight / weight.max()),
+            (weight == np.rint(weight)).all(),
+        )
         for weight in _positive_weights(sources)
         if len(weight)
     ]
     if not parts:
-        return WeightTotals(0, 0.0, 0.0)
-    rows, largest, total, squares = np.array(parts).T
+        return WeightTotals(0, 0.0, 0.0, whole=True)
+    rows, largest, total, squares, whole = np.array(parts).T
     relative = largest / largest.max()
     effective_rows = (total / largest.max()).sum() ** 2 / (squares * relative**2).sum()
-    return WeightTotals(int(rows.sum()), float(total.sum()), float(effective_rows))
+    return WeightTotals(
+        int(rows.sum()), float(total.sum()), float(effective_rows), whole=bool(whole.all())
+    )
 
 
 def _positive_weights(sources: Iterable[Source]) -> Iterator[FloatArray]:

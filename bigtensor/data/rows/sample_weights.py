@@ -23,6 +23,9 @@ from bigtensor.errors import DataError, Setting, WeightWarning, warn
 FEW_COUNTS = 0.5
 """Counts that add up to less than this share of the rows are probably relative weights."""
 
+MANY_COUNTS = 3.0
+"""Counts that are no whole numbers, with a larger mean, are probably people of a population."""
+
 
 def check_weight_dtype(dtype: np.dtype[Any], owner: str) -> None:
     """Raise an error for weights that are not real numbers, such as strings and times.
@@ -110,7 +113,8 @@ def with_weight_meaning(samples: Samples, meaning: str) -> Samples:
     Warns
     -----
     WeightWarning
-        When counts add up to less than half the number of rows.
+        When counts add up to less than half the number of rows, or are no whole numbers and add up
+        to more than three times the number of rows.
     """
     if not samples.has_weight:
         return samples
@@ -133,6 +137,14 @@ def with_weight_meaning(samples: Samples, meaning: str) -> Samples:
             f"the sample weights of {totals.rows:,} rows add up to {totals.total:.3g}, so that "
             f"these rows count as {totals.total:.3g} rows only; if the weights only compare rows, "
             "use " + Setting("weights", RELATIVE),
+            WeightWarning,
+        )
+    elif totals.total > MANY_COUNTS * totals.rows and not totals.whole:
+        warn(
+            f"the sample weights of {totals.rows:,} rows are no whole numbers and add up to "
+            f"{totals.total:.3g}, so that a row counts as {totals.total / totals.rows:.3g} rows on "
+            "average; if the weights compare rows, as survey weights that stand for people do, use "
+            + Setting("weights", RELATIVE),
             WeightWarning,
         )
     return replace(samples, total_weight=totals.total)

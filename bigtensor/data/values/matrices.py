@@ -49,6 +49,11 @@ def as_matrix(data: npt.ArrayLike) -> NDArray[Any]:
     LayoutError
         When there are no two dimensions.
     """
+    if hasattr(data, "to_dataset"):
+        raise LayoutError(
+            f"the data are a {type(data).__name__}, a tree of data sets; give the data set of one "
+            "node: tree.to_dataset(), or tree['name'].to_dataset()"
+        )
     # a masked integer is -1 as a code and NaN as a measured value, so that its mask is kept
     masked_integers = isinstance(data, np.ma.MaskedArray) and data.dtype.kind in "iub"
     try:

@@ -16,6 +16,7 @@ from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.anndata_source import is_anndata
 from bigtensor.data.values.lazy_arrays import LazyArray
 from bigtensor.data.values.matrices import is_lazy_table
+from bigtensor.data.values.table_headers import table_header
 from bigtensor.errors import DataError, ViewError
 
 RowAnswer: TypeAlias = NDArray[Any] | xr.DataArray | LazyArray
@@ -34,7 +35,7 @@ def is_labelled(X: DataLike) -> bool:
     """Return True if answers are labelled as the data are."""
     if isinstance(X, list | tuple):
         return bool(X) and all(is_labelled(part) for part in X)
-    return is_path(X) or isinstance(X, xr.DataArray | xr.Dataset) or is_anndata(X)
+    return is_path(X) or isinstance(X, xr.DataArray | xr.Dataset | xr.DataTree) or is_anndata(X)
 
 
 def is_lazy(X: DataLike) -> bool:
@@ -52,9 +53,21 @@ def is_named(X: DataLike) -> bool:
     return is_labelled(X) or isinstance(X, Samples) or is_lazy_table(X)
 
 
-def is_plain(X: DataLike) -> bool:
-    """Return True if scikit-learn's own rules for arrays and data frames hold."""
-    return not (is_named(X) or is_lazy(X) or isinstance(X, list | tuple))
+def scikit_learn_table(X: DataLike) -> Any:
+    """Return data whose number and names of columns scikit-learn's rules compare.
+
+    Returns
+    -------
+    array-like or pandas DataFrame, optional
+        Header of a table or of a list of tables, or the array-like. None for data to which these
+        rules do not apply.
+    """
+    if is_named(X) or is_lazy(X):
+        return None
+    header = table_header(X)
+    if header is not None:
+        return header
+    return None if isinstance(X, list | tuple) else X
 
 
 def labelled_answer(

@@ -124,7 +124,7 @@ class Data:
             raise DataError(
                 f"the values of {samples.describe()} are {samples.dtype}, {_NAMES[kind]}; {model} "
                 f"takes {' or '.join(_NAMES[other] for other in taken)}: "
-                + "; or ".join(_REMEDIES[kind, other] for other in taken)
+                + "; or ".join(_remedy(samples, kind, other) for other in taken)
             )
         if kind != "codes":
             return samples
@@ -136,7 +136,8 @@ class Data:
             raise DataError(
                 f"the integers of {samples.describe()} have no categories. Without names, integers "
                 f"in memory are codes from 0 to {MOST_CATEGORIES - 1:,}, with -1 for a missing "
-                "entry. Convert others to strings, or name the codes of every feature in the "
+                "entry. Replace other codes of missing answers, such as -9, by -1. Convert other "
+                "integers to strings, or name the codes of every feature in the "
                 "attribute 'categories' of the values, or import with --codes (codes=True)"
             )
         return samples
@@ -237,6 +238,17 @@ def _converted(
         )
         samples = samples.as_measured() if are_numbers else samples
     return samples.as_measured() if samples.dtype == np.float16 else samples
+
+
+def _remedy(samples: Samples, kind: Kind, other: Kind) -> str:
+    """Return what to do about data of another kind than the model takes."""
+    in_memory = all(source.held_nbytes for source in samples.sources)
+    if (kind, other) == ("measured", "codes") and in_memory:
+        return (
+            "give strings, or whole numbers from 0 to 65,535 with NaN or -1 for a missing entry, "
+            "and replace other codes of missing answers, such as -9, by NaN"
+        )
+    return _REMEDIES[kind, other]
 
 
 def has_named_codes(samples: Samples) -> bool:

@@ -27,7 +27,7 @@ from bigtensor.models.contract.callbacks import (
     callback_listener,
     with_callbacks,
 )
-from bigtensor.models.contract.containers import is_by_view, is_plain, side_by_side
+from bigtensor.models.contract.containers import is_by_view, scikit_learn_table, side_by_side
 from bigtensor.models.contract.data_kinds import labels_of_some_rows
 from bigtensor.models.contract.declarations import (
     check_declared,
@@ -525,8 +525,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
     ) -> Ran:
         """Run the script of a fit, forget an earlier fit, and remember the features."""
         self._drawn_seed = opened.seed
-        if is_plain(opened.data):
-            validate_data(self, opened.data, skip_check_array=True)
+        if (table := scikit_learn_table(opened.data)) is not None:
+            validate_data(self, table, skip_check_array=True)
         ran = run_script(
             opened.samples,
             script,

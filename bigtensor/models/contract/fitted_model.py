@@ -30,7 +30,7 @@ from bigtensor.engine.events import Listener
 from bigtensor.engine.plan import Plan, make_plan
 from bigtensor.engine.runtime import Processes
 from bigtensor.errors import DataError, ParameterError, Setting
-from bigtensor.models.contract.containers import RowAnswer, is_named, is_plain
+from bigtensor.models.contract.containers import RowAnswer, is_named, scikit_learn_table
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.data_shape import DataShape, NamedViews
 from bigtensor.models.contract.declarations import (
@@ -572,5 +572,5 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
             self.categories_ = dict(samples.categories)
         if is_named(X):
             self.feature_names_in_ = np.asarray(samples.features, dtype=object)
-        elif not is_plain(X) and hasattr(self, "feature_names_in_"):
+        elif scikit_learn_table(X) is None and hasattr(self, "feature_names_in_"):
             del self.feature_names_in_

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import Protocol
+from typing import Any, Protocol, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -25,8 +25,14 @@ from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
 from bigtensor.data.sources.anndata_source import holds_anndata, is_anndata
 from bigtensor.data.values.kinds import Kind
+from bigtensor.data.values.matrices import numbered_features
 from bigtensor.errors import DataError, Message, Setting, ViewError
-from bigtensor.models.contract.containers import is_by_view, is_named, is_plain, side_by_side
+from bigtensor.models.contract.containers import (
+    is_by_view,
+    is_named,
+    scikit_learn_table,
+    side_by_side,
+)
 from bigtensor.models.contract.data_kinds import Data, has_named_codes
 from bigtensor.models.contract.run import warn_of_unknown_categories
 
@@ -72,24 +78,56 @@ def open_for_answers(
     """
     if model.takes.by_view and is_by_view(X):
         X, _ = side_by_side(X, model.views_.names)
-    if is_plain(X) and _dimensions(X) == 2:
-        _check_features(model, X)
+    table = np.empty((0, len(X.features))) if _is_unnamed(X, model) else scikit_learn_table(X)
+    if table is not None and _dimensions(table) == 2:
+        _check_features(model, table)
     return with_features_of_fit(model, X, unseen, sample_weight=sample_weight, sequence=sequence)
 
 
-def _check_features(model: KnowsFeatures, X: DataLike) -> None:
+def _is_unnamed(X: DataLike, model: KnowsFeatures) -> TypeGuard[Samples]:
+    """Return True for samples whose features are numbered, where those of the fit had names.
+
+    Samples of an array number its features.
+    """
+    if not isinstance(X, Samples) or not hasattr(model, "feature_names_in_"):
+        return False
+    numbered = numbered_features(len(X.features), X.describe(), "")
+    return X.features == numbered and set(numbered).isdisjoint(model.feature_names_in_)
+
+
+def _check_features(model: KnowsFeatures, table: Any) -> None:
     """Check the features as scikit-learn does. Another column may hold ids of sequences."""
+    names = getattr(model, "feature_names_in_", ())
+    columns = list(getattr(table, "columns", ()))
+    _check_numbers(model, columns)
     try:
-        validate_data(model, X, reset=False, skip_check_array=True)
+        validate_data(model, table, reset=False, skip_check_array=True)
     except ValueError as error:
-        names = getattr(model, "feature_names_in_", ())
-        others = [column for column in getattr(X, "columns", ()) if column not in names]
+        others = [column for column in columns if column not in names]
         if not model.takes.in_order or not len(names) or not others:
             raise
         raise DataError(
             f"{error}\nIf this column holds the ids of sequences, name it: "
             + Setting("sequence", others[0])
         ) from error
+
+
+def _check_numbers(model: KnowsFeatures, columns: list[Any]) -> None:
+    """Refuse columns that are numbered in another order, where the fit had no names.
+
+    Raises
+    ------
+    DataError
+    """
+    in_order = [str(column) for column in range(len(columns))]
+    names = list(map(str, columns))
+    if hasattr(model, "feature_names_in_") or names == in_order or {*names} != {*in_order}:
+        return
+    raise DataError(
+        f"the columns of X are {', '.join(names)}, and {type(model).__name__} was fitted to "
+        "columns without names, which are read by their position; give the columns in the order "
+        f"{', '.join(in_order)}, or give X.to_numpy() to read them as they stand"
+    )
 
 
 def with_features_of_fit(
@@ -103,7 +141,7 @@ def with_features_of_fit(
     """Open data that have to have the features of the fit, without a row read.
 
     Labelled features are found by name, in any order, if the features of the fit had names; all
-    others by their position.
+    others by their position, also those of `Samples` of an array, which have no names.
 
     Parameters
     ----------
@@ -121,7 +159,7 @@ def with_features_of_fit(
     ViewError, DataError
         When features of the fit are missing, or there are others.
     """
-    named = is_named(X) and hasattr(model, "feature_names_in_")
+    named = is_named(X) and hasattr(model, "feature_names_in_") and not _is_unnamed(X, model)
     by_position = dict(zip(model.views_.names, model.views_.columns, strict=True))
     views = model.views_.as_mapping() if named else by_position
     try:

@@ -23,9 +23,6 @@ RIDGES = {"ex": (0.0, 0.5, 2.0), "em": (0.0, 0.5)}
 HELD_OUT = 0.2
 """Part of the rows that candidates are judged by."""
 
-ROUNDING = 1e-9
-"""Relative error of sums of weights, which depends on the order of the rows."""
-
 FEWEST_ROWS = 20.0
 """Of fewer rows none is held out."""
 
@@ -183,15 +180,14 @@ def _without_new_categories(judging: Block, learning: Block) -> Block:
 def _thinned(rows: Block, rng: np.random.Generator) -> NDArray[np.float64]:
     """Return the weight that is held out of every row.
 
-    Of a row that stands for several, each is held out by itself; what is left of weights that are
-    no whole numbers is divided.
+    A row that stands for several is divided into as many units of equal weight as its weight
+    rounds to, and at least into one. Every unit is held out by itself. Of weights of mean one, the
+    learning rows have hardly a row that is judged by: with divided remainders, 1,000 answers of
+    three classes with such weights got 17 components.
     """
-    if rows.weight is None:
-        return rng.binomial(1, HELD_OUT, rows.rows).astype(np.float64)
-    # a sum of weights that is a whole number but for rounding stands for as many rows
-    whole = np.floor(rows.weight * (1 + ROUNDING))
-    held: NDArray[np.float64] = rng.binomial(whole.astype(np.int64), HELD_OUT).astype(np.float64)
-    return np.minimum(held + HELD_OUT * np.maximum(rows.weight - whole, 0), rows.weight)
+    weight = rows.row_weights()
+    units = np.maximum(np.rint(weight), 1)
+    return rng.binomial(units.astype(np.int64), HELD_OUT) * (weight / units)
 
 
 def _weighted(rows: Block, weight: NDArray[np.float64]) -> Block:

@@ -11,6 +11,7 @@ from bigtensor.errors import Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.discrete_mixture.alike_components import ALIKE, component_distances
 from bigtensor.models.discrete_mixture.independence import views_are_independent
+from bigtensor.models.discrete_mixture.settings import MOST_COUNTED
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
 from bigtensor.models.words.faults import as_warnings
 
@@ -50,7 +51,8 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any], *, chos
     # a number that held-out rows chose is better than one component
     if not (chosen or faults):
         faults += as_warnings(*_independent(diagnostics.get("independence", {})))
-    faults += [(None, sentence) for sentence in _equal(diagnostics.get("equal_views", []))]
+    faults += as_warnings(*_equal(diagnostics.get("equal_views", [])))
+    faults += as_warnings(*_at_limit(diagnostics.get("component_choice", {}), fit.solution))
     k = fit.solution.n_components
     confirmation = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
     return with_verdict(fit, faults, confirmation, diagnostics)
@@ -92,6 +94,24 @@ def _equal(groups: list[list[str]]) -> list[Message]:
         "split along them, so that there may be too many. Leave out all but one of them ("
         + Setting("views")
         + ")."
+    ]
+
+
+def _at_limit(choice: dict[str, Any], solution: DiscreteSolution) -> list[Message]:
+    """Return a sentence on a chosen number that is the largest one of the search.
+
+    With weights that stand for people, learning rows contain the rows that judge them, so that
+    every further component seems better.
+    """
+    if not choice or solution.n_components < MOST_COUNTED:
+        return []
+    return [
+        f"{MOST_COUNTED} components are the most that are looked for. If sample weights stand for "
+        "people of a population, use "
+        + Setting("weights", "relative")
+        + ". Otherwise check the number with "
+        + Setting("n_components")
+        + "."
     ]
 
 

@@ -76,3 +76,10 @@ def test_zip__without_the_marks_of_a_protocol_names_its_url(tmp_path: Path) -> N
     archive = packed(own_store(tmp_path / "cells.zarr")).partition("::")[2]
     with pytest.raises(StoreReadError, match=f"give zip://::{archive}"):
         open_samples(f"zip::{archive}")
+
+
+def test_path__of_an_archive_is_refused_with_its_url(tmp_path: Path) -> None:
+    address = packed(own_store(tmp_path / "cells.zarr"))
+    with pytest.raises(StoreReadError, match=r"'zip://::.*cells\.zip'"):
+        open_samples(tmp_path / "cells.zip")
+    assert open_samples(address).rows == ROWS

@@ -518,3 +518,17 @@ def test_columns_beside_the_features__are_named_without_their_spaces(tmp_path):
     path.write_text("a, group \n1,x\n2,y\n")
     for name in ("group", " group "):
         assert open_csv(path, label=name).features == ("a",)
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("a;b\n1,5;2.25\n2,5;3.25\n", r"'2\.25'.*decimal commas"),
+        ("a;b\n6.108,28;1\n7.108,28;2\n", r"6\.108,28.*thousands"),
+        ('a,b\n"4,734.20",1\n"5,734.20",2\n', r"4,734\.20.*thousands"),
+    ],
+)
+def test_numbers__of_other_marks_are_explained(tmp_path, lines, words):
+    (tmp_path / "marks.csv").write_text(lines)
+    with pytest.raises(DataError, match=words):
+        open_csv(tmp_path / "marks.csv")

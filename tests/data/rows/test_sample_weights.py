@@ -1,5 +1,7 @@
 """Meanings of sample weights, and sums over weights that are read without their rows."""
 
+import warnings
+
 import numpy as np
 import pytest
 import xarray as xr
@@ -106,6 +108,22 @@ def test_counts__stay_as_they_are():
 def test_counts__that_are_few_are_warned_of():
     with pytest.warns(WeightWarning, match="weights='relative'"):
         with_weight_meaning(open_samples(ROWS, weight=WEIGHT / WEIGHT.sum()), "counts")
+
+
+@pytest.mark.parametrize("people", [200 * WEIGHT, np.append(np.full(39, 200.0), 215.8)])
+def test_counts__of_people_of_a_population_are_warned_of(people):
+    with pytest.warns(WeightWarning, match="weights='relative'"):
+        with_weight_meaning(open_samples(ROWS, weight=people), "counts")
+
+
+@pytest.mark.parametrize(
+    ("weight", "meaning"),
+    [(np.ceil(200 * WEIGHT), "counts"), (WEIGHT, "counts"), (200 * WEIGHT, "relative")],
+)
+def test_frequencies_and_relative_weights__are_not_warned_of(weight, meaning):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with_weight_meaning(open_samples(ROWS, weight=weight), meaning)
 
 
 def test_counts__of_zero_and_one_are_a_mask_and_not_warned_of():

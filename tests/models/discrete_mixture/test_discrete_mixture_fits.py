@@ -31,6 +31,9 @@ from bigtensor.statistics.codes.code_moments import SymbolGroup
 from tests.models.discrete_mixture.tables import Truth, distance, fitted_table, truth
 from tests.parameters import first_quick
 
+# weights of exact tables are expected counts
+pytestmark = pytest.mark.filterwarnings("ignore::bigtensor.errors.WeightWarning")
+
 
 @pytest.mark.parametrize("method", ["svd", "svd_joint", "std"])
 @pytest.mark.parametrize("sizes", [(4, 4, 4), (5, 3, 7)])

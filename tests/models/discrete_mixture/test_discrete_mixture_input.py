@@ -154,6 +154,7 @@ def test_categories__are_found_by_name_whatever_their_codes() -> None:
     )
 
 
+@pytest.mark.filterwarnings("ignore:Views that are equal")
 def test_few_rows__are_fitted_without_holding_any_out() -> None:
     with pytest.warns(ConditioningWarning, match="2 of 2 components .* 5 rows"):
         model = DiscreteMixture(2).fit(np.array([[0, 1, 1], [1, 0, 0]]))
@@ -164,7 +165,8 @@ def test_few_rows__are_fitted_without_holding_any_out() -> None:
 def test_equal_views__are_named_whatever_the_names_of_their_categories() -> None:
     table = pd.DataFrame(X, columns=[*"abcd"]).assign(same=1, copy=X[:, 1], other=0)
     table["renamed"] = table["b"].map({0: "high", 1: "low", 2: "none"})
-    model = DiscreteMixture(2, random_state=0).fit(table.astype(str))
+    with pytest.warns(ConditioningWarning, match="b and copy and renamed"):
+        model = DiscreteMixture(2, random_state=0).fit(table.astype(str))
     assert model.diagnostics_["equal_views"] == [["b", "copy", "renamed"]]
     verdict = model.diagnostics_["verdict"]
     assert any("b and copy and renamed" in sentence for sentence in verdict["sentences"])
