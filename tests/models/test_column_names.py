@@ -79,6 +79,9 @@ def test_numbered_columns__have_no_names():
     assert_array_equal(model.predict(table), model.predict(VALUES))
     with pytest.raises(DataError, match=r"2, 1, 0.*to_numpy"):
         model.predict(table[[2, 1, 0]])
+    turned = fitted(table[[2, 1, 0]])
+    with pytest.raises(DataError, match=r"0, 1, 2.*2, 1, 0.*to_numpy"):
+        turned.predict(table)
 
 
 def test_samples_of_an_array__are_read_by_position(model):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
+import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.values.categories import are_strings
@@ -49,7 +50,7 @@ def as_matrix(data: npt.ArrayLike) -> NDArray[Any]:
     LayoutError
         When there are no two dimensions.
     """
-    if hasattr(data, "to_dataset"):
+    if isinstance(data, xr.DataTree):
         raise LayoutError(
             f"the data are a {type(data).__name__}, a tree of data sets; give the data set of one "
             "node: tree.to_dataset(), or tree['name'].to_dataset()"

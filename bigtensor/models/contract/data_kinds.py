@@ -245,8 +245,8 @@ def _remedy(samples: Samples, kind: Kind, other: Kind) -> str:
     in_memory = all(source.held_nbytes for source in samples.sources)
     if (kind, other) == ("measured", "codes") and in_memory:
         return (
-            "give strings, or whole numbers from 0 to 65,535 with NaN or -1 for a missing entry, "
-            "and replace other codes of missing answers, such as -9, by NaN"
+            "give strings, or whole numbers from 0 to 65,535 with NaN or -1 for a missing entry. "
+            "If there are other codes of missing answers, such as -9, replace them by NaN"
         )
     return _REMEDIES[kind, other]
 

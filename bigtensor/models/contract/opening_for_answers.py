@@ -113,7 +113,10 @@ def _check_features(model: KnowsFeatures, table: Any) -> None:
 
 
 def _check_numbers(model: KnowsFeatures, columns: list[Any]) -> None:
-    """Refuse columns that are numbered in another order, where the fit had no names.
+    """Refuse numbered columns in another order than those of the fit.
+
+    Columns that are numbered in order have no names, in the fit or here, so that scikit-learn has
+    nothing to compare.
 
     Raises
     ------
@@ -121,12 +124,13 @@ def _check_numbers(model: KnowsFeatures, columns: list[Any]) -> None:
     """
     in_order = [str(column) for column in range(len(columns))]
     names = list(map(str, columns))
-    if hasattr(model, "feature_names_in_") or names == in_order or {*names} != {*in_order}:
+    fitted = list(getattr(model, "feature_names_in_", in_order))
+    if names == fitted or {*names} != {*in_order} or {*fitted} != {*in_order}:
         return
     raise DataError(
         f"the columns of X are {', '.join(names)}, and {type(model).__name__} was fitted to "
-        "columns without names, which are read by their position; give the columns in the order "
-        f"{', '.join(in_order)}, or give X.to_numpy() to read them as they stand"
+        f"columns in the order {', '.join(fitted)}; give them in this order, or give X.to_numpy() "
+        "to read them as they stand"
     )
 
 
@@ -172,9 +176,9 @@ def with_features_of_fit(
         )
     except ViewError as error:
         raise ViewError(
-            f"X lacks features of the fit: {_absent(model, X) or error}. {type(model).__name__} is "
-            f"expecting {model.n_features_in_} features as input"
-            + _zero_columns(model)
+            f"X lacks features of the fit: {(named and _absent(model, X)) or error}. "
+            f"{type(model).__name__} is expecting {model.n_features_in_} features as input"
+            + (_zero_columns(model) if named else "")
             + _other_matrix(model, X)
         ) from error
     if not named and len(samples.features) != model.n_features_in_:

@@ -32,7 +32,7 @@ from bigtensor.models.discrete_mixture.expectation_maximisation import (
 from bigtensor.models.discrete_mixture.independence import comparison_with_independence
 from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
-from bigtensor.models.discrete_mixture.verdict import judged
+from bigtensor.models.discrete_mixture.verdict import FEW_ROWS, judged
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.codes.code_counts import CodeCounts, CodeCountsResult
@@ -237,13 +237,15 @@ class _OrderedRows:
         Returns
         -------
         list of list of str
-            Two views or more each, in the order of the data. Views of one category are left out.
+            Two views or more each, in the order of the data. Views are left out in which fewer
+            than `FEW_ROWS` rows have another category than the most frequent one: they may be
+            equal by chance.
         """
-        groups = dict[bytes, list[str]]()
+        groups, weight = dict[bytes, list[str]](), self.rows.row_weights()
         for view in np.argsort(self.order).tolist():
             codes = self.rows.dense_values[:, view]
             _, first, code = np.unique(codes, return_index=True, return_inverse=True)
-            if len(first) > 1:
+            if weight.sum() - np.bincount(code, weight).max() >= FEW_ROWS:
                 # the first row of its category stands for every entry, whatever the codes
                 name = self.settings.shape.views[view][0]
                 groups.setdefault(first[code].tobytes(), []).append(name)

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from bigtensor import DiscreteMixture
+from bigtensor.data.rows.block import Block
 from bigtensor.errors import ConditioningWarning, DataError
-from bigtensor.models.discrete_mixture import settings, verdict
+from bigtensor.models.discrete_mixture import choice, settings, verdict
 
 
 def answers(rows: int, questions: int) -> tuple[np.ndarray, np.ndarray]:
@@ -17,10 +18,43 @@ def answers(rows: int, questions: int) -> tuple[np.ndarray, np.ndarray]:
     return codes.astype(int), rng.lognormal(0, 0.5, rows)
 
 
+def thinned(weight: np.ndarray, seed: int) -> np.ndarray:
+    """Return the weights that are held out of rows with such weights."""
+    rows = Block(np.zeros((len(weight), 1), np.int64), {"a": slice(0, 1)}, 0, len(weight), weight)
+    return choice._thinned(rows, np.random.default_rng(seed))
+
+
 def test_number__of_relative_weights_is_the_number_of_classes():
     rows, weight = answers(300, 10)
     model = DiscreteMixture(weights="relative", random_state=0).fit(rows, sample_weight=weight)
     assert len(model.weights_) == 2
+
+
+def test_thinned__holds_out_whole_units_of_equal_weight():
+    weight = np.concatenate([np.repeat([0.0, 0.3, 1.0, 1.4, 3.3], 20_000), [1e6]])
+    held = thinned(weight, seed=0)
+    assert ((held >= 0) & (held <= weight)).all()
+    # a row of one unit is held out or not, and never both
+    assert {*held[weight == 0.3].tolist()} == {0.0, 0.3}
+    assert {*held[weight == 1.4].tolist()} == {0.0, 1.4}
+    assert len({*held[weight == 3.3].tolist()}) == 4
+    assert held[-1] / 1e6 == pytest.approx(choice.HELD_OUT, abs=0.01)
+    assert held.sum() / weight.sum() == pytest.approx(choice.HELD_OUT, rel=0.02)
+
+
+def test_thinned__has_as_many_units_for_a_sum_in_another_order():
+    weight = np.array([2.5, np.sum(np.full(25, 0.1)), np.nextafter(2.5, 0)])
+    held = [thinned(np.full(3, one), seed=1) for one in weight]
+    np.testing.assert_allclose(held[1], held[0])
+    np.testing.assert_allclose(held[2], held[0])
+
+
+def test_equal_views__of_a_rare_category_are_no_fault():
+    rows, _ = answers(300, 4)
+    mutations = np.zeros((300, 3), int)
+    mutations[7] = 1
+    model = DiscreteMixture(2, random_state=0).fit(np.column_stack([rows, mutations]))
+    assert model.diagnostics_["equal_views"] == []
 
 
 def test_number__at_the_limit_of_the_search_is_warned_of(monkeypatch):

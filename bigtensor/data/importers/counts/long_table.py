@@ -45,7 +45,9 @@ class LongTable(CountFile):
     def __init__(self, path: Path, vocabulary: Path | None = None) -> None:
         self._path, self._is_open = path, vocabulary is None
         self._unlisted = set[str]()
+        self._vocabulary, self._has_listed = vocabulary, False
         names = [] if vocabulary is None else [name for (name,) in listed_names(vocabulary)]
+        names = _without_apostrophes(names)
         self._codes = {name: code for code, name in enumerate(names)}
         if len(self._codes) < len(names):
             repeated = next(name for code, name in enumerate(names) if self._codes[name] != code)
@@ -64,6 +66,12 @@ class LongTable(CountFile):
             for block in builder.add(numbers, codes, counts, len(self._codes)):
                 yield _named(block, row_numbers, builder.done)
         self.width, self.left_out = len(self._codes), len(self._unlisted)
+        if self._unlisted and not self._has_listed:
+            raise FileFormatError(
+                f"no word of {self._vocabulary} occurs in {self._path}: the list begins with "
+                f"{next(iter(self._codes), '')!r}, and the table has words like "
+                f"{min(self._unlisted)!r}"
+            )
         for block in builder.finish(len(row_numbers), self.width):
             yield _named(block, row_numbers, builder.done)
 
@@ -80,6 +88,7 @@ class LongTable(CountFile):
                 self._codes.setdefault(name, len(self._codes))
         codes = np.array([self._codes.get(name, -1) for name in words], np.int64)
         is_unlisted = codes < 0
+        self._has_listed |= not is_unlisted.all()
         self._unlisted.update(words[at] for at in np.flatnonzero(is_unlisted))
         # a document without a listed word stays, as an empty one
         return np.where(is_unlisted, 0, codes), np.where(is_unlisted, 0.0, counts)

@@ -220,6 +220,13 @@ def test_vocabulary__of_a_table_chooses_its_words_in_order(tmp_path):
     assert (summary.left_out, summary.stored) == (1, 3)
 
 
+def test_vocabulary__without_a_word_of_the_table_is_refused(tmp_path):
+    (tmp_path / "t.csv").write_text("document,word,count\na,x,1\n")
+    (tmp_path / "words.txt").write_text('"x"\n"y"\n')
+    with pytest.raises(FileFormatError, match=r"no word of .*words.txt occurs in .*like 'x'"):
+        import_counts(tmp_path / "t.csv", tmp_path / "t.zarr", vocabulary=tmp_path / "words.txt")
+
+
 def test_vocabulary__of_a_table_with_a_repeated_word_is_refused(tmp_path):
     (tmp_path / "t.csv").write_text("document,word,count\na,x,1\n")
     (tmp_path / "words.txt").write_text("x\ny\nx\n")
