@@ -91,7 +91,7 @@ def test_predict_view__needs_no_feature_of_the_view(model, data):
     unknown = data["X"].copy(deep=True)
     unknown[:, 1] = np.nan
     assert_array_equal(model.predict_view(unknown, "view2"), expected)
-    with pytest.raises(ViewError, match=r"X lacks features .*: view 'view2'"):
+    with pytest.raises(ViewError, match=r"X lacks features .*absent .*'view2'"):
         model.predict_view(missing, "view1")
     with pytest.raises(MissingValueError, match=r"4,000 of 4,000 rows .* 'view2'"):
         model.predict_view(unknown, "view1")

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
-import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.values.categories import are_strings
@@ -50,7 +49,7 @@ def as_matrix(data: npt.ArrayLike) -> NDArray[Any]:
     LayoutError
         When there are no two dimensions.
     """
-    if isinstance(data, xr.DataTree):
+    if hasattr(data, "to_dataset") and hasattr(data, "children"):
         raise LayoutError(
             f"the data are a {type(data).__name__}, a tree of data sets; give the data set of one "
             "node: tree.to_dataset(), or tree['name'].to_dataset()"

@@ -223,7 +223,7 @@ def test_vocabulary__of_a_table_chooses_its_words_in_order(tmp_path):
 def test_vocabulary__without_a_word_of_the_table_is_refused(tmp_path):
     (tmp_path / "t.csv").write_text("document,word,count\na,x,1\n")
     (tmp_path / "words.txt").write_text('"x"\n"y"\n')
-    with pytest.raises(FileFormatError, match=r"no word of .*words.txt occurs in .*like 'x'"):
+    with pytest.raises(FileFormatError, match=r"words.txt.*t.csv.*'x'"):
         import_counts(tmp_path / "t.csv", tmp_path / "t.zarr", vocabulary=tmp_path / "words.txt")
 
 
