@@ -92,7 +92,7 @@ def pilot_components(
     frame = frame_of(total, settings.covariance_type, settings.n_components)
     least = Strength(CANDIDATES[0]) if settings.strength is None else settings.strength
     yield Step("initialising components in the sample")
-    regularisation = Regularisation.of(total.variances, least)
+    regularisation = Regularisation.for_features(total.variances, least)
     initial = _initial_components(sample, frame, regularisation, settings, shared)
     yield Step("EM iterations in the sample")
     if settings.max_iter == 0 or settings.starts_from_all_arrays:
@@ -115,7 +115,7 @@ def pilot_components(
             # covariances that are free to shrink end elsewhere than those that are not, and the
             # best of them may have a component of a few rows
             finalists = _number_of_finalists(ends, sample, settings)
-            regularisation = Regularisation.of(total.variances, chosen)
+            regularisation = Regularisation.for_features(total.variances, chosen)
             initial = {
                 end.name: _regularised(end.components, sample, frame, regularisation, settings)
                 for end in ends[:finalists]
@@ -328,7 +328,7 @@ def _validated(
         others = starts.end.without(held, settings)
 
         def scores(strength: Strength) -> FloatArray:
-            regularisation = Regularisation.of(variances, strength)
+            regularisation = Regularisation.for_features(variances, strength)
             moments = with_shrinkage if strength.shrinkage else others
             start = components_of_moments(moments, frame, regularisation, settings)
             em = OwnCovarianceEm(reach, regularisation)

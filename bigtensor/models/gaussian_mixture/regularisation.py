@@ -97,7 +97,7 @@ class Regularisation:
     centre: FloatArray | None = None
 
     @classmethod
-    def of(cls, variances: FloatArray, strength: Strength) -> Regularisation:
+    def for_features(cls, variances: FloatArray, strength: Strength) -> Regularisation:
         """Return the regularisation of features with such variances over all rows: ``(d,)``."""
         return cls(strength.reg_covar * positive(variances), strength.shrinkage)
 

@@ -176,7 +176,7 @@ def prepare(settings: GaussianSettings) -> Script:
         components, facts = best or (yield from _best_own(rows, reach, settings, labelled))
         strength = strength_of(facts)
         settings = replace(settings, strength=strength)
-        regularisation = Regularisation.of(total.variances, strength).around(components)
+        regularisation = Regularisation.for_features(total.variances, strength).around(components)
         regularisation = regularisation.of_features(places)
     else:
         pilot = _pilot_of(rows, reach, settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
+from bigtensor.errors import WeightWarning
 from bigtensor.models.discrete_mixture.estimator import DiscreteMixture
 from bigtensor.models.hidden_markov.estimator import HiddenMarkovModel
 from bigtensor.models.triple_histogram_classifier.sequences import Sequences, TripleHistograms
@@ -49,7 +51,10 @@ def fitted_class_model(
         triples.count if sample_weight is None else triples.count * sample_weight[triples.sequence]
     )
     of_window = np.bincount(triples.window, weight, len(triples.codes))
-    model.fit(triple_table(triples.codes, categories), sample_weight=of_window)
+    with warnings.catch_warnings():
+        # a triple stands for many windows, whatever the weights of sequences
+        warnings.filterwarnings("ignore", ".* are no whole numbers", WeightWarning)
+        model.fit(triple_table(triples.codes, categories), sample_weight=of_window)
     return model
 
 
