@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -55,8 +56,10 @@ def test_check__asks_for_codes_with_categories() -> None:
     with pytest.raises(DataError, match=r"no categories. .* with --codes"):
         takes.check(open_samples(CODES.drop_attrs().chunk({"sample": 100})), "M")
     with pytest.raises(DataError, match=r"M takes codes .* with --codes"):
+        takes.check(open_samples(da.from_array(VALUES, chunks=100)), "M")
+    with pytest.raises(DataError, match=r"M takes codes .* such as -9"):
         takes.check(open_samples(VALUES), "M")
-    with pytest.raises(DataError, match=r"codes .* --codes .*; .*csr_array"):
+    with pytest.raises(DataError, match=r"codes .* such as -9.*; .*csr_array"):
         Data(kinds={"codes", "counts"}).check(open_samples(VALUES), "M")
 
 
