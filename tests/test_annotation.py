@@ -229,5 +229,5 @@ def test_predict__of_another_matrix_says_how_to_name_it(cells):
     of_pca = KernelMixture(3, **SMALL).fit(pd.DataFrame(cells.X[:, :3], columns=columns))
     genes = [f"GENE{number}" for number in range(2000)]
     others = anndata.AnnData(np.ones((5, 2000), np.float32), var=pd.DataFrame(index=genes))
-    with pytest.raises(ViewError, match=r"1,970 more.* layer and obsm"):
+    with pytest.raises(ViewError, match=r"2,000 features.* layer and obsm"):
         of_pca.predict(others)

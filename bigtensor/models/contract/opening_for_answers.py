@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Protocol, TypeGuard
 
@@ -191,13 +192,21 @@ def with_features_of_fit(
 
 def _absent(model: KnowsFeatures, X: DataLike) -> str:
     """Return the features of the fit that data lack, for the message; empty if they lack none."""
-    features = {*open_samples(in_matrix_of_fit(model, X), sample_dim=model.sample_dim).features}
+    features = open_samples(in_matrix_of_fit(model, X), sample_dim=model.sample_dim).features
     expected = [name for _, members in model.views_.features for name in members]
-    absent = [name for name in expected if name not in features]
+    there = {*features}
+    absent = [name for name in expected if name not in there]
     if not absent:
         return ""
-    few = ", ".join(map(repr, absent[:3])) + (", ..." if len(absent) > 3 else "")
-    return f"{len(absent):,} of {len(expected):,} are absent from the data ({few})"
+    return (
+        f"{len(absent):,} of {len(expected):,} are absent from the data ({_few(absent)}), which "
+        f"have {len(features):,} features ({_few(features)})"
+    )
+
+
+def _few(names: Sequence[str]) -> str:
+    """Return the first names, for the message."""
+    return ", ".join(map(repr, names[:3])) + (", ..." if len(names) > 3 else "")
 
 
 def _zero_columns(model: KnowsFeatures) -> str:
