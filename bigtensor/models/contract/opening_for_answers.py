@@ -86,7 +86,7 @@ def open_for_answers(
 
 
 def _is_unnamed(X: DataLike, model: KnowsFeatures) -> TypeGuard[Samples]:
-    """Return True for samples whose features are numbered, where those of the fit had names.
+    """Return True for samples with numbered features after a fit to named ones.
 
     Samples of an array number its features.
     """
@@ -114,7 +114,7 @@ def _check_features(model: KnowsFeatures, table: Any) -> None:
 
 
 def _check_numbers(model: KnowsFeatures, columns: list[Any]) -> None:
-    """Refuse numbered columns in another order than those of the fit.
+    """Raise an error for numbered columns if the order of the fit was another one.
 
     Columns that are numbered in order have no names, in the fit or here, so that scikit-learn has
     nothing to compare.

@@ -40,7 +40,6 @@ FOLDS = 10
 ENOUGH_ROWS_A_PARAMETER = 30
 """Rows for each parameter of the mixture, above which the smallest value is taken."""
 
-
 _STANDARD_ERRORS = 3.0
 """Standard errors by which a value is worse than the best when it is compared no further."""
 
@@ -64,7 +63,7 @@ ENOUGH_HELD_OUT = 2_000
 
 @dataclass(frozen=True)
 class Strength:
-    """How much covariances are regularised.
+    """Strength of the regularisation of covariances.
 
     Attributes
     ----------

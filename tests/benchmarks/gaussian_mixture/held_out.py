@@ -6,7 +6,7 @@ FOLDER is that of `real_sets`, or with ``--keel choose`` or ``--keel judge`` tha
 of which tables of numbers are taken. Features are standardised, because the regularisation of
 scikit-learn is in the units of the data. Three tenths of the rows are held out. Classes give the
 number of components alone. The peer is fitted once more with other seeds: where it is behind
-itself, the seeds alone decide. ``--train-rows 100`` fits that many of the other rows.
+itself, the seeds alone decide.
 """
 
 from __future__ import annotations
@@ -33,24 +33,18 @@ KINDS = ("full", "tied", "diag", "spherical")
 BEHIND = 0.01
 """Nats a row that are no loss."""
 
-LEAST_ROWS = 5
-"""Fewest rows for each component of tables of which few rows are fitted."""
-
 OTHER_SEEDS = 1_000
 """Added to the seeds of the second fit of the peer."""
 
 
-def rows_of(
-    data: LabelledSet, splits: int, kinds: Sequence[str], train_rows: int | None
-) -> Iterator[Row]:
-    """Yield mean held-out log-likelihoods of covariance types, from all other rows or some."""
+def rows_of(data: LabelledSet, splits: int, kinds: Sequence[str]) -> Iterator[Row]:
+    """Yield mean held-out log-likelihoods of covariance types."""
     values, k = data.standardised().values, data.n_classes
     splits = 1 if len(values) > MANY_ROWS else splits
     for kind in kinds:
         ours, peers, again, seconds, peer_seconds = [], [], [], 0.0, 0.0
         for split in range(splits):
             train, test = train_test_split(values, test_size=0.3, random_state=split)
-            train = train[:train_rows]
             # constant features have no density, and ours leaves them out
             varying = train.std(axis=0) > 0
             train, test = train[:, varying], test[:, varying]
@@ -109,7 +103,6 @@ def main() -> None:
     parser.add_argument("--keel", choices=("choose", "judge"))
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--covariances", nargs="+", choices=KINDS, default=KINDS)
-    parser.add_argument("--train-rows", type=int)
     parser.add_argument("--only", nargs="+", help="names of sets")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
@@ -122,10 +115,8 @@ def main() -> None:
         else (*bundled_sets(), *sets_in(given.folder))
     )
     for data in sets:
-        enough = given.train_rows is None or given.train_rows >= LEAST_ROWS * data.n_classes
-        if enough and (given.only is None or data.name in given.only):
-            table = rows_of(data, given.splits, given.covariances, given.train_rows)
-            report.add(data.name, list(table))
+        if given.only is None or data.name in given.only:
+            report.add(data.name, list(rows_of(data, given.splits, given.covariances)))
             rows += report.tables[data.name]["rows"]
     report.add("sets that are at most .01 nats behind", list(counted(rows, given.covariances)))
 
