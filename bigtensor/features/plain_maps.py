@@ -1,4 +1,4 @@
-"""Feature maps without a kernel: values as they are, and indicators of categories."""
+"""Feature maps without a kernel: standardised values, and indicators of categories."""
 
 from __future__ import annotations
 
@@ -81,55 +81,6 @@ class _ProjectedMap(FeatureMap):
     def mixing(self) -> FloatArray:
         """The projection, or the unit matrix."""
         return np.eye(self.n_basis) if self.projection is None else self.projection
-
-
-@dataclass(frozen=True, eq=False)
-class Identity(_ProjectedMap):
-    """The values themselves, or a linear function of them.
-
-    Parameters
-    ----------
-    width : int
-        The number of features of the view.
-    projection : (width, q) array, optional
-        The features are ``projection' x``; None stands for the unit matrix.
-    dtype : str, default "float32"
-        Precision in which blocks of features are computed.
-    """
-
-    width: int
-    projection: FloatArray | None = None
-    dtype: str = "float32"
-
-    @property
-    def n_inputs(self) -> int:
-        """The number of features of the view."""
-        return self.width
-
-    @property
-    def n_basis(self) -> int:
-        """The number of features of the view."""
-        return self.width
-
-    @property
-    def mass(self) -> FloatArray:
-        """Zeros: values are not densities."""
-        return np.zeros(self.n_features)
-
-    def projected(self, basis: FloatArray) -> Identity:
-        """Return the map to ``basis' y(x)``."""
-        return replace(self, projection=self.mixing @ basis)
-
-    def write_basis(
-        self,
-        values: NDArray[Any],
-        out: NDArray[Any],
-        work: Scratch,  # noqa: ARG002
-    ) -> None:
-        """Write the transposed values."""
-        rows = len(values)
-        out[:, :rows] = values.T
-        out[:, rows:] = 0
 
 
 @dataclass(frozen=True, eq=False)

@@ -155,10 +155,10 @@ class SumStatistic(Statistic[Result]):
         )
 
 
-class OfOtherRows(Statistic[Result]):
-    """A statistic that passes selected or changed rows of a block to another statistic.
+class AroundStatistic(Statistic[Result]):
+    """A statistic that passes blocks on to another one.
 
-    State and result are those of the other statistic. Subclasses are frozen dataclasses.
+    Subclasses are frozen dataclasses.
 
     Attributes
     ----------
@@ -166,12 +166,21 @@ class OfOtherRows(Statistic[Result]):
         The other statistic.
     """
 
-    statistic: Statistic[Result]
+    statistic: Statistic[Any]
 
     def __post_init__(self) -> None:
         # blocks have to be as the other statistic needs them
         object.__setattr__(self, "block_rows", self.statistic.block_rows)
         object.__setattr__(self, "halo", self.statistic.halo)
+
+
+class OfOtherRows(AroundStatistic[Result]):
+    """A statistic that passes selected or changed rows of a block to another statistic.
+
+    State and result are those of the other statistic.
+    """
+
+    statistic: Statistic[Result]
 
     def init(self) -> State:
         """Return the state of zero rows."""

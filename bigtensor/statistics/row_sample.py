@@ -36,14 +36,11 @@ class Sample:
         Global row indices.
     weight : (m,) float64 array, optional
         Sample weights; None when none were asked for.
-    rows_seen : int
-        Rows that the sample was drawn from.
     """
 
     values: NDArray[np.floating]
     index: IntArray
     weight: FloatArray | None
-    rows_seen: int
 
     @cached_property
     def originals(self) -> IndexArray:
@@ -178,7 +175,6 @@ class RowSample(Statistic[Sample]):
             "key": np.empty(0, np.uint64),
             "index": np.empty(0, np.int64),
             "values": np.empty((0, self.n_features), self.dtype),
-            "rows": np.zeros((), np.int64),
         }
         if self.has_weight:
             state["weight"] = np.empty(0)
@@ -188,7 +184,6 @@ class RowSample(Statistic[Sample]):
         """Keep the rows of the block that have smaller keys than kept ones."""
         if not block.rows:
             return
-        state["rows"] += block.rows
         keys = block_keys(self.random_state, _PURPOSE, block)
         if state["key"].size < self.size:
             chosen = np.arange(block.rows)
@@ -208,7 +203,6 @@ class RowSample(Statistic[Sample]):
         kept = _smallest(merged["key"], merged["index"], self.size)
         return {
             **{name: array[kept] for name, array in merged.items()},
-            "rows": np.asarray(left["rows"] + right["rows"]),
         }
 
     def finalize(self, state: State) -> Sample:
@@ -218,7 +212,6 @@ class RowSample(Statistic[Sample]):
             values=state["values"][order],
             index=state["index"][order],
             weight=state["weight"][order] if self.has_weight else None,
-            rows_seen=int(state["rows"]),
         )
 
     def state_nbytes(self) -> int:

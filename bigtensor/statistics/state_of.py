@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bigtensor.data.rows.block import Block
-from bigtensor.statistics.base import State, Statistic, Workspace
+from bigtensor.statistics.base import AroundStatistic, State, Statistic, Workspace
 
 _ROWS, _WEIGHT = "state_of/rows", "state_of/weight"
 
@@ -33,7 +33,7 @@ class KeptState:
 
 
 @dataclass(frozen=True)
-class StateOf(Statistic[KeptState]):
+class StateOf(AroundStatistic[KeptState]):
     """Another statistic whose result is its state.
 
     Parameters
@@ -43,11 +43,6 @@ class StateOf(Statistic[KeptState]):
     """
 
     statistic: Statistic[Any]
-
-    def __post_init__(self) -> None:
-        # a wrapper wants what the statistic inside it wants
-        object.__setattr__(self, "block_rows", self.statistic.block_rows)
-        object.__setattr__(self, "halo", self.statistic.halo)
 
     def init(self) -> State:
         """Return the inner state of zero rows, with their number and weight."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import IntArray
 from bigtensor.data.rows.block import UNKNOWN_CODE, Block
-from bigtensor.statistics.base import State, Statistic, Workspace
+from bigtensor.statistics.base import AroundStatistic, State, Statistic, Workspace
 
 _Result = TypeVar("_Result", covariant=True)
 
@@ -71,7 +71,7 @@ class Validity:
 
 
 @dataclass(frozen=True)
-class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
+class Checked(AroundStatistic[tuple[Validity, _Result]], Generic[_Result]):
     """Shows another statistic the valid rows only, and counts the others.
 
     A row is valid when its values are finite and not above `LARGEST_VALUE`, and its weight is
@@ -93,11 +93,6 @@ class Checked(Statistic[tuple[Validity, _Result]], Generic[_Result]):
     statistic: Statistic[_Result]
     marginalised: bool = False
     weighted: bool = True
-
-    def __post_init__(self) -> None:
-        # a wrapper wants what the statistic inside it wants
-        object.__setattr__(self, "block_rows", self.statistic.block_rows)
-        object.__setattr__(self, "halo", self.statistic.halo)
 
     def init(self) -> State:
         """Return the inner state of zero rows with counts of zero."""

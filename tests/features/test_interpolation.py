@@ -15,7 +15,7 @@ from bigtensor.features.interpolation import (
 )
 from bigtensor.features.kernels.kernel import GaussianKernel, LaplaceKernel
 from bigtensor.features.kernels.nystroem import Nystroem, eigenvalue_cut, nystroem_root
-from bigtensor.features.plain_maps import Identity
+from bigtensor.features.plain_maps import OneHot
 from bigtensor.statistics.base import Workspace
 
 
@@ -124,7 +124,7 @@ def test_tabulate__leaves_other_maps_to_be_computed():
         np.zeros((3, 2)), GaussianKernel(np.ones(2)), np.zeros(2), np.ones((3, 4)), "float32"
     )
     cornered = replace(feature_map, kernel=LaplaceKernel(np.ones(1)))
-    others = (replace(feature_map, dtype="float64"), cornered, wide, Identity(1))
+    others = (replace(feature_map, dtype="float64"), cornered, wide, OneHot(np.arange(3.0)))
     assert [tabulate(other) for other in others] == [None] * 4
 
 

@@ -3,7 +3,7 @@ import pytest
 
 from bigtensor.errors import DataError, ParameterError
 from bigtensor.features.group_map import GroupMap
-from bigtensor.features.plain_maps import Identity, OneHot, find_categories
+from bigtensor.features.plain_maps import OneHot, Standardised, find_categories
 from bigtensor.statistics.base import Workspace
 
 
@@ -24,9 +24,10 @@ def test_plain_maps__are_indicators_of_categories_and_values():
     np.testing.assert_array_equal(
         one_hot([0, 1, 2], codes), [[1, 0, 0], [0, 0, 1], [0, 1, 0], [0, 0, 0]]
     )
-    np.testing.assert_array_equal(features(GroupMap(("v",), (Identity(2),)), [values]), values)
+    plain = Standardised(np.zeros(2), np.ones(2))
+    np.testing.assert_array_equal(features(GroupMap(("v",), (plain,)), [values]), values)
     table, matrix = np.arange(6.0).reshape(3, 2), np.array([[1.0, 2], [3, 4]])
-    both = GroupMap(("c", "v"), (OneHot(np.arange(3.0), table), Identity(2, matrix)))
+    both = GroupMap(("c", "v"), (OneHot(np.arange(3.0), table), plain.projected(matrix)))
     expected = np.vstack([table[[0, 2, 1]], np.zeros((1, 2))]) + values @ matrix
     np.testing.assert_array_equal(features(both, [codes, values]), expected)
     np.testing.assert_array_equal(both.masses, [table.sum(0), [0, 0]])

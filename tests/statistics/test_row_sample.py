@@ -44,7 +44,6 @@ def test_row_sample__holds_the_rows_with_the_smallest_keys(x, rows, tasks):
     np.testing.assert_array_equal(found.values, x[expected])
     assert found.values.dtype == np.float32
     assert found.weight is None
-    assert found.rows_seen == N
 
 
 def test_row_sample__takes_all_rows_of_small_data(x):

@@ -22,7 +22,7 @@ class FactorGradients:
     rows : ndarray of shape (n_1 + n_2 + n_3, k)
         Derivatives by the entries of the factors, which lie one below the other.
     gradients : tuple of three ndarrays of shape (n_t, k)
-        The same, view by view.
+        ``rows``, view by view.
     grams : ndarray of shape (3, k, k)
         Inner products of the columns of every factor, for step sizes.
     """

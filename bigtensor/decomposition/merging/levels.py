@@ -36,9 +36,9 @@ def places_in_levels(means: FloatArray, mass: FloatArray) -> FloatArray:
     Parameters
     ----------
     means : (k, d) float64 array
-        Of the components.
+        Means of the components.
     mass : (k,) float64 array
-        Of the components.
+        Weights of the components.
 
     Returns
     -------
@@ -61,9 +61,9 @@ def two_levels(means: FloatArray, mass: FloatArray) -> tuple[float, float, float
     Parameters
     ----------
     means : (k,) float64 array
-        Of one feature, by component.
+        Means of one feature, by component.
     mass : (k,) float64 array
-        Of the components.
+        Weights of the components.
     """
     order = np.argsort(means, kind="stable")
     values, masses = means[order], mass[order]

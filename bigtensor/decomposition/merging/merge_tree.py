@@ -16,7 +16,7 @@ The value that Hennig (2010, eq. 9) recommends for directly estimated probabilit
 """
 
 SEPARATE_BELOW_ON_AVERAGE = 0.05
-"""The same for the mean of the two probabilities of a pair.
+"""`SEPARATE_BELOW` for the mean of the two probabilities of a pair.
 
 Chosen on gated cells, with their gates in sight: 7 to 10 populations where 10 were gated, 11 or 12
 where 6 were, 5 to 10 where 3 to 5 were.

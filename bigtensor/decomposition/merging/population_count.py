@@ -30,7 +30,7 @@ Rare populations of simulated cells had 0.002 to 0.05, splinters of larger ones 
 """
 
 SEPARATE_BELOW_ALONE = 0.1
-"""The same where no halves of the rows say how reproducible a cut is."""
+"""`SEPARATE_BELOW` where no halves of the rows say how reproducible a cut is."""
 
 REPRODUCIBILITY = 2
 """Power of the agreement in the score of a cut.

@@ -19,6 +19,9 @@ Initialisations = Callable[[int], Factors]
 SAME_COSINE = 0.9
 """Smallest absolute cosine over the factors above which two solved terms are one."""
 
+_LIGHT = 0.1
+"""Part of the median weight below which a term is taken for noise."""
+
 _SWEEPS = 3
 """Sweeps of joint least squares over old and new terms of a round."""
 
@@ -51,14 +54,11 @@ class DiscoverySettings:
     cosine : float
         Smallest absolute cosine over the factors above which the ends of two initialisations are
         one term.
-    light : float
-        Share of the median weight below which a term is taken for noise.
     """
 
     n_terms: int
     updates: int
     cosine: float = 0.6
-    light: float = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,7 +159,7 @@ def _new_terms(
     heaviest = float(np.abs(new.weights[0]))
     missing = settings.n_terms - terms.n_terms
     weights = np.abs(np.concatenate([terms.weights, new.weights[:missing]]))
-    heavy = np.abs(new.weights) > settings.light * np.median(weights)
+    heavy = np.abs(new.weights) > _LIGHT * np.median(weights)
     # some more than are missing: the joint solution tells which of them are terms
     return new.take(np.flatnonzero(heavy)[: 2 * missing + _MORE_INITIALISATIONS]), heaviest
 
@@ -171,7 +171,7 @@ def _heaviest(terms: Terms, settings: DiscoverySettings) -> Terms:
     weights = np.abs(kept.weights)
     if not weights.size:
         return kept
-    return kept.take(weights > settings.light * np.median(weights))
+    return kept.take(weights > _LIGHT * np.median(weights))
 
 
 def left_weight(

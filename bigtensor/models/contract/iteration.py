@@ -52,8 +52,6 @@ def iterate(
 ) -> Generator[Any, Any, Iterations[_State]]:
     """Ask for passes and update an estimate after each of them.
 
-    Every iteration that reads data uses this generator.
-
     Parameters
     ----------
     state : Any

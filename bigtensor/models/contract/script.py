@@ -183,7 +183,8 @@ class FitSteps:
     prepare : callable (settings) -> Script
         First half of the script. It fixes everything that later sums depend on, and returns a
         preparation: a dataclass with ``diagnostics``. If ``shape.in_rounds`` is True, a preparation
-        is sent to other sites and must not hold the rows of the sample.
+        is sent to other sites without its diagnostics and must not hold the rows of the sample:
+        what `refine` tells of the sample has to be in another field, such as ``pilot``.
     refine : callable (preparation) -> Script
         Second half of the script. It asks for sums over all rows, and returns a `Solved`.
     planned_preparation, planned_refinement : callable (settings) -> list of PlannedPass

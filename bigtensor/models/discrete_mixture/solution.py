@@ -14,6 +14,7 @@ from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.data_shape import NamedViews, view_slices
 from bigtensor.statistics.codes.code_tables import CodeTables
+from bigtensor.statistics.codes.draws import drawn_codes
 from bigtensor.statistics.densities.view_densities import MixtureDensities
 
 Probabilities = tuple[NDArray[np.float64], ...]
@@ -154,13 +155,7 @@ class DiscreteFit(FittedMixture):
         """Draw a row of every component: ``(rows, views)``."""
         codes = np.empty((len(label), len(self.views)), np.int32)
         for view, table in enumerate(self.solution.distributions):
-            edges = np.cumsum(table, axis=0)[:-1]
-            uniform = rng.random(len(label))
-            for component in range(table.shape[1]):
-                rows = label == component
-                codes[rows, view] = np.searchsorted(
-                    edges[:, component], uniform[rows], side="right"
-                )
+            codes[:, view] = drawn_codes(table, label, rng)
         return codes
 
 

@@ -238,18 +238,25 @@ def _held_out_scores(
 def _information_scores(
     sample: SampleRows, settings: GaussianSettings, fit: SampleFit
 ) -> Generator[Step, None, FloatArray]:
+    """Return the BIC of components that are fitted to the sample, as an array of one number."""
+    components = yield from fit(sample, settings)
+    return np.array([information_score(components, sample, settings)])
+
+
+def information_score(
+    components: Components, sample: SampleRows, settings: GaussianSettings
+) -> float:
     """Return the BIC of the sample, in nats a row and with the sign of a likelihood.
 
     Schwarz (1978), "Estimating the dimension of a model", Annals of Statistics 6.
     """
-    components = yield from fit(sample, settings)
     numbers = free_parameters(
         settings.covariance_type, components.n_components, settings.n_features
     )
     rows = sample.block.total_weight()
     density = log_densities(components, sample.block)
     mean = float(np.average(density, weights=sample.block.row_weights()))
-    return np.array([mean - numbers * np.log(rows) / (2 * rows)])
+    return mean - numbers * float(np.log(rows)) / (2 * rows)
 
 
 def log_joint_densities(components: Components, block: Block) -> FloatArray:

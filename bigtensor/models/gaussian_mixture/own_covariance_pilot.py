@@ -138,6 +138,41 @@ def chooses_regularisation(settings: GaussianSettings) -> bool:
     )
 
 
+def held_out_gain(
+    best: OwnCovarianceComponents,
+    regularisations: Sequence[Mapping[str, float]],
+    sample: SampleRows,
+    reach: Reach,
+    settings: GaussianSettings,
+) -> float:
+    """Return the gain over one component of the likelihood of held-out rows, in nats a row.
+
+    Parameters
+    ----------
+    best : OwnCovarianceComponents
+        The components.
+    regularisations : sequence of dict
+        Regularisations of such components that were compared by held-out rows.
+    sample : SampleRows
+        Rows of the pilot sample.
+    reach : Reach
+        The rows that count.
+    settings : GaussianSettings
+        Resolved parameters of the fit.
+    """
+    of_one, variances = replace(settings, n_components=1), sample.total.variances
+    rows = best.frame.of_rows(sample.complete.astype(np.float64))
+    labelled = _LabelledRows.of_rows(
+        rows, np.zeros(len(rows), np.intp), sample.block.weight, of_one
+    )
+    starts = _ValidationStarts(labelled, labelled)
+    _, for_one = _validated(best.frame, starts, sample, variances, reach, of_one)
+    level, level_of_one = (
+        max(end["held_out"] for end in ends) for ends in (regularisations, for_one)
+    )
+    return level - level_of_one
+
+
 def _initial_components(
     sample: SampleRows,
     frame: Frame,
@@ -277,6 +312,17 @@ class _LabelledRows:
     weight: FloatArray | None
     moments: LabelMoments
 
+    @classmethod
+    def of_rows(
+        cls,
+        rows: FloatArray,
+        labels: NDArray[np.intp],
+        weight: FloatArray | None,
+        settings: GaussianSettings,
+    ) -> _LabelledRows:
+        """Return labelled rows with their sums."""
+        return cls(rows, labels, weight, LabelMoments.of_rows(rows, labels, weight, settings))
+
     def without(self, held: NDArray[np.bool_], settings: GaussianSettings) -> LabelMoments:
         """Return the sums over the rows that are not held out."""
         weight = None if self.weight is None else self.weight[: len(held)][held]
@@ -307,9 +353,7 @@ def _labelled(
     """Return the rows of the sample with their most probable components."""
     labels = log_joint_densities(components, sample.block).argmax(axis=1)
     rows = components.frame.of_rows(sample.complete.astype(np.float64))
-    weight = sample.block.weight
-    moments = LabelMoments.of_rows(rows, labels, weight, settings)
-    return _LabelledRows(rows, labels, weight, moments)
+    return _LabelledRows.of_rows(rows, labels, sample.block.weight, settings)
 
 
 def _validated(

@@ -43,7 +43,7 @@ def judged_own_covariances(
     faults += [(None, note) for note in _single_valued(single, settings.features)]
     flat = _least_variances(components) < _FLAT * CANDIDATES[0]
     faults += [(None, note) for note in _flat(np.flatnonzero(flat & ~single.any(axis=1)))]
-    faults += [(None, note) for note in common_notes(diagnostics, settings)]
+    faults += [(None, note) for note in common_notes(k, diagnostics, settings)]
     confirmation = f"{k} component{'s' * (k > 1)}, none almost empty."
     return with_verdict(
         components, confirmation_before_notes(faults, confirmation), confirmation, diagnostics

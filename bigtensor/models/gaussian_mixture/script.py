@@ -34,6 +34,7 @@ from bigtensor.models.gaussian_mixture.component_choice import (
     ComponentChoice,
     Components,
     chosen_components,
+    information_score,
 )
 from bigtensor.models.gaussian_mixture.initialisations import (
     ORDERS,
@@ -48,6 +49,7 @@ from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovar
 from bigtensor.models.gaussian_mixture.own_covariance_em import OwnCovarianceEm
 from bigtensor.models.gaussian_mixture.own_covariance_pilot import (
     chooses_regularisation,
+    held_out_gain,
     pilot_components,
 )
 from bigtensor.models.gaussian_mixture.own_covariance_verdict import judged_own_covariances
@@ -58,12 +60,17 @@ from bigtensor.models.gaussian_mixture.populations import (
     with_populations,
 )
 from bigtensor.models.gaussian_mixture.regularisation import (
+    ENOUGH_ROWS_A_PARAMETER,
     Regularisation,
     Strength,
     strength_of,
 )
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows, completed_sample
-from bigtensor.models.gaussian_mixture.settings import Competition, GaussianSettings
+from bigtensor.models.gaussian_mixture.settings import (
+    Competition,
+    GaussianSettings,
+    free_parameters,
+)
 from bigtensor.models.gaussian_mixture.verdict import judged
 from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor, typical_distance
 from bigtensor.models.pilot.constant_features import (
@@ -93,6 +100,9 @@ SETTLING_ITERATIONS = 40
 
 BestOwn: TypeAlias = tuple[OwnCovarianceComponents, dict[str, Any]]
 """Best components with a covariance each, and the facts of the competition."""
+
+Best: TypeAlias = tuple[Components, dict[str, Any]]
+"""Best components of any covariance type, and the facts of the competition."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,19 +181,16 @@ def prepare(settings: GaussianSettings) -> Script:
         label_means: LabelMeansResult = yield label_pass(settings, total.mean[places])
         check_label_means(label_means, settings.shape.groups)
         labelled = label_initialisation(label_means.means[:, order], total, settings)
-    components: Components
-    if settings.own_covariances:
-        components, facts = best or (yield from _best_own(rows, reach, settings, labelled))
+    components, facts = best or (yield from _best_with_gain(rows, reach, settings, labelled))
+    if isinstance(components, OwnCovarianceComponents):
         strength = strength_of(facts)
         settings = replace(settings, strength=strength)
         regularisation = Regularisation.for_features(total.variances, strength).around(components)
         regularisation = regularisation.of_features(places)
     else:
-        pilot = _pilot_of(rows, reach, settings)
-        components, facts = yield from _best_shared(pilot, settings, labelled)
         yield Step("looking at the shapes of the components")
         names = tuple(settings.features[place] for place in order)
-        facts["shapes"] = component_shapes(components, pilot.block).facts(names)
+        facts["shapes"] = component_shapes(components, rows.block).facts(names)
         regularisation = Regularisation(np.zeros(settings.n_features))
         if settings.criterion is not None:
             # indistinct components are not fewer than asked for if nobody asked for a number
@@ -284,6 +291,36 @@ def _best_own(
         sharing = settings.sharing
         shared = yield from _of_moments(_pilot_of(complete, reach, sharing), sharing)
     return (yield from pilot_components(rows, reach, settings, shared))
+
+
+def _best_with_gain(
+    rows: SampleRows,
+    reach: Reach,
+    settings: GaussianSettings,
+    labelled: GaussianComponents | None,
+) -> Generator[Step, None, Best]:
+    """Return the best components, with their gain over one component where rows can show it.
+
+    It is the gain of held-out rows if these chose the regularisation, and that of BIC elsewhere.
+    """
+    best: Best
+    if settings.own_covariances:
+        best = yield from _best_own(rows, reach, settings, labelled)
+    else:
+        best = yield from _best_shared(_pilot_of(rows, reach, settings), settings, labelled)
+    components, facts = best
+    k, compared = components.n_components, facts.get("regularisations")
+    numbers = free_parameters(settings.covariance_type, k, settings.n_features)
+    if k == 1 or not (compared or rows.block.rows >= ENOUGH_ROWS_A_PARAMETER * numbers):
+        return best
+    if compared and isinstance(components, OwnCovarianceComponents):
+        gain = held_out_gain(components, compared, rows, reach, settings)
+    else:
+        of_one = replace(settings, n_components=1, initial=None)
+        one = yield from _sample_components(rows, of_one, reach)
+        gain = information_score(components, rows, settings)
+        gain -= information_score(one, rows, of_one)
+    return components, {**facts, "gain_over_one_component": gain}
 
 
 def _best_shared(

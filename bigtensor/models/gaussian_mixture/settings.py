@@ -25,6 +25,7 @@ from bigtensor.models.gaussian_mixture.initial_arrays import (
     with_last_fit,
 )
 from bigtensor.models.gaussian_mixture.regularisation import Strength
+from bigtensor.models.pilot.sample import most_pilot_rows
 from bigtensor.statistics.gaussian.quadratic_features import COVARIANCE_TYPES, QuadraticFeatures
 
 FEW_COMPONENTS = 4
@@ -265,10 +266,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
         strength=_strength(parameters),
         max_iter=int(parameters.max_iter),
         tol=float(parameters.tol),
-        pilot_rows=min(
-            shape.most_occurrences,
-            enough if parameters.pilot_rows is None else int(parameters.pilot_rows),
-        ),
+        pilot_rows=most_pilot_rows(parameters, shape, enough),
         random_state=parameters.random_state,
         initial=initial_arrays(parameters, k, d),
     )

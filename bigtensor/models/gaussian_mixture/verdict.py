@@ -61,7 +61,7 @@ def judged(
     )
     faults += outlier_faults(diagnostics)
     notes = [
-        *common_notes(diagnostics, settings),
+        *common_notes(k, diagnostics, settings),
         *doubled_weights(components.weights),
     ]
     notes += heavy_tails(shapes["tails"])
@@ -87,12 +87,30 @@ def empty_components(
     return np.zeros_like(empty) if kept else empty
 
 
-def common_notes(diagnostics: dict[str, Any], settings: GaussianSettings) -> list[Message | str]:
+def common_notes(
+    k: int, diagnostics: dict[str, Any], settings: GaussianSettings
+) -> list[Message | str]:
     """Return the notes on fits with covariances of any type."""
     return [
+        *_no_better_than_one(k, diagnostics["pilot"]),
         *_constant_features(diagnostics),
         *_larger_numbers(diagnostics, settings),
         *_not_iterated(settings),
+    ]
+
+
+def _no_better_than_one(k: int, pilot: dict[str, Any]) -> list[Message | str]:
+    """Return a sentence on components that describe the rows no better than one does."""
+    if k == 1 or pilot.get("gain_over_one_component", 1.0) > 0:
+        return []
+    measure = (
+        "Rows left out of the fit are as probable"
+        if "regularisations" in pilot
+        else "By their BIC, rows are as well described"
+    )
+    return [
+        f"{measure} with one component as with {k}: these rows do not show separate groups. To "
+        "compare numbers of components, use " + Setting("n_components", "auto") + "."
     ]
 
 

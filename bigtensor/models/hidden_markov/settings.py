@@ -47,7 +47,7 @@ Each reads the rows twice. Between the two, the iterations read as many rows as 
 """
 
 LONG_ITERATIONS_OF_DENSITIES = 3
-"""The same of measured rows beyond `MOST_STEPS`: their triples show cells and no densities."""
+"""Iterations over more measured rows than `MOST_STEPS`: triples show cells and no densities."""
 
 OTHER_INITIALISATIONS = 11
 """Random initialisations that compete along sequences with the one of triples."""
@@ -62,7 +62,7 @@ MOST_CHOSEN = 40
 """Largest number of states of categories that is looked at; triples support one a category."""
 
 MOST_CHOSEN_OF_CELLS, CELLS_OF_CHOICE = 24, 36
-"""The same of measured rows, and the fewest cells whose triples choose their number."""
+"""Largest number of states of measured rows, and fewest cells whose triples choose their number."""
 
 
 @dataclass(frozen=True)

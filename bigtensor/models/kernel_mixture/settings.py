@@ -73,14 +73,14 @@ class Settings:
         Rows that the moments are summed over.
     n_populations : int or "auto", optional
         Number of populations that the components are merged into.
-    merging : str
+    merging : str, optional
         Criterion of merging.
     decomposition : {"jacobi", "power"}
         Algorithm of the orthogonal decomposition.
     landmarks : {"kmeans", "kmeans++", "uniform", "cholesky"}
         Choice of the landmarks.
     landmark_tolerance : float, optional
-        Error of the kernel at which incomplete Cholesky factorisation stops.
+        Error of the kernel at which no further landmark is chosen.
     n_landmarks, pilot_rows : int
         Number of landmarks of a kernel, and of rows of the pilot sample.
     wanted_bins : int, optional

@@ -17,6 +17,8 @@ class LinearPreparation:
 
     Attributes
     ----------
+    settings : LinearSettings
+        Resolved parameters of the fit.
     tensor : SampleTensor
         Third moment of rows, in the units of the sample.
     terms : Terms

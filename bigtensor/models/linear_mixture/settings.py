@@ -16,6 +16,7 @@ from bigtensor.models.contract.parameters import (
 )
 from bigtensor.models.gaussian.component_labels import check_labels
 from bigtensor.models.linear_mixture.declared_parameters import PARAMETERS
+from bigtensor.models.pilot.sample import most_pilot_rows
 
 ROWS_A_COMPONENT = 200
 """Rows of the pilot sample for every component: fewer leave some components unfound."""
@@ -114,10 +115,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> LinearSettings
     check_labels(shape.groups, k)
     features = max(len(members) for _, members in shape.views)
     enough = max(ROWS_A_COMPONENT * k, ROWS_A_FEATURE * features, LEAST_PILOT_ROWS)
-    pilot_rows = min(
-        shape.most_occurrences,
-        enough if parameters.pilot_rows is None else int(parameters.pilot_rows),
-    )
+    pilot_rows = most_pilot_rows(parameters, shape, enough)
     in_sample = pilot_rows == shape.most_occurrences
     max_iter, tolerance = _em_iterations(parameters.max_iter, shape, in_sample=in_sample)
     settings = LinearSettings(

@@ -5,9 +5,26 @@ from __future__ import annotations
 from typing import Protocol
 
 from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.contract.parameters import ParameterValues
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.windows import sample_windows
+
+
+def most_pilot_rows(parameters: ParameterValues, shape: DataShape, enough: int) -> int:
+    """Return the largest number of rows of a pilot sample.
+
+    Parameters
+    ----------
+    parameters : ParameterValues
+        Parameters of the model. Without a number in ``pilot_rows``, ``enough`` rows are drawn.
+    shape : DataShape
+        Size of the data.
+    enough : int
+        Rows that the first estimates need.
+    """
+    asked = enough if parameters.pilot_rows is None else int(parameters.pilot_rows)
+    return min(shape.most_occurrences, asked)
 
 
 class PilotSettings(Protocol):

@@ -56,7 +56,7 @@ class TrainPreparation:
     pilot : dict
         Choices and numbers of the sample.
     diagnostics : dict
-        The same.
+        ``pilot``, for the caller of a preparation.
     """
 
     settings: TrainSettings

@@ -73,7 +73,7 @@ class TopicPreparation:
         ``short_documents``, ``words_that_occur``, ``whole_counts`` and, where the number of topics
         was chosen, the ``spectrum``.
     diagnostics : dict
-        The same.
+        ``pilot``, for the caller of a preparation.
     """
 
     settings: TopicSettings
@@ -165,7 +165,7 @@ def pairs_pass(columns: FloatArray, step: int) -> Pass[WordPairsResult]:
 
 
 def half_pass(settings: TopicSettings, columns: FloatArray, step: int) -> Pass[WordPairsResult]:
-    """Return the same of the documents that choose directions."""
+    """Return `pairs_pass` over the documents that choose directions."""
     half = OfDocuments(WordPairs(columns), _HALF, True, settings.random_state)
     return Pass("half of the pairs" if not step else f"half of the pairs {step + 1}", half)
 

@@ -79,7 +79,7 @@ class Topics:
         return replace(self, topics=pooled, prior=np.ones(1), words=np.array([words]))
 
     def ordered_completion(self, random_state: int) -> OfOrderedWords[DocumentCompletionResult]:
-        """Return the same sum, with draws that do not depend on the order of the vocabulary."""
+        """Return `completion` with draws that do not depend on the order of the vocabulary."""
         order = np.lexsort(self.topics.T)
         return OfOrderedWords(self.of_words(order).completion(random_state), order)
 

@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris, load_wine
 from bigtensor import GaussianMixture, load
 from bigtensor.errors import ConstantFeatureWarning
 from bigtensor.models.gaussian_mixture.declared_parameters import COVARIANCE_TYPES
+from tests.parameters import first_quick
 
 
 def with_constants(rows, number, value=5.0):
@@ -24,7 +25,7 @@ def fitted(rows, *arguments, **parameters):
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 @pytest.mark.parametrize("kind", COVARIANCE_TYPES)
-@pytest.mark.parametrize("number", [1, 10])
+@pytest.mark.parametrize("number", first_quick([1, 10]))
 def test_constant_features__change_no_component(kind, number):
     rows = load_iris().data
     without = GaussianMixture(covariance_type=kind).fit(rows)

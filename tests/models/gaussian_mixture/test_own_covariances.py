@@ -396,3 +396,28 @@ def test_narrow_covariances__have_products_of_float64(n_narrow, deviation, preci
         "float32",
     )
     assert components.mixture().precision == precision
+
+
+@pytest.mark.parametrize(
+    ("n", "kind", "compared"),
+    [(200, "full", True), (2000, "full", False), (2000, "diag", False), (2000, "tied", False)],
+)
+def test_verdict__says_where_one_component_describes_the_rows_as_well(n, kind, compared):
+    normal = default_rng(1).normal(size=(n, 2))
+    groups, _ = drawn(n)
+    gains = []
+    for rows in (normal, groups):
+        model = GaussianMixture(3, covariance_type=kind, **FAST).fit(rows)
+        pilot = model.diagnostics_["pilot"]
+        assert ("regularisations" in pilot) == compared
+        gains.append(pilot["gain_over_one_component"])
+        notes = model.diagnostics_["verdict"]["sentences"][1:]
+        assert [("n_components='auto'" in str(note)) for note in notes] == [True] * (gains[-1] <= 0)
+    assert gains[0] <= 0 < gains[1]
+
+
+def test_gain_over_one_component__is_that_of_bic():
+    rows, _ = drawn(2000)
+    model, one = (GaussianMixture(k, **FAST).fit(rows) for k in (3, 1))
+    gain = (one.bic(rows) - model.bic(rows)) / (2 * len(rows))
+    assert model.diagnostics_["pilot"]["gain_over_one_component"] == pytest.approx(gain, abs=1e-4)

@@ -30,7 +30,7 @@ def settings_for(rows: np.ndarray, **parameters):
 
 def counted(rows: np.ndarray, **parameters):
     """Count the components of rows that are their own pilot sample."""
-    sample = Sample(rows, np.arange(len(rows)), None, len(rows))
+    sample = Sample(rows, np.arange(len(rows)), None)
     return with_counted_components(sample, settings_for(rows, **parameters))
 
 
@@ -135,7 +135,7 @@ def test_given_count__is_not_counted(model, data):
     assert "component_count" not in model.diagnostics_
     rows = data["X"].to_numpy()
     settings = settings_for(rows, n_components=5)
-    sample = Sample(rows, np.arange(len(rows)), None, len(rows))
+    sample = Sample(rows, np.arange(len(rows)), None)
     assert with_counted_components(sample, settings) == (settings, {})
 
 

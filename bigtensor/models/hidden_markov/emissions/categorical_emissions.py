@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from bigtensor.decomposition.discrete.discrete_core import distributions
 from bigtensor.features.maps import FeatureMap
-from bigtensor.features.row_loops import row_loop
 from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.statistics.base import Result, Statistic
 from bigtensor.statistics.codes.code_tables import CodeTables
+from bigtensor.statistics.codes.draws import drawn_codes
 from bigtensor.statistics.densities.view_densities import MixtureDensities
 from bigtensor.statistics.sequences.expectation import SequencePosteriorSumsResult
 
@@ -69,10 +69,7 @@ class CategoricalEmissions:
 
     def draw(self, states: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int32]:
         """Draw the code of a row in every state: ``(rows, 1)``."""
-        codes = np.empty((len(states), 1), np.int32)
-        cumulative = np.ascontiguousarray(np.cumsum(self.table, axis=1)[:, :-1])
-        write_codes(cumulative, states, rng.random(len(states)), codes)
-        return codes
+        return drawn_codes(self.table.T, states, rng)[:, None]
 
     def distance(self, a: int, b: int) -> float:
         """Return the total variation between two states."""
@@ -118,30 +115,3 @@ class Categories:
         """Return the emissions of expected counts, with a pseudo-count of every category."""
         assert sums.emissions.histograms is not None
         return self.emissions(sums.emissions.histograms[: self.n_codes].T + smoothing)
-
-
-@row_loop
-def write_codes(
-    cumulative: NDArray[np.float64],
-    states: NDArray[np.int32],
-    uniform: NDArray[np.float64],
-    codes: NDArray[np.int32],
-) -> None:
-    """Draw codes by the inverse of the cumulative probabilities of their states.
-
-    Parameters
-    ----------
-    cumulative : (k, categories - 1) float64 array
-        Without the last entry, which is one.
-    states : (rows,) int32 array
-        State of every row.
-    uniform : (rows,) float64 array
-        Random numbers between 0 and 1.
-    codes : (rows, 1) int32 array
-        Receives the code of every row.
-    """
-    for row in range(states.size):
-        of_state, code = cumulative[states[row]], 0
-        while code < of_state.size and uniform[row] >= of_state[code]:
-            code += 1
-        codes[row, 0] = code

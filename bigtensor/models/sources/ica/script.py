@@ -74,7 +74,7 @@ class ICAPreparation:
     pilot : dict
         Choice of the method and rows of the sample, which every verdict needs.
     diagnostics : dict
-        The same.
+        ``pilot``, for the caller of a preparation.
     """
 
     settings: ICASettings

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from bigtensor.errors import Message, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import NoEffect, ParameterValues, unused_parameter
+from bigtensor.models.pilot.sample import most_pilot_rows
 from bigtensor.models.sources.ica.declared_parameters import PARAMETERS
 from bigtensor.models.sources.settings import (
     ROWS_OF_ROTATION,
@@ -77,9 +78,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> ICASettings:
         method=method,
         max_iter=int(parameters.max_iter),
         gauss_newton_steps=int(parameters.gauss_newton_steps),
-        pilot_rows=min(
-            shape.rows, enough if parameters.pilot_rows is None else int(parameters.pilot_rows)
-        ),
+        pilot_rows=most_pilot_rows(parameters, shape, enough),
         random_state=parameters.random_state,
     )
 

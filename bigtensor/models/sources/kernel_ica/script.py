@@ -61,7 +61,7 @@ class KernelPreparation:
         Rows of the sample, landmarks, rank, ``step`` of the iterations, and for every feature
         whether it is ``varying``.
     diagnostics : dict
-        The same.
+        ``pilot``, for the caller of a preparation.
     """
 
     settings: KernelSettings

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bigtensor.errors import Message, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import NoEffect, ParameterValues, unused_parameter
+from bigtensor.models.pilot.sample import most_pilot_rows
 from bigtensor.models.sources.kernel_ica.declared_parameters import PARAMETERS
 from bigtensor.models.sources.settings import (
     ROWS_OF_ROTATION,
@@ -79,10 +80,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> KernelSettings
         bandwidth=None if parameters.bandwidth == "auto" else float(parameters.bandwidth),
         n_landmarks=int(parameters.n_landmarks),
         max_iter=int(parameters.max_iter),
-        pilot_rows=min(
-            shape.most_occurrences,
-            enough if parameters.pilot_rows is None else int(parameters.pilot_rows),
-        ),
+        pilot_rows=most_pilot_rows(parameters, shape, enough),
         random_state=parameters.random_state,
     )
     if settings.kernel == LINEAR and k > d:

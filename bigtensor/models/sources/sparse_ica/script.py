@@ -64,7 +64,7 @@ class SparsePreparation:
         the sources that are not zero in a typical row if they are Gaussian where they are not zero;
         and whether there are ``further_sources``, which would turn columns that fit codes.
     diagnostics : dict
-        The same.
+        ``pilot``, for the caller of a preparation.
     """
 
     settings: SparseSettings

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bigtensor.errors import Message, Setting
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues
+from bigtensor.models.pilot.sample import most_pilot_rows
 from bigtensor.models.sources.settings import (
     SourceSettings,
     check_identifiable,
@@ -54,9 +55,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> SparseSettings
         n_components=asked,
         max_iter=int(parameters.max_iter),
         gauss_newton_steps=int(parameters.gauss_newton_steps),
-        pilot_rows=min(
-            shape.rows, enough if parameters.pilot_rows is None else int(parameters.pilot_rows)
-        ),
+        pilot_rows=most_pilot_rows(parameters, shape, enough),
         random_state=parameters.random_state,
     )
 
