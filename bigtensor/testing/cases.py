@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -141,6 +141,19 @@ class ModelCase:
     in_order: bool = False
     any_unit: bool = True
     any_origin: bool = True
+
+    def variant(self, parameters: Mapping[str, Any], **changes: Any) -> ModelCase:
+        """Return the case of another algorithm of the model.
+
+        Parameters
+        ----------
+        parameters : mapping of str to object
+            Parameters in place of those that `make` sets, such as ``{"covariance_type": "tied"}``.
+        **changes
+            Attributes in place of those of this case, such as ``data`` or ``any_unit``.
+        """
+        make = self.make
+        return replace(self, make=lambda: make().set_params(**parameters), **changes)
 
     @cached_property
     def fitted(self) -> Estimator:

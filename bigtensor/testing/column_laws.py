@@ -16,7 +16,7 @@ from bigtensor.array_types import IndexArray
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.data.values.missing_values import MARGINALISE
-from bigtensor.errors import BigtensorError, DataError
+from bigtensor.errors import BigtensorError, DataError, ParameterError
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.cases import ModelCase, fitted
 from bigtensor.testing.comparison import require, require_close
@@ -37,8 +37,8 @@ SHARES_TOLERANCE = 1e-4
 FAR_APART = 1000.0
 """Distance between the means of features, many of their standard deviations."""
 
-CONSTANT = 3.5
-"""Value of a constant column."""
+CONSTANT = 3.0
+"""Value of a constant column, for models of counts as well."""
 
 
 @model_law
@@ -105,7 +105,8 @@ def a_column_without_entries_changes_no_answer(case: ModelCase) -> None:
     model.set_params(missing=MARGINALISE)
     try:
         fitted(model, wider)
-    except DataError:
+    except (DataError, ParameterError):
+        # a covariance that all components share is not estimated from rows with missing entries
         return
     answers = case.answers_of(model, wider)
     for name, answer in case.fitted_answers.items():

@@ -61,7 +61,8 @@ def float32_values_give_the_same_answers(case: ModelCase) -> None:
     """Assert that a fit of values in float32 answers as a fit of the same values in float64."""
     if case.samples.kind != "measured":
         return
-    data = case.data.astype(np.float64) * DECIMAL
+    # values with one unit may be whole numbers, which stay as they are
+    data = case.data.astype(np.float64) * (DECIMAL if case.any_unit else 1)
     expected_answers = case.answers_of(fitted(case.make(), data), data)
     answers = case.answers_of(fitted(case.make(), data.astype(np.float32)), data)
     for name, expected in expected_answers.items():

@@ -58,6 +58,12 @@ def test_small_model__obeys_all_laws_on_every_kind_of_data(kind):
     check_row_function(Standardised(np.ones(4), np.ones(4)), small_data(kind))
 
 
+def test_variant__has_its_own_parameters_and_attributes():
+    case = ModelCase(Standardiser, DATA).variant({"missing": "omit"}, any_origin=False)
+    assert case.make().missing == "omit"
+    assert (case.any_unit, case.any_origin, case.data is DATA) == (True, False, True)
+
+
 class BrokenInit(PowerSums):
     def init(self):
         return {name: array + 1 for name, array in super().init().items()}

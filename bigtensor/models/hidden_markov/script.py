@@ -201,6 +201,9 @@ def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
     """Return upper bounds of the passes of `refine`."""
     k = settings.n_components
     triples, emissions, out_maps = _blank_parts(settings)
+    # expected features are those of a copy of the rows within reach
+    columns = ((0, len(settings.shape.features)),)
+    reach = Reach.unbounded(columns) if settings.emissions in (GAUSSIAN, POISSON) else None
     cells = triples.state_nbytes() // 8
     # the table, those of folds, copies of it in the decomposition, and the distinct triples with
     # their posteriors
@@ -208,7 +211,7 @@ def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
     counted = Pass("triples", triples)
     planned = [PlannedPass(counted, driver_nbytes=8 * cells * copies + cells * (12 + 24))]
     if settings.max_iter:
-        chain = HiddenChain(np.full(k, 1 / k), np.full((k, k), 1 / k), emissions)
+        chain = HiddenChain(np.full(k, 1 / k), np.full((k, k), 1 / k), emissions, reach)
         operators = operators_of(chain, settings.shape.most_rows)
         blocks = operators.most_entries
         nothing = np.zeros((blocks, k))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -25,7 +26,7 @@ from bigtensor.models.linear_mixture.search import UPDATES, drawn_from
 from bigtensor.models.moment_tensors.sample_tensor import Refined, SampleTensor, contraction_pass
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.moments.covariances import CovariancesResult
-from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
+from bigtensor.statistics.within_reach import ResultWithin, WithinReach
 
 PUBLISHED_UPDATES = 30
 """Power updates from every initialisation, and again from every centre of a cluster."""
@@ -102,13 +103,10 @@ def no_steps() -> dict[str, Any]:
 
 
 def raw_tensor(tensor: SampleTensor) -> SampleTensor:
-    """Return the tensor of all rows about the origin, in the units of the data."""
+    """Return the tensor of the ordinary rows about the origin, in the units of the data."""
     zeros = tuple(np.zeros_like(reference) for reference in tensor.references)
     ones = tuple(np.ones_like(reference) for reference in tensor.references)
-    everywhere = Reach.unbounded(tensor.columns)
-    return SampleTensor(
-        tensor.columns, tensor.orders, zeros, np.zeros(len(zeros)), everywhere, tensor.dtype, ones
-    )
+    return replace(tensor, references=zeros, constants=np.zeros(len(zeros)), scales=ones)
 
 
 def by_passes(

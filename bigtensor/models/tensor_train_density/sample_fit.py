@@ -192,7 +192,9 @@ class SampleProblem:
         rank = min(rank, int(np.count_nonzero(weight > 0)))
         labels[clustered] = 0
         if rank > 1:
-            rows = _standardised(self._comparable[clustered])
+            # codes are often as near to one centre as to another, where rounding of sums over
+            # columns decides: columns are in the order of the chain, not in that of the data
+            rows = _standardised(self._comparable[clustered][:, self.order])
             labels[clustered] = kmeans(rows, rank, random_state, weight=weight).labels
         return labels
 

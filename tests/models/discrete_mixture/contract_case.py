@@ -2,6 +2,13 @@
 
 from bigtensor import DiscreteMixture
 
+VARIANTS = {
+    "codes": {
+        **{name: {"method": name} for name in ("ex_literal", "svd", "svd_joint", "std", "em")},
+        "without_ridge": {"ridge": None},
+    }
+}
+
 
 def make(kind: str) -> DiscreteMixture:
     assert kind == "codes"

@@ -2,6 +2,10 @@
 
 from bigtensor import GaussianMixture
 
+TYPES = ("tied", "diag", "spherical", "shared_spherical")
+
+VARIANTS = {"measured": {name: {"covariance_type": name} for name in TYPES}}
+
 
 def make(kind: str) -> GaussianMixture:
     assert kind == "measured"

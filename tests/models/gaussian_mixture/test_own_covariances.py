@@ -5,14 +5,12 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-import xarray as xr
 from numpy.random import default_rng
 from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.mixture import GaussianMixture as Peer
 from sklearn.model_selection import train_test_split
 
-import bigtensor
 from bigtensor import GaussianMixture, merge
 from bigtensor.errors import ConditioningWarning, RefinementWarning
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
@@ -109,38 +107,6 @@ def test_units_and_offsets__do_not_matter(kind, fitted):
     other = GaussianMixture(3, covariance_type=kind, **FAST).fit(rows * units + 7 * units)
     np.testing.assert_allclose(other.means_, model.means_ * units + 7 * units, rtol=1e-5)
     np.testing.assert_array_equal(other.predict(rows * units + 7 * units), model.predict(rows))
-
-
-def test_float32_rows__have_nearly_the_same_fit(kind, fitted):
-    rows, model = fitted
-    other = GaussianMixture(3, covariance_type=kind, **FAST).fit(rows.astype(np.float32))
-    np.testing.assert_allclose(other.means_, model.means_, atol=2e-3)
-    np.testing.assert_allclose(other.covariances_, model.covariances_, atol=5e-3)
-
-
-def test_weights__are_repeated_rows(kind):
-    rows, _ = drawn(1500)
-    times = default_rng(1).integers(0, 3, 1500)
-    settings = {"covariance_type": kind, "max_iter": 50, **FAST}
-    weighted = GaussianMixture(3, **settings).fit(rows, sample_weight=times.astype(float))
-    repeated = GaussianMixture(3, **settings).fit(np.repeat(rows, times, axis=0))
-    np.testing.assert_allclose(weighted.means_, repeated.means_, atol=5e-3)
-    np.testing.assert_allclose(weighted.covariances_, repeated.covariances_, atol=1e-2)
-
-
-def test_columns_in_another_order__have_the_same_fit(kind, fitted):
-    rows, model = fitted
-    named = xr.DataArray(rows, {"feature": ["a", "b", "c"]}, ("sample", "feature"))
-    turned = GaussianMixture(3, covariance_type=kind, **FAST).fit(named[:, ::-1])
-    np.testing.assert_allclose(turned.means_[:, ::-1], model.means_, atol=1e-6)
-    np.testing.assert_array_equal(turned.predict(named), model.predict(rows))
-
-
-def test_saved__answers_with_the_same_bits(fitted, tmp_path):
-    rows, model = fitted
-    loaded = bigtensor.load(model.save(tmp_path / "model.zarr"))
-    for answer in ("predict_proba", "score_samples", "predict"):
-        np.testing.assert_array_equal(getattr(loaded, answer)(rows), getattr(model, answer)(rows))
 
 
 def test_sample__has_the_moments_of_the_model(fitted):

@@ -12,6 +12,25 @@ SETTINGS = {
     "rtol": 1e-6,
 }
 
+VARIANTS = {
+    "codes": {"triples": {"refine": "triples"}},
+    "measured": {
+        "gaussian": {"emissions": "gaussian"},
+        "gaussian_diag": {"emissions": "gaussian", "covariance_type": "diag"},
+        "poisson": {"emissions": "poisson"},
+    },
+}
+
+
+def counts() -> xr.DataArray:
+    """Return counts of two states."""
+    state = simulate.hidden_markov(900, 2, 4, stay=0.6, random_state=2)["label"].to_numpy()
+    values = np.random.default_rng(0).poisson(np.array([[2.0, 9.0], [8.0, 1.0]])[state])
+    return xr.DataArray(values.astype("f8"), {"feature": ["a", "b"]}, ("sample", "feature"))
+
+
+VARIANT_SETTINGS = {"poisson": {"data": counts(), "any_unit": False, "any_origin": False}}
+
 
 def make(kind: str) -> HiddenMarkovModel:
     emissions = "categorical" if kind == "codes" else "kernel"

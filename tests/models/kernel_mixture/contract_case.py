@@ -2,6 +2,15 @@
 
 from bigtensor import KernelMixture, SpectralOptions
 
+VARIANTS = {
+    "measured": {
+        "common_units": {"units": "common"},
+        "wide_view": {"views": {"a": ["first", "second"], "b": ["third"], "c": ["fourth"]}},
+        "merging": {"n_components": 3, "n_populations": 2},
+        "merging_of_overlaps": {"n_components": 3, "n_populations": 2, "merging": "overlap"},
+    }
+}
+
 
 def make(kind: str) -> KernelMixture:
     assert kind == "measured"

@@ -96,25 +96,6 @@ def test_contractions_in_memory__are_those_of_the_explicit_tensor(dtype):
 SCALES = default_rng(8).uniform(0.01, 100, 30)
 
 
-@pytest.mark.parametrize(
-    ("change", "back"),
-    [
-        (lambda rows: rows * 2.0**14, lambda means: means / 2.0**14),
-        (lambda rows: rows * SCALES, lambda means: means / SCALES),
-        (lambda rows: rows - 300.0, lambda means: means + 300.0),
-        (lambda rows: np.repeat(rows, 2, axis=0), lambda means: means),
-        (lambda rows: rows[default_rng(1).permutation(len(rows))], lambda means: means),
-        (lambda rows: rows[:, np.r_[10:30, 0:10]], lambda means: means[:, np.r_[20:30, 0:20]]),
-    ],
-    ids=["scale", "units", "shift", "duplicates", "rows", "views"],
-)
-def test_fit__does_not_depend_on(fitted, change, back):
-    rows, _, _, model = fitted
-    changed = fit(change(rows))
-    np.testing.assert_allclose(np.sort(changed.weights_), np.sort(model.weights_), atol=2e-3)
-    assert distance(means_of(model), back(means_of(changed))) < 0.02
-
-
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 def test_skewed_rows__have_the_same_probabilities_in_another_unit():
     rng = default_rng(0)
@@ -124,15 +105,6 @@ def test_skewed_rows__have_the_same_probabilities_in_another_unit():
     probability = model.fit(rows).predict_proba(rows)
     for moved in (3 * rows, -3 * rows, rows * [0.3, 7.0, 30.0, 0.7] + 0.123):
         assert np.allclose(model.fit(moved).predict_proba(moved), probability, atol=1e-5)
-
-
-def test_fit__of_weights_is_that_of_repeated_rows(fitted):
-    rows, _, means, _ = fitted
-    weight = np.where(np.arange(len(rows)) % 2, 2.0, 1.0)
-    weighted = LinearMixture(14, views=VIEWS, random_state=0).fit(rows, sample_weight=weight)
-    repeated = fit(np.repeat(rows, weight.astype(int), axis=0))
-    assert distance(means_of(weighted), means_of(repeated)) < 0.02
-    assert distance(means, means_of(weighted)) < 0.5
 
 
 def test_fit__of_two_sources_is_that_of_their_rows(fitted):

@@ -6,6 +6,11 @@ import xarray as xr
 from bigtensor import TensorTrainDensity, TensorTrainOptions
 from bigtensor.testing import small_data
 
+VARIANTS = {
+    "measured": {"balanced": {"structure": "balanced"}, "rotated": {"coordinates": "pca"}},
+    "codes": {"balanced": {"structure": "balanced"}},
+}
+
 
 def make(kind: str) -> TensorTrainDensity:
     return TensorTrainDensity(

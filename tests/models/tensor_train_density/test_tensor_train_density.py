@@ -24,6 +24,7 @@ from bigtensor.errors import (
 from bigtensor.models.tensor_train_density import choice
 from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
 from bigtensor.report.html import render_report
+from bigtensor.testing import small_data
 from tests.benchmarks.density.trees import LatentTree
 from tests.parameters import first_quick
 
@@ -340,6 +341,16 @@ def test_scales_shifts_and_order__change_nothing():
     on_atom = np.stack([np.isin(X[:, j], model.atoms_.get(f"x{j}", ())) for j in range(6)], axis=1)
     assert on_atom.any()
     assert moved + ~on_atom @ np.log(scale) == pytest.approx(own, abs=1e-9)
+
+
+def test_balanced_tree_of_codes__does_not_depend_on_the_order_of_columns():
+    # the place of the second category is as far from the first as from the third
+    data = small_data("codes")
+    settings = {"structure": "balanced", "coordinates": "z", "random_state": 0}
+    model = TensorTrainDensity(2, trains=TensorTrainOptions(n_trains=1), **settings)
+    expected = model.fit(data).score_samples(data)
+    moved = data[:, [3, 0, 1, 2]]
+    np.testing.assert_allclose(model.fit(moved).score_samples(moved), expected, atol=1e-8)
 
 
 def test_answers__come_in_the_container_of_the_rows(chain, model, tmp_path):

@@ -139,16 +139,6 @@ def test_containers__give_the_same_model(corpus, model, tmp_path):
         assert np.asarray(found.transform(data)) == pytest.approx(shares, rel=1e-6)
 
 
-@pytest.mark.slow
-def test_permuted_and_repeated_documents__give_the_same_topics(corpus, model):
-    order = np.random.default_rng(0).permutation(6000)
-    assert clone(model).fit(corpus.X[order]).topics_ == pytest.approx(model.topics_, rel=1e-6)
-    twice = clone(model).fit(vstack([corpus.X, corpus.X], format="csr"))
-    # pseudo-counts weigh half as much
-    found, _ = distances(model.topics_.T, twice.topics_)
-    assert found.max() < 0.01
-
-
 def test_coherence__is_higher_for_topics_than_for_chance(corpus, model):
     found = model.coherence(corpus.X)
     assert found.shape == (5,)

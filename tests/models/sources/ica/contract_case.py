@@ -5,6 +5,8 @@ import xarray as xr
 
 from bigtensor import ICA
 
+VARIANTS = {"measured": {name: {"method": name} for name in ("whitened", "cumulant")}}
+
 
 def make(kind: str) -> ICA:
     assert kind == "measured"

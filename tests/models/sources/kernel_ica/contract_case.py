@@ -5,6 +5,8 @@ import xarray as xr
 
 from bigtensor import KernelICA
 
+VARIANTS = {"measured": {"laplace": {"kernel": "laplace"}}}
+
 
 def make(kind: str) -> KernelICA:
     assert kind == "measured"
