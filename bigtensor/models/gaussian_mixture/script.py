@@ -316,7 +316,8 @@ def _best_with_gain(
     if compared and isinstance(components, OwnCovarianceComponents):
         gain = held_out_gain(components, compared, rows, reach, settings)
     else:
-        of_one = replace(settings, n_components=1, initial=None)
+        unlabelled = replace(settings.shape, groups=())
+        of_one = replace(settings, n_components=1, shape=unlabelled, init="kmeans", initial=None)
         one = yield from _sample_components(rows, of_one, reach)
         gain = information_score(components, rows, settings)
         gain -= information_score(one, rows, of_one)

@@ -217,3 +217,15 @@ def test_features_with_one_value_in_a_component__are_named(covariance_type):
     assert any("x2" in note and "leave these features out" in note for note in notes)
     notes = GaussianMixture(3, **options).fit(groups).diagnostics_["verdict"]["sentences"]
     assert not any("leave these features out" in note for note in notes)
+
+
+def test_tied__says_where_one_component_describes_the_rows_as_well():
+    rows = default_rng(1).normal(size=(5000, 6))
+    for values, is_told in (
+        (rows, True),
+        (rows + 6 * default_rng(2).integers(2, size=(5000, 1)), False),
+    ):
+        model, said, sentences = fit(values, 2, covariance_type="tied")
+        assert not said
+        assert (model.diagnostics_["pilot"]["gain_over_one_component"] <= 0) == is_told
+        assert any("n_components='auto'" in sentence for sentence in sentences) == is_told
