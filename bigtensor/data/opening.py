@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -55,6 +55,7 @@ from bigtensor.data.values.categories import (
     stored_categories,
 )
 from bigtensor.data.values.feature_roles import COORDINATE, Role, checked_roles
+from bigtensor.data.values.import_record import ImportRecord, require_same_import
 from bigtensor.data.values.lazy_arrays import (
     LazyArray,
     is_convertible_table,
@@ -171,9 +172,9 @@ def open_samples(
         several = isinstance(data, list | tuple) and data and _is_data_set(data[0])
         data_sets = cast("Sequence[DataSetLike]", data if several else [data])
         sources = [_source(part, sample_dim, name) for part in data_sets]
-        untransformed = _untransformed(data_sets[0], sources[0])
+        records = list(map(_record, data_sets, sources))
         roles = _roles(data_sets[0], sources[0], sample_dim)
-        samples = _samples(sources, views, untransformed, roles)
+        samples = _samples(sources, views, records, roles)
         samples = replace(samples, matrix=_matrix(data_sets[0], sources[0], name))
         parts = data_sets
     selected = samples.sources
@@ -214,7 +215,7 @@ def _has_sequence(part: object, sample_dim: str) -> bool:
 def _samples(
     sources: Sequence[Source],
     views: ViewsLike | None,
-    untransformed: tuple[str, ...] | None,
+    records: Sequence[ImportRecord | None],
     roles: tuple[Role, ...] | None,
 ) -> Samples:
     """Return the rows of sources that can be read as one.
@@ -228,6 +229,7 @@ def _samples(
     check_alike(sources)
     warn_of_missing_texts(sources[0])
     features = sources[0].features
+    untransformed = None if records[0] is None else records[0].off_scale
     if views is None and roles is not None:
         used = [name for name, role in zip(features, roles, strict=True) if role == "use"]
         views = {feature: [feature] for feature in used} or None
@@ -235,16 +237,20 @@ def _samples(
         on_scale = [feature for feature in features if feature not in untransformed]
         views = {feature: [feature] for feature in on_scale} if len(on_scale) > 1 else None
     resolved, code_map = Views.resolve(views, features), code_check(sources[0])
-    return Samples(
-        tuple(sources), resolved, untransformed=untransformed, roles=roles, code_map=code_map
-    )
+    for source, record in zip(sources[1:], records[1:], strict=True):
+        require_same_import(
+            *(record, source.describe(), records[0], sources[0].describe()), resolved.feature_names
+        )
+    return Samples(tuple(sources), resolved, record=records[0], roles=roles, code_map=code_map)
 
 
-def _untransformed(data: object, source: Source) -> tuple[str, ...] | None:
-    """Return the features off the scale of an import, where one is recorded with the data."""
+def _record(data: object, source: Source) -> ImportRecord | None:
+    """Return the record of an import, where one is kept with the data."""
+    if isinstance(data, Samples):
+        return data.record
     if isinstance(data, xr.Dataset):
-        return _off_scale(data)
-    return source.untransformed if isinstance(source, ZarrSource) else None
+        return ImportRecord.of_dataset(data, source.features)
+    return source.record if isinstance(source, ZarrSource) else None
 
 
 def _roles(data: object, source: Source, sample_dim: str) -> tuple[Role, ...] | None:
@@ -273,14 +279,6 @@ def _roles_of(values: xr.DataArray, sample_dim: str) -> tuple[Role, ...] | None:
     if roles is None or roles.dims != (_feature_dim(values, sample_dim),):
         return None
     return checked_roles(read_variable(roles, f"the roles of the features of {values.name!r}"))
-
-
-def _off_scale(dataset: xr.Dataset) -> tuple[str, ...] | None:
-    """Return the features that an import left linear; None where it left all of them so."""
-    record = dataset.attrs.get("transform")
-    if not isinstance(record, Mapping) or record.get("name", "none") == "none":
-        return None
-    return tuple(str(name) for name in record.get("untransformed", ()))
 
 
 def _is_data_set(part: object) -> bool:
@@ -379,7 +377,7 @@ def _open_store(path: str, sample_dim: str, name: str) -> Source:
         transposed=values.dims[0] != sample_dim,
         weight=weight,
         sequence=sequence,
-        untransformed=_off_scale(dataset),
+        record=ImportRecord.of_dataset(dataset, _feature_names(values, sample_dim)),
         roles=_roles_of(values, sample_dim),
         matrix=anndata_matrix(dataset.attrs),
         feature_dim=str(_feature_dim(values, sample_dim)),

@@ -8,7 +8,9 @@ import pytest
 import xarray as xr
 import zarr
 
+from bigtensor import GaussianMixture
 from bigtensor.data.simulate import cytometry
+from tests.data.importers.conftest import _write_fcs
 
 
 def test_simulate__writes_the_rows_of_the_generator(run, tmp_path):
@@ -68,6 +70,44 @@ def test_import__real_fcs(run, tmp_path, shared_data):
     assert "50,000 rows x 18 features" in described
     assert "arcsinh, cofactor 120" in described
     assert "layout     good to read by rows" in described
+
+
+def test_import__says_what_a_later_import_has_to_repeat(run, tmp_path):
+    names = ["FSC-A", "A", "B"]
+    columns = [np.linspace(1, 1e5, 400).astype("<f4")] * 3
+    with_matrix = _write_fcs(
+        tmp_path / "a.fcs", columns, {"$SPILLOVER": "2,A,B,1,0.3,0,1"}, names=names
+    )
+    without = _write_fcs(tmp_path / "b.fcs", columns, names=names)
+    store = tmp_path / "a.zarr"
+    left = run("import", with_matrix, "--out", store).stdout
+    assert f"--like {store}" in left
+    line = next(line for line in left.splitlines() if line.startswith("spillover"))
+    assert "--compensate" in line
+    assert line in run("info", store).stdout.splitlines()
+    removed = run("import", with_matrix, "--out", store, "--compensate", "--overwrite").stdout
+    assert "removed from 2 channels" in removed
+    again = run("import", with_matrix, "--out", tmp_path / "again.zarr", "--like", store).stdout
+    assert "removed from 2 channels" in again
+    assert "--like" not in again
+    plain = run("import", without, "--out", tmp_path / "b.zarr", "--cofactor", 150).stdout
+    assert "spillover" not in plain
+    assert "--like" not in plain
+    assert "no matrix" in run("info", tmp_path / "b.zarr").stdout
+
+
+def test_info__says_how_the_data_of_a_fit_were_imported(run, tmp_path):
+    cells = xr.Dataset(
+        {"X": (("sample", "feature"), np.random.default_rng(0).normal(size=(200, 2)))},
+        {"feature": ["CD3", "CD4"]},
+        {"transform": {"name": "arcsinh", "cofactor": 150.0, "untransformed": []}},
+    )
+    GaussianMixture(2, random_state=0).fit(cells).save(tmp_path / "model.zarr")
+    described = run("info", tmp_path / "model.zarr").stdout.splitlines()
+    (line,) = [line for line in described if line.startswith("imported with")]
+    assert "arcsinh, cofactor 150" in line
+    (facts,) = json.loads(run("info", tmp_path / "model.zarr", "--json").stdout)["paths"]
+    assert facts["import_record"]["transform"] == {"name": "arcsinh", "cofactor": 150.0}
 
 
 def test_import__warnings_are_lines_and_options_are_named(run, tmp_path, shared_data):

@@ -82,6 +82,13 @@ _WITH_COUNTS = ("counts", "out", "overwrite", *_OF_COUNTS, *OF_EVERY_COMMAND)
     "used; may be repeated.",
 )
 @click.option(
+    "--like",
+    type=ADDRESS,
+    metavar="STORE.zarr",
+    help="Repeat the panel, the transform and the compensation of an earlier import, for files "
+    "that its model is to answer for.",
+)
+@click.option(
     "--offsets",
     type=WordChoice(["header", "text"]),
     help="FCS: which part of a file to believe if its header and its text disagree on where the "
@@ -226,9 +233,7 @@ def import_command(
             )
     except UnreadableFilesError as error:
         show_unreadable_files(error)
-    transform = dict(summary.transform)
-    name, linear = transform.pop("name"), transform.pop("untransformed")
-    words = ", ".join([name, *(f"{key} {value:g}" for key, value in transform.items())])
+    is_chosen = options["cofactor"] is options["like"] is None
     shares = "" if summary.shares is None else shares_in_words(summary.shares)
     views, seconds = _starter_views(out, summary.used, summary.left_out), seconds_taken()
     say(
@@ -237,8 +242,8 @@ def import_command(
         f"{summary.bytes / 2**20:,.1f} MiB\n"
         f"features   {shortened(summary.used, MOST_FEATURES)}\n"
         + left_out_line(summary.left_out)
-        + f"transform  {words}"
-        + (f"; linear: {shortened(linear, MOST_FEATURES)}" if linear else "")
+        + _transform_lines(summary, is_chosen=is_chosen)
+        + _spillover_line(summary)
         + f"{views}\n{took_in_all(seconds)}",
         _facts(summary, seconds),
     )
@@ -254,11 +259,31 @@ def _facts(summary: ImportSummary, seconds: float) -> dict[str, Any]:
         "left_out": summary.left_out,
         "files": summary.files,
         "transform": summary.transform,
+        **summary.spillover,
         "warnings": summary.warnings,
         "bytes": summary.bytes,
         "seconds": seconds,
         **({} if summary.shares is None else shares_as_facts(summary.shares)),
     }
+
+
+def _transform_lines(summary: ImportSummary, *, is_chosen: bool) -> str:
+    """Return the line on the transform, and one on a cofactor that depends on the files."""
+    transform = dict(summary.transform)
+    name, linear = transform.pop("name"), transform.pop("untransformed")
+    words = ", ".join([name, *(f"{key} {value:g}" for key, value in transform.items())])
+    kept = f"; linear: {shortened(linear, MOST_FEATURES)}" if linear else ""
+    chosen = f"\ncofactor   chosen for these files; for later ones, give --like {summary.path}"
+    return f"transform  {words}{kept}" + chosen * (is_chosen and name == "arcsinh")
+
+
+def _spillover_line(summary: ImportSummary) -> str:
+    """Return a line on the spillover matrices of the files; empty if no file has one."""
+    if not any(summary.spillover.values()):
+        return ""
+    from bigtensor.cli.descriptions.sample_info import spillover_in_words
+
+    return f"\nspillover  {spillover_in_words(summary.spillover)}"
 
 
 def _import_counts(

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.output import one_line
+from bigtensor.data.values.import_record import ImportRecord
 from bigtensor.models.words.suggested_facts import suggested_names
 from bigtensor.models.words.wording import counted, name_and_number, names_in_words
 
@@ -40,6 +41,7 @@ def model_facts(path: str) -> dict[str, Any]:
         "parameters": parameters,
         "data": diagnostics["data"],
         "matrix": model.matrix_,
+        "import_record": None if model.import_record_ is None else model.import_record_.facts(),
         "passes": diagnostics["passes"],
         "next_pass": model.next_pass,
         "views": {name: list(members) for name, members in model.views_.as_mapping().items()},
@@ -79,6 +81,8 @@ def model_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     yield f"{'fitted on' if facts['fitted'] else 'prepared on':<10} {facts['data']}"
     if facts["matrix"] is not None:
         yield f"matrix of the fit  {facts['matrix']} of AnnData (answers for AnnData read it)"
+    if (record := ImportRecord.of_facts(facts["import_record"])) is not None:
+        yield f"imported with  {record.in_words()}"
     yield "passes"
     yield from pass_lines(facts["passes"])
     yield "views"

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.descriptions.feature_quantiles import feature_quantiles, quantile_lines
 from bigtensor.cli.output import MOST_FEATURES, one_line, shortened
+from bigtensor.data.values.import_record import COMPENSATION, TRANSFORM, UNCOMPENSATED
 from bigtensor.errors import LayoutWarning
 
 if TYPE_CHECKING:
     import zarr
 
-_ATTRIBUTES = ("transform", "compensation", "source_files", "simulator", "random_state")
+_ATTRIBUTES = (
+    TRANSFORM,
+    COMPENSATION,
+    UNCOMPENSATED,
+    "source_files",
+    "simulator",
+    "random_state",
+)
 """Attributes that say where the values come from."""
 
-_TITLES = {"source_files": "files", "random_state": "seed", "compensation": "spillover"}
+_TITLES = {"source_files": "files", "random_state": "seed", COMPENSATION: "spillover"}
 """Words for attributes whose name is a word of Python."""
 
 
@@ -95,7 +103,12 @@ def sample_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         named = f": {shortened(names)}" if names else ""
         yield f"  {one_line(variable['name']):<20} ({one_line(dims)}) {variable['dtype']}{named}"
     for key, value in facts["attributes"].items():
-        words = {"transform": _transform, "compensation": _compensation}.get(key, _attribute)(value)
+        if key == UNCOMPENSATED:
+            continue
+        if key == COMPENSATION:
+            words = spillover_in_words(facts["attributes"])
+        else:
+            words = _transform(value) if key == TRANSFORM else _attribute(value)
         yield f"{_TITLES.get(key, key):<10} {words if len(words) <= 300 else f'{words[:300]}...'}"
 
 
@@ -153,16 +166,28 @@ def _transform(value: object) -> str:
     return f"{words}; linear: {_attribute(linear)}" if linear else words
 
 
-def _compensation(value: object) -> str:
-    """Return the numbers of channels and files whose spillover was removed."""
+def spillover_in_words(attributes: Mapping[str, Any]) -> str:
+    """Return the numbers of channels and files whose spillover was removed, or was left.
+
+    Parameters
+    ----------
+    attributes : mapping
+        Attributes of a store. Those of a store of others may be anything.
+    """
+    removed, left = attributes.get(COMPENSATION), attributes.get(UNCOMPENSATED)
     try:
         parts = [
-            (len(entry["spillover"]["channels"]), len(entry["files"]))
-            for entry in value  # type: ignore[attr-defined]
+            _channels_of_files(entry["spillover"]["channels"], entry["files"])
+            for entry in removed or ()
         ]
+        if left is not None:
+            channels = _channels_of_files(left["channels"], left["files"])
+            return f"left in {channels} with a matrix, which --compensate removes"
     except (TypeError, KeyError, AttributeError):
-        return _attribute(value)
-    matrices = (
-        f"{channels} channels of {files} file{'s' * (files != 1)}" for channels, files in parts
-    )
-    return f"removed from {', '.join(matrices)}" if parts else "none"
+        return _attribute(removed)
+    return f"removed from {', '.join(parts)}" if parts else "no matrix in the files"
+
+
+def _channels_of_files(channels: Sequence[str], files: Sequence[str]) -> str:
+    """Return the numbers of channels and files in words."""
+    return f"{len(channels)} channels of {len(files)} file{'s' * (len(files) != 1)}"

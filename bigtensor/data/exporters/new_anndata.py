@@ -37,6 +37,7 @@ from bigtensor.data.opening import open_samples
 from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM, SAMPLES
 from bigtensor.data.stores.outputs import check_room, check_target_file, whole_file
 from bigtensor.data.stores.zarr_datasets import open_cells
+from bigtensor.data.values.import_record import COMPENSATION, TRANSFORM, UNCOMPENSATED
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.unique_names import ANNDATA_INDEX, anndata_column_names
 from bigtensor.errors import DataError, ParameterError
@@ -50,7 +51,7 @@ _BLOCK_ROWS = 65_536
 _ANSWERS = (LABEL, CONFIDENCE, LOG_DENSITY, PARTIAL)
 """Names in obs that the answers have."""
 
-_RECORDS = ("transform", "compensation", "source_files")
+_RECORDS = (TRANSFORM, COMPENSATION, UNCOMPENSATED, "source_files")
 _ENCODINGS = {
     "frame": ("dataframe", "0.2.0"),
     "categories": ("categorical", "0.2.0"),

@@ -1,5 +1,6 @@
 """Treatment of the features of an import: roles, transform, and features that stay linear."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -7,11 +8,18 @@ from bigtensor.data.importers.channels.channel_content import Content, read_cont
 from bigtensor.data.importers.channels.channel_names import ChannelRole
 from bigtensor.data.importers.channels.channel_roles import channel_roles
 from bigtensor.data.importers.panel import Panel, channels_of
-from bigtensor.data.importers.scales import TransformName, choose_transform, linear_markers
+from bigtensor.data.importers.scales import (
+    TransformName,
+    choose_transform,
+    linear_markers,
+    recorded_transform,
+)
 from bigtensor.data.importers.source import ImportSource
 from bigtensor.data.importers.transforms import Linear, Transform, is_untransformed
-from bigtensor.data.values.feature_roles import Role
-from bigtensor.errors import Message, ParameterError, Setting
+from bigtensor.data.stores.layout import FEATURE_DIM
+from bigtensor.data.values.feature_roles import COORDINATE, Role, checked_roles
+from bigtensor.data.values.import_record import COMPENSATION, TRANSFORM
+from bigtensor.errors import DataError, Message, ParameterError, Setting
 
 _NOT_LISTED = ChannelRole("ignore", "not in the panel")
 _LEFT_LINEAR = ChannelRole("ignore", "left linear")
@@ -65,6 +73,66 @@ class ResolvedFeatures:
     linear: tuple[str, ...]
     roles: tuple[ChannelRole, ...] | None
     note: Message
+
+
+@dataclass(frozen=True)
+class StoreSettings:
+    """Settings with which the files of a store were imported.
+
+    Parameters
+    ----------
+    panel : Panel, optional
+        Channels with the names and roles of their features. None if the store has no channels.
+    transform : Transform
+        Transform of the values.
+    untransformed : tuple of str
+        Features that stayed linear.
+    compensate : bool
+        True if spillover was removed.
+    """
+
+    panel: Panel | None
+    transform: Transform
+    untransformed: tuple[str, ...]
+    compensate: bool
+
+
+def settings_of_store(path: "str | os.PathLike[str]") -> StoreSettings:
+    """Return the settings with which the files of a store were imported.
+
+    Parameters
+    ----------
+    path : path or URL
+        Store of an import.
+
+    Raises
+    ------
+    StoreReadError, LayoutError, DataError
+        If the store cannot be read, or has no record of an import.
+    """
+    # xarray needs pandas, which an import of FCS files does without
+    from bigtensor.data.stores.zarr_datasets import open_cells
+
+    cells = open_cells(path)
+    record = dict(cells.attrs.get(TRANSFORM) or {})
+    if "name" not in record:
+        raise DataError(f"{path} has no record of an import; give the options of the import")
+    untransformed = tuple(record.pop("untransformed", ()))
+    panel = None
+    if "channel" in cells and COORDINATE in cells:
+        features, channels, roles = (
+            [str(value) for value in cells[name].to_numpy()]
+            for name in (FEATURE_DIM, "channel", COORDINATE)
+        )
+        pairs = zip(features, channels, strict=True)
+        markers = ["" if name == channel else name for name, channel in pairs]
+        panel = Panel(channels, markers, checked_roles(roles) or ())
+    return StoreSettings(
+        panel,
+        recorded_transform(record, str(path)),
+        untransformed,
+        compensate=bool(cells.attrs.get(COMPENSATION)),
+    )
 
 
 def resolve_features(

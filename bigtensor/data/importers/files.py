@@ -18,7 +18,7 @@ from bigtensor.data.importers.csv_and_parquet import open_csv, open_parquet
 from bigtensor.data.importers.csv_text import bare_name
 from bigtensor.data.importers.expansion import expand_paths, unreachable
 from bigtensor.data.importers.fcs.events import Offsets, open_fcs
-from bigtensor.data.importers.features import FeatureSettings, resolve_features
+from bigtensor.data.importers.features import FeatureSettings, resolve_features, settings_of_store
 from bigtensor.data.importers.job import ImportJob, ImportSummary, sample_names
 from bigtensor.data.importers.matching import Channels, match_features
 from bigtensor.data.importers.panel import Panel, as_panel, with_panel
@@ -69,6 +69,7 @@ def import_files(
     transform: TransformName | Transform | None = None,
     cofactor: float | None = None,
     untransformed: Sequence[str] | None = None,
+    like: "str | os.PathLike[str] | None" = None,
     offsets: Offsets | None = None,
     dataset: int = 0,
     channels: Channels = "same",
@@ -116,6 +117,10 @@ def import_files(
     untransformed : sequence of str, optional
         Features or channels that stay linear and, without a panel, are not used; by default
         scatter and time, see :func:`~bigtensor.data.importers.transforms.is_untransformed`.
+    like : path-like, optional
+        Store of an earlier import, whose panel, transform and compensation are repeated, in place
+        of `compensate`, `panel`, `transform`, `cofactor` and `untransformed`. A model that was
+        fitted to this store answers for the new one.
     offsets : {"header", "text"}, optional
         FCS only: which segment to believe if they disagree on where the events lie.
     dataset : int, default 0
@@ -184,12 +189,12 @@ def import_files(
     TransformWarning
         If a transform leaves a marker nearly linear.
     """
-    files = _files(paths, format)
-    kind = _kind(files, format)
+    kind = _kind(files := _files(paths, format), format)
     check_target(target := as_address(out), overwrite=overwrite)
     label_codes = _codes_by_file(files, labels, label_names)
-    panel = None if panel is None else as_panel(panel)
+    panel = as_panel(panel)
     settings = FeatureSettings(kind == "fcs", panel, transform, cofactor, untransformed, codes)
+    settings, compensate = _settings_like(like, settings, compensate=compensate)
     _check_dtype(kind, settings, dtype, keep_raw=keep_raw)
     of_anndata = _of_anndata(kind, layer, obsm, codes=codes)
     kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
@@ -201,9 +206,8 @@ def import_files(
         _refuse_options_of_fcs(kind, labels=labels, **of_fcs)
         options = of_anndata | _of_columns(kind, exclude, kept, codes=codes)
         openers = [partial((_CODES if codes else _OPENERS)[kind], **kept, **options)] * len(files)
-    sources = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
-    sources = sources if panel is None else with_panel(sources, panel)
-    features, columns = match_features(sources, channels)
+    opened = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
+    features, columns = match_features(sources := with_panel(opened, settings.panel), channels)
     job = ImportJob(
         *(sources, sample_names(files), features, columns),
         treatment=resolve_features(sources, features, settings),
@@ -215,6 +219,39 @@ def import_files(
         where=where,
     )
     return job.run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
+
+
+def _settings_like(
+    store: "str | os.PathLike[str] | None", settings: FeatureSettings, *, compensate: bool
+) -> tuple[FeatureSettings, bool]:
+    """Return the settings of a store if there is one, and True to remove spillover.
+
+    Raises
+    ------
+    ParameterError
+        If one of these settings is given as well.
+    """
+    if store is None:
+        return settings, compensate
+    values = {
+        "compensate": compensate or None,
+        "panel": settings.panel,
+        "transform": settings.transform,
+        "cofactor": settings.cofactor,
+        "untransformed": settings.untransformed,
+        "codes": settings.codes or None,
+    }
+    beside = [Setting(name) for name, value in values.items() if value is not None]
+    if beside:
+        raise ParameterError(
+            Setting("like")
+            + " repeats the options of an earlier import; leave out "
+            + Message(", ").join(beside)
+        )
+    own = settings_of_store(store)
+    return replace(
+        settings, panel=own.panel, transform=own.transform, untransformed=own.untransformed
+    ), own.compensate
 
 
 def _files(

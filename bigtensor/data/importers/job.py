@@ -27,6 +27,7 @@ from bigtensor.data.stores.layout import (
     chunk_rows,
 )
 from bigtensor.data.values.feature_roles import COORDINATE
+from bigtensor.data.values.import_record import COMPENSATION, TRANSFORM, UNCOMPENSATED
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatWarning, Message, Setting, TransformWarning, warn
 
@@ -47,6 +48,9 @@ class ImportSummary:
         Name of every file, in the order of the rows.
     transform : mapping
         Name and parameters of the transform, and the features that stayed linear.
+    spillover : mapping
+        Spillover matrices that were removed, under ``compensation``, and the channels and files of
+        matrices that were not removed, under ``uncompensated``.
     warnings : tuple of str
         What was repaired or left out, a sentence each.
     bytes : int
@@ -62,6 +66,7 @@ class ImportSummary:
     features: tuple[str, ...]
     files: tuple[str, ...]
     transform: Mapping[str, Any]
+    spillover: Mapping[str, Any]
     warnings: tuple[str, ...]
     bytes: int
     roles: tuple[ChannelRole, ...] | None = None
@@ -197,14 +202,14 @@ class ImportJob:
                     progress(done, total)
             self._set_names(store, coded.names(), feature_categories)
             self._require_rows(done, chosen)
-        empty = [name for name, rows in rows_by_name.items() if not rows]
         return ImportSummary(
             path=out,
             rows=done if chosen is None else chosen.shares.kept,
             features=self.features,
             files=tuple(self.names),
             transform=self._transform_record(),
-            warnings=self._notes(rounded, empty),
+            spillover=self._spillover(),
+            warnings=self._notes(rounded, [name for name, n in rows_by_name.items() if not n]),
             bytes=sum(int(info["size"]) for _, info in StoreFiles(out).infos("")),
             roles=self.treatment.roles,
             shares=None if chosen is None else chosen.shares,
@@ -287,8 +292,8 @@ class ImportJob:
         return {
             "software": "bigtensor",
             "source_files": [source.path.name for source in self.sources],
-            "transform": self._transform_record(),
-            "compensation": self._compensations(),
+            TRANSFORM: self._transform_record(),
+            **self._spillover(),
             **recorded,
         }
 
@@ -338,13 +343,26 @@ class ImportJob:
                 "number, or import with " + Setting("dtype", "float64")
             )
 
+    def _spillover(self) -> dict[str, Any]:
+        """Return the spillover matrices that were removed, and the channels of those that were not.
+
+        Without matrices, the files may be compensated already.
+        """
+        left = [source for source in self.sources if UNCOMPENSATED in source.attrs]
+        channels = dict.fromkeys(name for source in left for name in source.attrs[UNCOMPENSATED])
+        files = [source.path.name for source in left]
+        return {
+            COMPENSATION: self._compensations(),
+            **({UNCOMPENSATED: {"channels": [*channels], "files": files}} if left else {}),
+        }
+
     def _compensations(self) -> list[dict[str, Any]]:
         """Return the spillover matrices that were removed, each once, with its files."""
         compensations: list[dict[str, Any]] = []
         for source in self.sources:
-            if "compensation" not in source.attrs:
+            if COMPENSATION not in source.attrs:
                 continue
-            matrix = source.attrs["compensation"]
+            matrix = source.attrs[COMPENSATION]
             for entry in compensations:
                 if entry["spillover"] == matrix:
                     entry["files"].append(source.path.name)

@@ -48,8 +48,7 @@ def match_features(
             )
     else:
         differences = [
-            f"{source.path.name} lacks {_sorted_without(features, source.features)} and has "
-            f"{_sorted_without(source.features, features)} besides"
+            f"{source.path.name} {_difference(source.features, features)}"
             for source in sources[1:]
             if set(source.features) != set(features)
         ]
@@ -63,9 +62,11 @@ def match_features(
     return features, [[source.features.index(name) for name in features] for source in sources]
 
 
-def _sorted_without(names: Sequence[str], others: Sequence[str]) -> list[str]:
-    """Return the sorted names that are not in the second collection."""
-    return sorted(set(names) - set(others))
+def _difference(names: Sequence[str], expected: Sequence[str]) -> str:
+    """Return the features that a file lacks, and those that it has besides, in words."""
+    lacking, besides = sorted(set(expected) - set(names)), sorted(set(names) - set(expected))
+    parts = [f"lacks {lacking}" if lacking else "", f"has {besides} besides" if besides else ""]
+    return " and ".join(filter(None, parts))
 
 
 def _listing(source: ImportSource) -> str:

@@ -149,31 +149,33 @@ class Panel:
         return [channel for channel, name in names if name == feature]
 
 
-def as_panel(panel: "Panel | str | os.PathLike[str]") -> Panel:
-    """Return a panel, read from a CSV file where its path is given."""
-    return panel if isinstance(panel, Panel) else Panel.from_csv(panel)
+def as_panel(panel: "Panel | str | os.PathLike[str] | None") -> Panel | None:
+    """Return a panel, read from a CSV file where its path is given; None without one."""
+    return panel if panel is None or isinstance(panel, Panel) else Panel.from_csv(panel)
 
 
-def with_panel(sources: Sequence[ImportSource], panel: Panel) -> list[ImportSource]:
+def with_panel(sources: Sequence[ImportSource], panel: Panel | None) -> list[ImportSource]:
     """Return files with features that are named by a panel.
 
     Parameters
     ----------
     sources : sequence of ImportSource
         The files.
-    panel : Panel
-        Channels that it does not list keep their names.
+    panel : Panel, optional
+        Channels that it does not list keep their names, and without a panel all of them.
 
     Returns
     -------
     list of ImportSource
-        The channel of every feature is a coordinate.
+        With a panel, the channel of every feature is a coordinate.
 
     Raises
     ------
     DataError
         If a channel of the panel is in no file.
     """
+    if panel is None:
+        return list(sources)
     channels = {channel for source in sources for channel in channels_of(source)}
     unknown = [channel for channel in panel.channels if channel not in channels]
     if unknown:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -76,6 +76,40 @@ def choose_transform(
     if chosen != "arcsinh":
         raise ParameterError(f"unknown transform {chosen!r}; choose 'arcsinh', 'logicle' or 'none'")
     return Arcsinh(_cofactor(sources, markers) if cofactor is None else cofactor)
+
+
+def recorded_transform(record: Mapping[str, Any], owner: str) -> Transform:
+    """Return the transform of a record.
+
+    Parameters
+    ----------
+    record : mapping
+        Name and parameters.
+    owner : str
+        The words that name the store of the record in messages.
+
+    Raises
+    ------
+    DataError
+        If the record is of another transform than those of this package, or of one cofactor for
+        every feature, which belong to the order of the columns.
+    """
+    parameters = {name: value for name, value in record.items() if name != "name"}
+    try:
+        if record["name"] == "arcsinh":
+            return Arcsinh(float(parameters["cofactor"]))
+        if record["name"] == "logicle":
+            return Logicle(**parameters)
+        if record["name"] == "none":
+            return Linear()
+    except (KeyError, TypeError, ValueError):
+        pass
+    raise DataError(
+        f"{owner} records the transform {dict(record)}, which cannot be made again; give "
+        + Setting("transform")
+        + " in place of "
+        + Setting("like")
+    )
 
 
 def linear_markers(transform: Transform, markers: Mapping[str, Content]) -> Message:

@@ -29,6 +29,7 @@ from bigtensor.data.sources.row_sources import ArraySource, Columns, LazySource,
 from bigtensor.data.sources.stored_rows import StoredRows
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.feature_roles import Role
+from bigtensor.data.values.import_record import ImportRecord
 from bigtensor.data.values.kinds import Kind, kind_of
 from bigtensor.data.values.plain_arrays import CODES, measured_dtype, native_dtype
 from bigtensor.errors import DataChangedError, DataError
@@ -79,8 +80,8 @@ class Samples:
         Views and the columns of their features.
     groups : RowGroups, optional
         Names of the codes in `Block.group`. None if the rows were opened without groups.
-    untransformed : tuple of str, optional
-        Features off the scale that an import put all others on. None without such a scale.
+    record : ImportRecord, optional
+        Transform and compensation of the import of the first data set. None without a record.
     roles : tuple of str, optional
         Role of every feature of the data. None for data without roles.
     code_map : CodeMap, optional
@@ -121,7 +122,7 @@ class Samples:
     sources: tuple[Source, ...]
     views: Views
     groups: RowGroups | None = None
-    untransformed: tuple[str, ...] | None = None
+    record: ImportRecord | None = None
     roles: tuple[Role, ...] | None = None
     code_map: CodeMap | None = None
     read_as: np.dtype[Any] | None = None
@@ -194,6 +195,11 @@ class Samples:
             return self.total_weight
         assert not self.has_weight
         return float(self.rows)
+
+    @property
+    def untransformed(self) -> tuple[str, ...] | None:
+        """Features off the scale that an import put all others on. None without such a scale."""
+        return None if self.record is None else self.record.off_scale
 
     @property
     def has_common_units(self) -> bool:

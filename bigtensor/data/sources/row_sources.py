@@ -21,6 +21,7 @@ from bigtensor.data.stores.process_wide import ProcessWide
 from bigtensor.data.stores.zarr_groups import new_opening, open_array, opened_anew_after_errors
 from bigtensor.data.values.categories import FeatureCategories
 from bigtensor.data.values.feature_roles import Role
+from bigtensor.data.values.import_record import ImportRecord
 from bigtensor.data.values.plain_arrays import without_mask
 from bigtensor.errors import without_passwords
 
@@ -237,8 +238,8 @@ class ZarrSource:
     coding: Coding | None = None
     """From the stored values of the group to its codes."""
     categories: FeatureCategories | None = None
-    untransformed: tuple[str, ...] | None = None
-    """Features off the scale that an import put all others on; None without such a scale."""
+    record: ImportRecord | None = None
+    """Transform and compensation of the import; None without a record."""
     roles: tuple[Role, ...] | None = None
     """Role of every feature; None without roles."""
     matrix: str | None = None

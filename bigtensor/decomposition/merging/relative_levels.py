@@ -47,7 +47,8 @@ def with_relative_levels(
     Returns
     -------
     tuple of str
-        Names that still repeat belong to populations that are alike in all markers.
+        Names still repeat if populations differ by less than `LEAST_GAP` in the markers that the
+        name does not have, or after `MOST_WORDS` levels.
     """
     words: list[list[str]] = [[] for _ in names]
     for name in filter(None, dict.fromkeys(names)):

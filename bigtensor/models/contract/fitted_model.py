@@ -22,6 +22,7 @@ from bigtensor.data.rows.row_sequences import Lengths
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views, ViewsLike
 from bigtensor.data.stores.layout import FEATURE_DIM, MATRIX
+from bigtensor.data.values.import_record import ImportRecord
 from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.data.values.random_states import integer_seed, is_drawn_from
@@ -81,6 +82,9 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     matrix_ : str or None
         Matrix of AnnData of the fit: ``X``, ``layers/counts``, ``obsm/X_pca``. Answers for AnnData
         read this matrix. None for other data.
+    import_record_ : ImportRecord or None
+        Transform and compensation of the import of the data of the fit. Answers refuse data whose
+        import differs. None for data without a record.
     feature_dim_ : str
         Name of the dimension of the features in the data of the fit, ``feature`` for data without
         names of dimensions.
@@ -110,6 +114,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     diagnostics_: dict[str, Any]
     statistics_: Statistics
     matrix_: str | None = None
+    import_record_: ImportRecord | None = None
     feature_dim_: str = FEATURE_DIM
 
     _rounds: Rounds | None = None
@@ -415,6 +420,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         self.views_ = Views.resolve({name: [name] for name in features}, names)
         self.n_features_in_ = len(names)
         self.matrix_ = whole.matrix_
+        self.import_record_ = whole.import_record_
         self.feature_dim_ = whole.feature_dim_
         if hasattr(whole, "feature_names_in_"):
             self.feature_names_in_ = np.asarray(names, dtype=object)
@@ -567,6 +573,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         self.views_ = views
         self.n_features_in_ = len(samples.features)
         self.matrix_ = samples.matrix
+        self.import_record_ = samples.record
         self.feature_dim_ = samples.feature_dim
         if samples.categories is not None:
             self.categories_ = dict(samples.categories)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.rows.views import Views
 from bigtensor.data.stores.layout import FEATURE_DIM, MATRIX
+from bigtensor.data.values.import_record import ImportRecord
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.errors import ModelFileError, ParameterError
 from bigtensor.features.kernels.custom_kernel import CustomKernel
@@ -30,6 +31,7 @@ class SavedModel(Protocol):
     diagnostics_: dict[str, Any]
     statistics_: Statistics
     matrix_: str | None
+    import_record_: ImportRecord | None
     feature_dim_: str
     feature_names_in_: NDArray[np.object_]
 
@@ -108,6 +110,7 @@ def model_contents(model: SavedModel, rounds: Rounds | None, classes: tuple[type
         "feature_names_in": plain(getattr(model, "feature_names_in_", [])),
         "categories": plain(getattr(model, "categories_", None)),
         MATRIX: model.matrix_,
+        "import_record": None if model.import_record_ is None else model.import_record_.facts(),
         "feature_dim": model.feature_dim_,
         "diagnostics": model.diagnostics_,
         "state": packed.tree,
@@ -152,6 +155,7 @@ def restore_model(
             name: tuple(categories) for name, categories in attrs["categories"].items()
         }
     model.matrix_ = attrs.get(MATRIX)
+    model.import_record_ = ImportRecord.of_facts(attrs.get("import_record"))
     # models of earlier versions have none
     model.feature_dim_ = attrs.get("feature_dim", FEATURE_DIM)
     model.diagnostics_ = attrs["diagnostics"]

@@ -25,6 +25,7 @@ from bigtensor.data.rows.sample_weights import with_weight_meaning
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
 from bigtensor.data.sources.anndata_source import holds_anndata, is_anndata
+from bigtensor.data.values.import_record import ImportRecord, require_same_import
 from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.matrices import numbered_features
 from bigtensor.errors import DataError, Message, Setting, ViewError
@@ -47,6 +48,7 @@ class KnowsFeatures(Protocol):
     views_: Views
     n_features_in_: int
     matrix_: str | None
+    import_record_: ImportRecord | None
 
     @property
     def preferred_kind(self) -> Kind | None:
@@ -176,9 +178,10 @@ def with_features_of_fit(
             sequence=sequence,
         )
     except ViewError as error:
+        absent = _absent(model, X) if named else ""
+        expected = f". {type(model).__name__} is expecting {model.n_features_in_} features as input"
         raise ViewError(
-            f"X lacks features of the fit: {(named and _absent(model, X)) or error}. "
-            f"{type(model).__name__} is expecting {model.n_features_in_} features as input"
+            f"X lacks features of the fit: {absent or f'{error}{expected}'}"
             + (_zero_columns(model) if named else "")
             + _other_matrix(model, X)
         ) from error
@@ -187,12 +190,35 @@ def with_features_of_fit(
             f"X has {len(samples.features)} features, but {type(model).__name__} is expecting "
             f"{model.n_features_in_} features as input"
         )
+    require_import_of_fit(model, samples)
     return _as_in_fit(model, samples, named=named)
+
+
+def require_import_of_fit(model: KnowsFeatures, samples: Samples) -> None:
+    """Raise an error for values that an import made in another way than those of the fit.
+
+    Parameters
+    ----------
+    model : fitted model
+        Model with the record of the import of its data.
+    samples : Samples
+        Rows with the features of the fit. Without a record they are not compared.
+
+    Raises
+    ------
+    DataError
+        When the transform or the compensation of a feature of the views differs.
+    """
+    require_same_import(
+        *(samples.record, samples.describe(), model.import_record_, "the data of the fit"),
+        samples.views.feature_names,
+    )
 
 
 def _absent(model: KnowsFeatures, X: DataLike) -> str:
     """Return the features of the fit that data lack, for the message; empty if they lack none."""
-    features = open_samples(in_matrix_of_fit(model, X), sample_dim=model.sample_dim).features
+    samples = open_samples(in_matrix_of_fit(model, X), sample_dim=model.sample_dim)
+    features = samples.features
     expected = [name for _, members in model.views_.features for name in members]
     there = {*features}
     absent = [name for name in expected if name not in there]
@@ -200,8 +226,15 @@ def _absent(model: KnowsFeatures, X: DataLike) -> str:
         return ""
     return (
         f"{len(absent):,} of {len(expected):,} are absent from the data ({_few(absent)}), which "
-        f"have {len(features):,} features ({_few(features)})"
+        f"have {len(features):,} features ({_few(features)})" + _panel(model, samples)
     )
+
+
+def _panel(model: KnowsFeatures, samples: Samples) -> str:
+    """Return the way to the names of the fit if both data were imported, for the message."""
+    if model.import_record_ is None or samples.record is None:
+        return ""
+    return "; if a panel named the features of the fit, import the files with the same --panel"
 
 
 def _few(names: Sequence[str]) -> str:

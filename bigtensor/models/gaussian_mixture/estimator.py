@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from bigtensor.models.answers import information_criteria
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
+from bigtensor.models.contract.opened_fit import OpenedFit
+from bigtensor.models.contract.opening_for_answers import require_import_of_fit
 from bigtensor.models.contract.parameters import ParameterValues, RandomState, ViewsLike
+from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.contract.script import FitSteps
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.declared_parameters import PARAMETERS
@@ -244,6 +247,12 @@ class GaussianMixture(MixtureAnswers):
 
     aic = information_criteria.aic
     bic = information_criteria.bic
+
+    def _fit_opened(self, opened: OpenedFit, **options: Unpack[RunOptions]) -> Self:
+        """Fit the model to data that are opened; a warm start needs data of the same import."""
+        if self.warm_start and hasattr(self, "_last_fit"):
+            require_import_of_fit(self, opened.samples)
+        return super()._fit_opened(opened, **options)
 
     def free_parameters(self) -> int:
         """Return the number of free parameters."""

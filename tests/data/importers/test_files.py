@@ -15,7 +15,9 @@ import xarray as xr
 
 from bigtensor.data.importers.fcs.events import iterate_fcs
 from bigtensor.data.importers.files import import_files
+from bigtensor.data.importers.panel import Panel
 from bigtensor.data.importers.transforms import Arcsinh, Linear, Logicle, Transform
+from bigtensor.data.opening import open_samples
 from bigtensor.errors import (
     DataError,
     FileFormatError,
@@ -196,7 +198,7 @@ def test_many_files__differences_are_listed(tmp_path: Path, write_fcs: FcsWriter
     with pytest.raises(DataError) as error:
         import_files(files, tmp_path / "o.zarr")
     assert "b.fcs lacks ['C'] and has ['D'] besides" in str(error.value)
-    assert "c.fcs lacks ['A'] and has [] besides" in str(error.value)
+    assert "c.fcs lacks ['A']. Import" in str(error.value)
     assert "channels='common'" in str(error.value)
     import_files(files, tmp_path / "o.zarr", channels="common", transform="none")
     store = xr.open_zarr(tmp_path / "o.zarr")
@@ -540,3 +542,54 @@ def test_fcs__with_events_that_tot_denies_is_refused(write_fcs: FcsWriter, tmp_p
     path, rows = write_fcs("a.fcs", columns(1), {"$TOT": 0}), len(columns(1)[0])
     with pytest.raises(FileFormatError, match=rf"hold {rows} events .* \$TOT says 0"):
         import_files(path, tmp_path / "out.zarr")
+
+
+def _stained(rng: np.random.Generator, size: float) -> list[np.ndarray]:
+    """Return scatter and two markers of a size, the first of which spills into the second."""
+    columns = [rng.uniform(1e4, 1e5, 500), *(rng.lognormal(0, 1, (2, 500)) * size)]
+    return [column.astype("<f4") for column in columns]
+
+
+def test_like__repeats_the_import_of_a_store(tmp_path: Path, write_fcs: FcsWriter) -> None:
+    rng = np.random.default_rng(0)
+    keywords = {"$SPILLOVER": "2,FITC-A,PE-A,1,0.3,0,1", "$P2S": "CD3"}
+    names = ["FSC-A", "FITC-A", "PE-A"]
+    bright = write_fcs("a.fcs", _stained(rng, 2000), keywords, names=names)
+    dim = write_fcs("b.fcs", _stained(rng, 10), keywords, names=names)
+    panel = Panel(names, ["", "CD3", "CD4"], ["scatter", "use", "use"])
+    first = import_files(bright, tmp_path / "a.zarr", compensate=True, panel=panel)
+    alone = import_files(dim, tmp_path / "alone.zarr", compensate=True, panel=panel)
+    assert first.transform["cofactor"] != alone.transform["cofactor"]
+    with pytest.warns(TransformWarning, match="nearly linear"):
+        again = import_files(dim, tmp_path / "b.zarr", like=tmp_path / "a.zarr")
+    assert again.features == first.features
+    assert again.transform == first.transform
+    assert again.used == ("CD3", "CD4")
+    assert again.spillover["compensation"]
+    assert open_samples([tmp_path / "a.zarr", tmp_path / "b.zarr"]).rows == 1000
+    with pytest.raises(DataError, match=rf"cofactor {alone.transform['cofactor']:g}\b"):
+        open_samples([tmp_path / "a.zarr", tmp_path / "alone.zarr"])
+    for name, value in {"cofactor": 5, "compensate": True, "panel": panel}.items():
+        options = {name: value, "like": tmp_path / "a.zarr"}
+        with pytest.raises(ParameterError, match=f"leave out {name}"):
+            import_files(dim, tmp_path / "c.zarr", **options)
+
+
+def test_like__refuses_a_store_without_a_transform_to_repeat(
+    tmp_path: Path, write_fcs: FcsWriter
+) -> None:
+    path = write_fcs("a.fcs", _stained(np.random.default_rng(0), 2000), names=["FSC-A", "A", "B"])
+    import_files(path, tmp_path / "a.zarr", transform=Arcsinh((150.0, 5.0)))
+    with pytest.raises(DataError, match="cannot be made again"):
+        import_files(path, tmp_path / "b.zarr", like=tmp_path / "a.zarr")
+
+
+def test_spillover__that_is_left_is_recorded(tmp_path: Path, write_fcs: FcsWriter) -> None:
+    columns, names = _stained(np.random.default_rng(0), 2000), ["FSC-A", "A", "B"]
+    with_matrix = write_fcs("a.fcs", columns, {"$SPILLOVER": "2,A,B,1,0.3,0,1"}, names=names)
+    unmixed = write_fcs("b.fcs", columns, {"$SPILLOVER": "2,A,B,1,0,0,1"}, names=names)
+    summary = import_files([with_matrix, unmixed], tmp_path / "a.zarr")
+    expected = {"channels": ["A", "B"], "files": ["a.fcs"]}
+    assert summary.spillover == {"compensation": [], "uncompensated": expected}
+    assert xr.open_zarr(tmp_path / "a.zarr").attrs["uncompensated"] == expected
+    assert "uncompensated" not in import_files(unmixed, tmp_path / "b.zarr").spillover

@@ -80,7 +80,8 @@ def read_compensation(header: FcsHeader) -> Compensation:
         _check_spillover(header, names, matrix)
     except ValueError as error:
         raise FileFormatError(
-            f"{header.path}: the spillover matrix {error}; read the file without compensation"
+            f"{header.path}: the spillover matrix {error}; leave this file out, or import all "
+            "files without compensation"
         ) from error
     return Compensation(names, matrix)
 
@@ -110,7 +111,10 @@ def _check_spillover(header: FcsHeader, names: tuple[str, ...], matrix: FloatArr
     stored = [header.keywords[f"p{n}n"].strip() for n in range(1, len(header.channels) + 1)]
     unknown = [name for name in names if name not in header.channels]
     if unknown:
-        raise ValueError(f"names {unknown}, but the channels are {list(header.channels)}")
+        raise ValueError(
+            f"names {unknown}, which are not among the channels {list(header.channels)}, so that "
+            "their signal in other channels cannot be removed; export the file with all channels"
+        )
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(f"names {repeated} more than once")

@@ -12,6 +12,7 @@ from bigtensor.data.importers.fcs.compensation import read_compensation
 from bigtensor.data.importers.fcs.header import FcsHeader, Offsets, read_fcs_header
 from bigtensor.data.importers.source import ImportBlock, ImportSource
 from bigtensor.data.stores.layout import FCS_DATASET
+from bigtensor.data.values.import_record import COMPENSATION, UNCOMPENSATED, changes_values
 from bigtensor.errors import DataError, FileFormatError, ParameterError
 
 __all__ = [
@@ -90,10 +91,12 @@ def open_fcs(
         FCS_DATASET: header.dataset,
     }
     if compensation is not None:
-        attrs["compensation"] = {
+        attrs[COMPENSATION] = {
             "channels": list(compensation.channels),
             "matrix": compensation.matrix.tolist(),
         }
+    elif channels := _channels_with_spillover(header):
+        attrs[UNCOMPENSATED] = channels
     return ImportSource(
         path=header.path,
         features=header.features,
@@ -148,6 +151,16 @@ def iterate_fcs(
             rows = min(rows_per_block, header.n_rows - first)
             values = _read(header, file, first, rows)
             yield values if compensation is None else compensation(values, header.channels)
+
+
+def _channels_with_spillover(header: FcsHeader) -> list[str]:
+    """Return the channels of the spillover matrix of a file; none without a usable matrix."""
+    try:
+        compensation = read_compensation(header)
+    except DataError:
+        return []
+    matrix = compensation.matrix.tolist()
+    return list(compensation.channels) if changes_values(matrix) else []
 
 
 def _spread_windows(total: int, rows: int) -> Iterator[tuple[int, int]]:
