@@ -1,10 +1,14 @@
 """Connections to a running scheduler: addresses, scheduler files, certificates, versions."""
 
 import json
+import os
+import platform
 import socket
+import subprocess
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +18,7 @@ from click.testing import CliRunner
 from distributed import Client, LocalCluster
 from distributed.security import Security
 
+from bigtensor._version import __version__
 from bigtensor.cli import main
 from bigtensor.engine.clusters import connection
 from bigtensor.engine.clusters.connection import Connection, check_versions
@@ -237,37 +242,63 @@ def test_scheduler_file__that_is_being_written_is_waited_for(
 
 
 class Versions:
-    """A client whose workers have these versions."""
+    """A client with one worker, whose functions of Python return these answers."""
 
-    def __init__(self, client: dict[str, str], worker: dict[str, str]) -> None:
-        self._versions = {
-            "client": {"packages": client},
-            "workers": {"tcp://w": {"packages": worker}},
-        }
+    def __init__(self, python: str, bigtensor: str | Exception) -> None:
+        self._answers = {"python_version": python, "resolve_name": bigtensor}
 
-    def get_versions(self, packages: list[str]) -> dict[str, Any]:
-        assert packages == ["bigtensor"]
-        return self._versions
+    def run(
+        self, function: Callable[..., str], *arguments: str, on_error: str
+    ) -> dict[str, str | Exception]:
+        assert function(*arguments)
+        assert on_error == "return"
+        return {"tcp://w": self._answers[function.__name__]}
 
 
-HERE = {"python": "3.11.7.final.0", "bigtensor": "1.2.3"}
+HERE = platform.python_version()
 
 
 @pytest.mark.parametrize(
-    ("there", "words"),
+    ("python", "package", "words"),
     [
-        ({"python": "3.11.7.final.0", "bigtensor": "1.2.4"}, "has bigtensor 1.2.4"),
-        ({"python": "3.11.7.final.0", "bigtensor": None}, "has no bigtensor"),
-        ({"python": "3.12.1.final.0", "bigtensor": "1.2.3"}, "has python 3.12"),
+        (HERE, "1.2.4", r"has bigtensor 1\.2\.4"),
+        (HERE, ModuleNotFoundError("bigtensor"), "has no bigtensor"),
+        ("2.7.1", __version__, r"has python 2\.7,"),
     ],
 )
-def test_versions__that_differ_are_named(there: dict[str, Any], words: str) -> None:
+def test_versions__that_differ_are_named(python: str, package: str | Exception, words: str) -> None:
     with pytest.raises(ClusterError, match=words):
-        check_versions(Versions(HERE, there))
+        check_versions(Versions(python, package))
 
 
 def test_versions__of_patches_of_python_may_differ() -> None:
-    check_versions(Versions(HERE, {**HERE, "python": "3.11.2.final.0"}))
+    check_versions(Versions(HERE.rpartition(".")[0] + ".99", __version__))
+
+
+def test_versions__of_workers_that_have_gone_are_not_compared() -> None:
+    check_versions(Versions(HERE, OSError("closed")))
+
+
+def test_versions__are_of_the_package_that_a_worker_imports(tmp_path: Path) -> None:
+    """A source tree on the path of a worker comes before the installed package."""
+    (tmp_path / "bigtensor").mkdir()
+    for name in ("__init__", "_version"):
+        (tmp_path / "bigtensor" / f"{name}.py").write_text("__version__ = '0.0.9'\n")
+    with LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as cluster:
+        place = ["--host", "127.0.0.1", "--no-nanny", "--no-dashboard", "--nthreads", "1"]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dask", "worker", cluster.scheduler_address, *place],
+            env={**os.environ, "PYTHONPATH": str(tmp_path)},
+            cwd=tmp_path,
+        )
+        try:
+            with Client(cluster, set_as_default=False) as client:
+                client.wait_for_workers(1, timeout=60)
+                with pytest.raises(ClusterError, match=r"has bigtensor 0\.0\.9"):
+                    check_versions(client)
+        finally:
+            process.terminate()
+            process.wait(30)
 
 
 def test_versions__of_a_real_cluster(plain: str) -> None:

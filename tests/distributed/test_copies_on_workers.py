@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from socket import gethostname
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import zarr
 from distributed import Client, LocalCluster
 
 from bigtensor import GaussianMixture, open_samples, simulate
-from bigtensor.data.addresses.copies_on_workers import contents_digest
+from bigtensor.data.addresses.copies_on_workers import contents_digest, require_same_contents
 from bigtensor.engine.answers_in_memory import evaluate_in_memory
 from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
 from bigtensor.engine.reduce import run_pass
@@ -131,6 +132,17 @@ def test_copy__that_differs_has_another_digest(
     assert digest(copy) == digest(store)
     change(copy)
     assert digest(copy) != digest(store)
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_worker__that_sees_an_empty_folder_is_refused(tmp_path: Path, name: str) -> None:
+    """A disk that is not mounted leaves an empty folder in its place."""
+    WRITERS[name](tmp_path / name, values(1))
+    of_driver = contents_digest(str(tmp_path / name), ["X"])
+    assert of_driver is not None
+    (tmp_path / "own" / name).mkdir(parents=True)
+    with pytest.raises(StoreReadError, match=rf"{name} has other files .*{gethostname()}.* mount"):
+        require_same_contents(str(tmp_path / "own" / name), ("X",), of_driver)
 
 
 def test_copy__with_hidden_files_has_the_same_digest(copies: tuple[Path, Path]) -> None:

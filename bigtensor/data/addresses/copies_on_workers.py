@@ -90,7 +90,9 @@ def _digest_of_files(place: Path, folders: Iterable[str]) -> str:
         if len(sample) > _COMPARED_FILES:
             heapq.heappop(sample)
     digest = hashlib.sha256(str(total).encode())
-    for name in sorted({largest[1], *(name for _, name in sample)}):
+    # an empty folder has no largest file
+    compared = {largest[1], *(name for _, name in sample)} if sample else set()
+    for name in sorted(compared):
         for piece in _pieces(place / name):
             digest.update(piece)
     return digest.hexdigest()
@@ -147,7 +149,7 @@ def require_same_contents(address: str, folders: tuple[str, ...], digest: str) -
         )
     if contents_digest(address, folders) not in (None, digest):
         raise OtherFilesError(
-            f"{address} has other files for a worker on {machine} than for the driver, so the "
-            "worker would read other data; put the data on a disk that all workers mount under "
-            "this path, or copy the whole store to the machine of the worker again"
+            f"{address} has other files for a worker on {machine} than for the driver, or "
+            "none, so the worker would read other data; put the data on a disk that all workers "
+            "mount under this path, or copy the whole store to the machine of the worker again"
         )

@@ -55,6 +55,12 @@ _REFUSALS = frozenset(
 """Error numbers of s3fs for a refused request, and for one that another server has to answer. Not
 every system has the second."""
 
+_FORBIDDEN = frozenset({401, 403})
+"""Statuses of web servers for a request without permission, or without the right password."""
+
+_ABSENT = frozenset({404, 410})
+"""Statuses of web servers for a file that does not exist."""
+
 _FEW_RETRIES: dict[str, Any] = {
     "connect_timeout": 5,
     "read_timeout": 3,
@@ -233,8 +239,21 @@ def is_network_failure(error: BaseException) -> bool:
     return bool(_NO_ANSWER & {kind.__name__ for kind in type(error).__mro__})
 
 
+def refused_status(error: BaseException) -> int | None:
+    """Return the status of a web server that did not answer a request; None for other errors.
+
+    A file that is absent is no refusal.
+    """
+    if "ClientResponseError" not in {kind.__name__ for kind in type(error).__mro__}:
+        return None
+    status: int = getattr(error, "status", 0)
+    return None if status in _ABSENT else status
+
+
 def is_refusal(error: BaseException) -> bool:
     """Return True if reading is not allowed, as after credentials have expired."""
+    if refused_status(error) in _FORBIDDEN:
+        return True
     from_client = type(error.__cause__).__module__.partition(".")[0] in _CLIENTS
     refused = isinstance(error, OSError) and error.errno in _REFUSALS and from_client
     return isinstance(error, PermissionError) or refused
@@ -283,6 +302,13 @@ def explain_failure(address: str, error: BaseException) -> str:
         return (
             f"{address} may not be used with the present credentials ({error}); check the key and "
             f"the secret ({where}), and the rights of their user"
+        )
+    if (status := refused_status(error)) in _FORBIDDEN:
+        return (
+            f"{address} may not be read: its server refuses access (status {status}), which some "
+            "servers do for an absent file as well; check the path, put user and password before "
+            "the host of the URL, separated by ':' and followed by '@', or ask the owner for "
+            "permission"
         )
     if is_network_failure(error):
         return (

@@ -16,6 +16,7 @@ from bigtensor.data.addresses.object_stores import (
     is_network_failure,
     lists_files,
     refuse_cache,
+    refused_status,
     store_errors,
 )
 from bigtensor.data.stores.leftovers import STORE_ROOTS
@@ -152,13 +153,15 @@ def _is_text(path: str) -> bool:
 
 
 def _check_answer(filesystem: AbstractFileSystem, root: str) -> None:
-    """Raise the failure of a network that `exists` takes for an absent store, as for HTTP."""
+    """Raise a failure or a refusal that `exists` takes for an absent store, as for HTTP."""
+    # many web servers refuse to list a folder, whose files they serve
+    place = root if lists_files(filesystem) else f"{root}/{STORE_ROOTS[0]}"
     failure: BaseException | None = None
     try:
-        filesystem.info(root)
+        filesystem.info(place)
     except Exception as error:
         failure = error
-    while failure is not None and not is_network_failure(failure):
+    while failure and not (is_network_failure(failure) or refused_status(failure)):
         failure = failure.__cause__
     # behind the handler, because an error would otherwise be the context of its own cause
     if failure is not None:

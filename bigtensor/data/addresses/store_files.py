@@ -13,7 +13,12 @@ import zarr
 from fsspec.implementations.local import LocalFileSystem
 from zarr.storage import MemoryStore, StorePath
 
-from bigtensor.data.addresses.object_stores import explain_remote, file_system, lists_files
+from bigtensor.data.addresses.object_stores import (
+    explain_remote,
+    file_system,
+    lists_files,
+    refused_status,
+)
 from bigtensor.data.addresses.store_address import with_home
 from bigtensor.data.stores.chunk_files import ChunkFiles
 from bigtensor.errors import StoreReadError, hide_passwords
@@ -147,8 +152,10 @@ class StoreFiles:
         place = self._place(name)
         try:
             entries = self._filesystem.ls(place, detail=True)
-        except FileNotFoundError as error:
-            if lists_files(self._filesystem):
+        except Exception as error:
+            # a web server refuses a list of names, or has no page of them
+            absent = isinstance(error, FileNotFoundError) or refused_status(error)
+            if lists_files(self._filesystem) or not absent:
                 raise
             raise StoreReadError(
                 f"{self.url} cannot be opened, because its server lists no files and the store has "

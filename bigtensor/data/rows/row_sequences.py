@@ -69,7 +69,8 @@ class Lengths:
             raise ParameterError(
                 Setting("lengths")
                 + f" is {_shown(self.rows)}; expected the number of rows of every sequence, each "
-                "an integer of at least 1"
+                "an integer of at least 1, or give the id of every row as the parameter "
+                + Setting("sequence")
             )
         object.__setattr__(self, "rows", lengths)
 
@@ -86,7 +87,8 @@ class Lengths:
             raise ParameterError(
                 Setting("lengths")
                 + f" adds up to {total:,} rows in {len(self.rows):,} sequences, and the data have "
-                f"{rows:,} rows; give the length of every sequence, in the order of the rows"
+                f"{rows:,} rows; give the length of every sequence, in the order of the rows, "
+                "or the id of every row as the parameter " + Setting("sequence")
             )
         return np.repeat(np.arange(len(self.rows), dtype=np.int64), self.rows)
 

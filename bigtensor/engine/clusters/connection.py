@@ -11,8 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import resolve_name
+from platform import python_version
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from bigtensor._version import __version__
 from bigtensor.errors import ClusterError, ParameterError, Setting
 
 if TYPE_CHECKING:
@@ -28,6 +31,10 @@ HELLO_TIMEOUT = 1.0
 
 CONNECT_TIMEOUT = 10.0
 """Seconds to wait for a scheduler that has accepted a connection: it may be busy."""
+
+_IMPORTED_VERSION = "bigtensor._version:__version__"
+"""Version of the package that a process imports, which may be a source tree in place of the
+installed one. The metadata of packages, which Dask compares, are those of the installed one."""
 
 Result = TypeVar("Result")
 
@@ -182,34 +189,41 @@ def require_usable(client: object) -> None:
 def check_versions(client: Client) -> None:
     """Require the versions of this process on the workers that there are now.
 
-    Functions and states travel by name, and another version would add up other numbers.
+    Functions and states travel by name, and another version would add up other numbers. Workers are
+    asked through functions of Python, which any version of the package and of Python can call.
 
     Raises
     ------
     ClusterError
         When workers have another version of bigtensor or of Python, or no bigtensor.
     """
-    # the client is not asynchronous
-    versions: Any = client.get_versions(packages=["bigtensor"])
-    for package, compared in (("bigtensor", None), ("python", 2)):
-        here = _version(versions["client"], package, compared)
-        if here is None:
-            continue  # run from its source, without a version to compare
-        for address, worker in versions["workers"].items():
-            there = _version(worker, package, compared)
-            if there != here:
-                raise ClusterError(
-                    f"the worker at {address} has "
-                    + (f"{package} {there}" if there else f"no {package}")
-                    + f", and this process has {package} {here}; install the same environment "
-                    "on every machine and start the workers from it"
-                )
+    workers: Any = client.run(resolve_name, _IMPORTED_VERSION, on_error="return")
+    _require_version("bigtensor", __version__, workers)
+    workers = client.run(python_version, on_error="return")
+    _require_version("python", python_version(), workers, components=2)
 
 
-def _version(entries: object, package: str, components: int | None) -> str | None:
-    """Return the leading components of the version of a package, or None if there is none."""
-    version = entries["packages"].get(package) if isinstance(entries, dict) else None
-    return None if version is None else ".".join(str(version).split(".")[:components])
+def _require_version(
+    package: str, here: str, workers: dict[str, object], components: int | None = None
+) -> None:
+    """Require a version, as far as its leading components, on the workers that answered."""
+    here = _leading(here, components)
+    for address, answer in workers.items():
+        if not isinstance(answer, str | ImportError):
+            continue  # the worker has gone, or its scheduler runs no functions
+        there = _leading(answer, components) if isinstance(answer, str) else None
+        if there != here:
+            raise ClusterError(
+                f"the worker at {address} has "
+                + (f"{package} {there}" if there else f"no {package}")
+                + f", and this process has {package} {here}; install the same environment "
+                "on every machine and start the workers from it"
+            )
+
+
+def _leading(version: str, components: int | None) -> str:
+    """Return the leading components of a version, by default all."""
+    return ".".join(version.split(".")[:components])
 
 
 def _check_answer(address: str, security: Security) -> None:

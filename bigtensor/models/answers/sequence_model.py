@@ -33,6 +33,9 @@ from bigtensor.statistics.base import Pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.sequences.sequence_ids import SequenceIds, SequenceIdsResult
 
+ROWS_OF_A_RUN = 2
+"""Mean number of rows from which runs of equal labels are probably sequences."""
+
 
 class SequenceModel(Estimator):
     """Base of models of rows in sequences. The ids of a fit are checked in its first whole pass."""
@@ -55,7 +58,8 @@ class SequenceModel(Estimator):
         X : path, xarray, AnnData, dask array or DataFrame, array-like, Samples, or a list of these
             ``(rows, features)`` in the order of time, see `bigtensor.open_samples`.
         y : (rows,) array-like, optional
-            Ignored. Lengths of sequences in this place, as hmmlearn takes them, are `lengths`.
+            Ignored, with a warning if it looks like ids of sequences, which are `sequence`. Lengths
+            of sequences in this place, as hmmlearn takes them, are `lengths`.
         sample_weight : (rows,) array-like, optional
             Weights of the rows, not negative, by default those that are stored with the data. Their
             meaning is the parameter `weights` of the model.
@@ -83,7 +87,8 @@ class SequenceModel(Estimator):
         Warns
         -----
         SequenceWarning
-            When ids come back after another sequence, or dates along the rows do not ascend.
+            When ids come back after another sequence, dates along the rows do not ascend, or `y`
+            looks like ids of sequences.
         """
         check_workers(options.get("workers"))
         lengths = self._lengths_of(X, y, sequence, lengths)
@@ -167,9 +172,15 @@ def lengths_in_place_of_labels(y: str | RowVariableLike | None, rows: int) -> np
     ------
     ParameterError
         If `y` holds neither labels nor lengths.
+
+    Warns
+    -----
+    SequenceWarning
+        If `y` looks like ids of sequences, which have one run of rows each.
     """
     entries = np.asarray(y)
     if entries.shape[:1] == (rows,):
+        _warn_of_ids(entries)
         return None
     if entries.ndim == 1 and entries.dtype.kind in "iu" and int(entries.sum()) == rows:
         return entries
@@ -178,6 +189,24 @@ def lengths_in_place_of_labels(y: str | RowVariableLike | None, rows: int) -> np
         + f" has the shape {entries.shape}, but the data have {rows:,} rows; give one label a row, "
         f"or give lengths of sequences that add up to {rows:,} as " + Setting("lengths")
     )
+
+
+def _warn_of_ids(labels: NDArray[Any]) -> None:
+    """Warn of labels of which each is one run of rows, as ids of sequences are.
+
+    Labels whose runs have one row on average are rather values of a regression.
+    """
+    if labels.ndim != 1:
+        return
+    first = np.flatnonzero(labels[1:] != labels[:-1]) + 1
+    runs = [labels[0], *labels[first].tolist()]
+    if 1 < len(runs) <= len(labels) / ROWS_OF_A_RUN and len(set(runs)) == len(runs):
+        warn(
+            Setting("y")
+            + f" is ignored, but has one run of rows for each of its {len(runs):,} values, as ids "
+            "of sequences have; give ids of sequences as the parameter " + Setting("sequence"),
+            SequenceWarning,
+        )
 
 
 def ids_or_names(samples: Samples, runs: NDArray[np.int64]) -> NDArray[Any]:

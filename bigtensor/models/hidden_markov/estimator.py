@@ -315,7 +315,7 @@ class HiddenMarkovModel(SequenceModel):
         X : path, xarray, dask array or array-like
             As for `predict`.
         y : (rows,) array-like, optional
-            Ignored. Lengths of sequences in this place are `lengths`.
+            As for `fit`.
         sample_weight : (rows,) array-like, optional
             Weights of the steps, not negative, by default those that are stored with the data.
         lengths, sequence : optional

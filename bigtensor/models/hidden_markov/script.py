@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.decomposition.discrete.hidden_markov import MarkovParameters
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, Setting
 from bigtensor.features.cells import Cells
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.contract.script import PlannedPass, Script
@@ -139,8 +139,10 @@ def refine(preparation: MarkovPreparation) -> Script:
         counts = yield Pass("triples", family.of_codes(TripleCounts(family.n_codes)))
     if not counts.weight.sum() > 0:
         raise DataError(
-            "no three consecutive rows of a sequence with a positive weight are left to fit: "
-            "sequences have to be runs of rows, one behind the other"
+            "no sequence has three consecutive rows with a positive weight left to fit, and states "
+            f"follow from triples of rows (rows: {counts.rows:,}, sequences: {counts.sequences:,});"
+            " give sequences of at least three rows, one behind the other, or name another "
+            "variable with " + Setting("sequence")
         )
     estimate, of_estimate = estimate_from_triples(counts, of_triples)
     initial = [estimate.parameters]

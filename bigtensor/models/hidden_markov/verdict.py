@@ -55,7 +55,11 @@ def judged(
     faults = _single_rows(counts) + _bounded(diagnostics)
     faults += as_warnings(
         *_without_spread(fit),
-        *(_few(fit, counts) or [*_rare(fit, rows), *_alike(fit)] or _without_order(diagnostics)),
+        *(
+            _few(fit, counts)
+            or [*_rare(fit, rows), *_alike(fit, counts, diagnostics)]
+            or _without_order(diagnostics)
+        ),
     )
     if "outlying_rows" in diagnostics:
         has_tails = isinstance(fit.emissions, KernelEmissions)
@@ -122,9 +126,9 @@ def _few(fit: MarkovFit, counts: TripleCountsResult) -> list[str | Message]:
         return []
     fewer = "fewer states or categories" if _has_categories(fit) else "fewer states"
     return [
-        f"the data have {triples:,.0f} triples of consecutive rows, fewer than {FEW_TRIPLES:g} for "
-        f"each of the {fit.parameters:,} free parameters, which are uncertain; use {fewer}, or "
-        "more rows"
+        f"the data have {triples:,.0f} triple{'' if round(triples) == 1 else 's'} of consecutive "
+        f"rows, fewer than {FEW_TRIPLES:g} for each of the {fit.parameters:,} free parameters, "
+        f"which are uncertain; use {fewer}, or more rows"
     ]
 
 
@@ -169,14 +173,21 @@ def _without_spread(fit: MarkovFit) -> list[str | Message]:
     ]
 
 
-def _alike(fit: MarkovFit) -> list[str | Message]:
-    """Return a sentence on states that are the same: all of them, or the first two."""
+def _alike(
+    fit: MarkovFit, counts: TripleCountsResult, diagnostics: dict[str, Any]
+) -> list[str | Message]:
+    """Return a sentence on states that are the same: all of them, or the first two.
+
+    Independent rows have states of the same emissions, though features vary. The order of equal
+    rows says nothing.
+    """
     states = range(fit.n_states)
     distances = {(a, b): fit.emissions.distance(a, b) for a, b in combinations(states, 2)}
     if distances and max(distances.values()) < ALIKE:
-        return [
-            f"all {fit.n_states} states have the same emissions, which do not tell states apart; "
-            "use fewer states, or features that vary"
+        rows_differ = len(counts.weight) > 1
+        return (rows_differ and _without_order(diagnostics)) or [
+            f"the {fit.n_states} states have the same emissions, so that rows do not tell states "
+            "apart; use fewer states, or other features"
         ]
     for (a, b), distance in distances.items():
         moves = 0.5 * float(np.abs(fit.transition[a] - fit.transition[b]).sum())

@@ -1,6 +1,7 @@
 """Addresses of stores that lead nowhere, each with its own remedy."""
 
 import os
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -8,7 +9,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Thread
-from typing import Literal
+from typing import Any, Literal
 
 import dask.array as da
 import numpy as np
@@ -16,7 +17,9 @@ import pytest
 import xarray as xr
 import zarr
 
+from bigtensor.data.addresses.read_errors import row_errors
 from bigtensor.data.addresses.store_address import check_store_address
+from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.anndata.files import StoredMatrix
 from bigtensor.data.opening import open_samples
 from bigtensor.data.sources.anndata_source import AnndataFileSource
@@ -34,6 +37,33 @@ class QuietHandler(SimpleHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Keep silent."""
+
+
+class GuardedHandler(QuietHandler):
+    """Files for one user, and none for all others, without lists of folders."""
+
+    def send_head(self) -> Any:
+        """Answer 401 without the password, and 403 for a folder."""
+        if self.headers["Authorization"] != "Basic " + b64encode(b"ann:x1").decode():
+            return self.send_error(401)
+        return super().send_head()
+
+    def list_directory(self, path: Any) -> None:  # noqa: ARG002
+        """Refuse a list of names."""
+        self.send_error(403)
+
+
+@contextmanager
+def web_server(handler: type[QuietHandler], folder: Path) -> Iterator[str]:
+    """Serve a folder, and yield the host and port."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder))) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 @contextmanager
@@ -103,21 +133,34 @@ def test_address__of_http_tells_an_absent_store_from_an_absent_server(tmp_path: 
     """A refused connection was reported as a wrong path."""
     for package in PACKAGES_OF_HTTP:
         pytest.importorskip(package)
-    handler = partial(QuietHandler, directory=str(tmp_path))
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        address = f"http://127.0.0.1:{server.server_port}/cells.zarr"
-        try:
-            with pytest.raises(StoreReadError, match="there is no store at http"):
-                check_store_address(address)
-            store(tmp_path / "cells.zarr")
+    with web_server(QuietHandler, tmp_path) as host:
+        address = f"http://{host}/cells.zarr"
+        with pytest.raises(StoreReadError, match="there is no store at http"):
             check_store_address(address)
-        finally:
-            server.shutdown()
-            thread.join()
+        store(tmp_path / "cells.zarr")
+        check_store_address(address)
     with pytest.raises(StoreReadError, match="no server answers for http"):
         open_samples(address)
+
+
+def test_address__of_http_tells_a_refusal_from_an_absent_store(tmp_path: Path) -> None:
+    for package in PACKAGES_OF_HTTP:
+        pytest.importorskip(package)
+    store(tmp_path / "cells.zarr")
+    (tmp_path / "empty.zarr").mkdir()
+    with web_server(GuardedHandler, tmp_path) as host:
+        with pytest.raises(StoreReadError, match=r"refuses access \(status 401\)"):
+            check_store_address(f"http://{host}/cells.zarr")
+        check_store_address(f"http://ann:x1@{host}/cells.zarr")
+        with pytest.raises(StoreReadError, match="there is no store at http"):
+            check_store_address(f"http://ann:x1@{host}/empty.zarr")
+        with pytest.raises(StoreReadError, match="consolidated metadata"):
+            open_samples(f"http://ann:x1@{host}/cells.zarr")
+        with (
+            pytest.raises(StoreReadError, match="ask the owner of the store"),
+            row_errors("X", f"http://{host}/cells.zarr", 0, 4),
+        ):
+            StoreFiles(f"http://{host}/cells.zarr").document("zarr.json")
 
 
 @pytest.mark.parametrize("zarr_format", [2, 3])

@@ -105,7 +105,7 @@ def test_second_argument__is_labels_of_all_rows_or_an_error(
 ) -> None:
     together = HiddenMarkovModel(2, random_state=0).fit(codes)
     # as many ones as rows add up to the rows, and are labels
-    for labels in (np.ones(6000, int), [*map(str, IDS)], np.zeros((6000, 2))):
+    for labels in (np.ones(6000, int), [*map(str, codes[:, 0])], np.zeros((6000, 2))):
         check_same(HiddenMarkovModel(2, random_state=0).fit(codes, labels), together)
         assert together.score(codes, labels) == together.score(codes)
     for other in ([1, 2], [3000.0, 3000.0], np.ones((2, 6000)), "label", 6000):
@@ -118,6 +118,29 @@ def test_second_argument__is_labels_of_all_rows_or_an_error(
     )
     with pytest.raises(DataError, match="data in memory"):
         HiddenMarkovModel(2).fit(path, LENGTHS)
+
+
+def test_ids_as_second_argument__are_worth_a_warning(
+    codes: np.ndarray, plain: HiddenMarkovModel
+) -> None:
+    fits = HiddenMarkovModel(2, max_iter=1, refine="triples", random_state=0)
+    for call in (fits.fit, fits.fit_predict):
+        with pytest.warns(SequenceWarning, match=r"6 values.* sequence"):
+            call(codes, IDS)
+    for ids in (IDS, NAMES, IDS.tolist(), da.from_array(IDS, chunks=1000)):
+        with pytest.warns(SequenceWarning, match=r"6 values.* sequence"):
+            plain.score(codes, ids)
+        for method in (plain.score_samples, plain.predict_next, plain.predict):
+            with pytest.raises(ParameterError, match=r"lengths .* sequence"):
+                method(codes, ids)
+
+
+def test_labels_as_second_argument__are_ignored_as_pipelines_ask(
+    codes: np.ndarray, plain: HiddenMarkovModel
+) -> None:
+    score = plain.score(codes)
+    for labels in (codes[:, 0], np.arange(6000.0), np.full(6000, "a"), IDS[:, None] * [1, 1]):
+        assert plain.score(codes, labels) == score
 
 
 def test_lazy_arrays__have_lazy_answers(
@@ -316,8 +339,9 @@ def test_sequences_of_one_row__give_no_triple(codes: np.ndarray) -> None:
     assert not model.diagnostics_["verdict"]["good"]
     assert model.diagnostics_["triples"] == 5400 - 6
     assert model.score_samples(codes, lengths=[1] * 6000).shape == (6000,)
-    with pytest.raises(DataError, match="no three consecutive rows of a sequence"):
-        HiddenMarkovModel(2).fit(codes, lengths=[1] * 6000)
+    for length, sequences in ((1, "6,000"), (2, "3,000")):
+        with pytest.raises(DataError, match=f"no sequence has three .*sequences: {sequences}"):
+            HiddenMarkovModel(2).fit(codes, lengths=[length] * (6000 // length))
 
 
 def test_rows_that_are_left_out__cut_sequences_at_places_that_are_counted(

@@ -235,7 +235,7 @@ def test_bad_input__is_refused_with_a_remedy(sequences: xr.Dataset) -> None:
     with pytest.raises(ParameterError, match="at most 160"):
         HiddenMarkovModel(2).fit(many)
     short = simulate.hidden_markov(500, 2, 4, sequences=250)
-    with pytest.raises(DataError, match="no three consecutive rows"):
+    with pytest.raises(DataError, match="no sequence has three consecutive rows"):
         HiddenMarkovModel(2).fit(short)
 
 

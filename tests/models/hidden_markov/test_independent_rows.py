@@ -26,6 +26,22 @@ def test_independent_rows_of_three_clusters__are_worth_a_warning(emissions):
     assert model.diagnostics_["gain_of_order"] < 10
 
 
+@pytest.mark.parametrize(
+    ("emissions", "seed"), [("categorical", 4), ("gaussian", 1), ("poisson", 1), ("kernel", 1)]
+)
+def test_independent_rows_of_one_cluster__are_advised_a_mixture(emissions: str, seed: int) -> None:
+    """The states of these rows have the same emissions, although the features vary."""
+    rng = np.random.default_rng(seed)
+    rows = {
+        "categorical": lambda: rng.integers(0, 4, size=(2000, 1)),
+        "poisson": lambda: rng.poisson(4.0, size=(2000, 2)),
+    }.get(emissions, lambda: rng.normal(size=(2000, 2)))()
+    model = HiddenMarkovModel(2, emissions=emissions, random_state=0)
+    with pytest.warns(ConditioningWarning, match="mixture model"):
+        model.fit(rows)
+    assert len(model.diagnostics_["verdict"]["sentences"]) == 1
+
+
 @pytest.mark.parametrize("rows", [500, 2000])
 def test_states_that_overlap_and_stay__are_a_good_verdict(rows):
     rng = np.random.default_rng(rows)
