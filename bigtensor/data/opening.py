@@ -229,7 +229,12 @@ def _samples(
     check_alike(sources)
     warn_of_missing_texts(sources[0])
     features = sources[0].features
-    untransformed = None if records[0] is None else records[0].off_scale
+    # the first data set with a record of its import speaks for those without
+    record, owner = next(
+        ((own, source.describe()) for own, source in zip(records, sources, strict=True) if own),
+        (None, ""),
+    )
+    untransformed = None if record is None else record.off_scale
     if views is None and roles is not None:
         used = [name for name, role in zip(features, roles, strict=True) if role == "use"]
         views = {feature: [feature] for feature in used} or None
@@ -237,11 +242,9 @@ def _samples(
         on_scale = [feature for feature in features if feature not in untransformed]
         views = {feature: [feature] for feature in on_scale} if len(on_scale) > 1 else None
     resolved, code_map = Views.resolve(views, features), code_check(sources[0])
-    for source, record in zip(sources[1:], records[1:], strict=True):
-        require_same_import(
-            *(record, source.describe(), records[0], sources[0].describe()), resolved.feature_names
-        )
-    return Samples(tuple(sources), resolved, record=records[0], roles=roles, code_map=code_map)
+    for source, own in zip(sources, records, strict=True):
+        require_same_import(own, source.describe(), record, owner, resolved.feature_names)
+    return Samples(tuple(sources), resolved, record=record, roles=roles, code_map=code_map)
 
 
 def _record(data: object, source: Source) -> ImportRecord | None:

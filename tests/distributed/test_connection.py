@@ -262,7 +262,9 @@ HERE = platform.python_version()
     ("python", "package", "words"),
     [
         (HERE, "1.2.4", r"has bigtensor 1\.2\.4"),
-        (HERE, ModuleNotFoundError("bigtensor"), "has no bigtensor"),
+        (HERE, ModuleNotFoundError("none", name="bigtensor"), "has no bigtensor"),
+        (HERE, ModuleNotFoundError("No module named 'numba'", name="numba"), "numba"),
+        (HERE, SyntaxError("invalid syntax"), "invalid syntax"),
         ("2.7.1", __version__, r"has python 2\.7,"),
     ],
 )

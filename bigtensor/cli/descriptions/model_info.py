@@ -82,7 +82,7 @@ def model_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     if facts["matrix"] is not None:
         yield f"matrix of the fit  {facts['matrix']} of AnnData (answers for AnnData read it)"
     if (record := ImportRecord.of_facts(facts["import_record"])) is not None:
-        yield f"imported with  {record.in_words()}"
+        yield f"imported with  {one_line(record.in_words())}"
     yield "passes"
     yield from pass_lines(facts["passes"])
     yield "views"

@@ -185,7 +185,7 @@ def spillover_in_words(attributes: Mapping[str, Any]) -> str:
             return f"left in {channels} with a matrix, which --compensate removes"
     except (TypeError, KeyError, AttributeError):
         return _attribute(removed)
-    return f"removed from {', '.join(parts)}" if parts else "no matrix in the files"
+    return f"removed from {', '.join(parts)}" if parts else "no matrix recorded"
 
 
 def _channels_of_files(channels: Sequence[str], files: Sequence[str]) -> str:

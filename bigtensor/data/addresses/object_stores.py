@@ -240,7 +240,7 @@ def is_network_failure(error: BaseException) -> bool:
 
 
 def refused_status(error: BaseException) -> int | None:
-    """Return the status of a web server that did not answer a request; None for other errors.
+    """Return the status with which a web server refused a request; None for other errors.
 
     A file that is absent is no refusal.
     """

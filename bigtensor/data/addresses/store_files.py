@@ -35,6 +35,9 @@ _STAMPS = (
 )
 """Names that file systems give to the time or the version of a file."""
 
+_NO_LISTS = (403, 405)
+"""Statuses of web servers that answer for files and list none."""
+
 _DOCUMENTS = ("zarr.json", ".zarray")
 """Names of the metadata of an array, of which it has one."""
 
@@ -154,7 +157,7 @@ class StoreFiles:
             entries = self._filesystem.ls(place, detail=True)
         except Exception as error:
             # a web server refuses a list of names, or has no page of them
-            absent = isinstance(error, FileNotFoundError) or refused_status(error)
+            absent = isinstance(error, FileNotFoundError) or refused_status(error) in _NO_LISTS
             if lists_files(self._filesystem) or not absent:
                 raise
             raise StoreReadError(

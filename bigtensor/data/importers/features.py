@@ -1,8 +1,8 @@
 """Treatment of the features of an import: roles, transform, and features that stay linear."""
 
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from bigtensor.data.importers.channels.channel_content import Content, read_content
 from bigtensor.data.importers.channels.channel_names import ChannelRole
@@ -51,6 +51,23 @@ class FeatureSettings:
     cofactor: float | None = None
     untransformed: Sequence[str] | None = None
     codes: bool = False
+
+    def for_channels(self, channels: Container[str]) -> "FeatureSettings":
+        """Return the settings without unused channels that no file has.
+
+        Parameters
+        ----------
+        channels : container of str
+            Channels of the files. Those that a fit uses have to be among them.
+        """
+        if self.panel is None:
+            return self
+        rows = zip(self.panel.channels, self.panel.markers, self.panel.roles, strict=True)
+        kept = [row for row in rows if row[0] in channels or row[2] == "use"]
+        panel = Panel(*zip(*kept, strict=True)) if kept else None
+        absent = {*self.panel.features}.difference(panel.features if panel else ())
+        linear = [name for name in self.untransformed or () if name not in absent]
+        return replace(self, panel=panel, untransformed=linear)
 
 
 @dataclass(frozen=True)
@@ -114,10 +131,12 @@ def settings_of_store(path: "str | os.PathLike[str]") -> StoreSettings:
     from bigtensor.data.stores.zarr_datasets import open_cells
 
     cells = open_cells(path)
-    record = dict(cells.attrs.get(TRANSFORM) or {})
-    if "name" not in record:
+    record = cells.attrs.get(TRANSFORM)
+    if not isinstance(record, Mapping) or "name" not in record:
         raise DataError(f"{path} has no record of an import; give the options of the import")
-    untransformed = tuple(record.pop("untransformed", ()))
+    record = dict(record)
+    linear = record.pop("untransformed", None)
+    untransformed = tuple(map(str, linear)) if isinstance(linear, list) else ()
     panel = None
     if "channel" in cells and COORDINATE in cells:
         features, channels, roles = (

@@ -21,7 +21,7 @@ from bigtensor.data.importers.fcs.events import Offsets, open_fcs
 from bigtensor.data.importers.features import FeatureSettings, resolve_features, settings_of_store
 from bigtensor.data.importers.job import ImportJob, ImportSummary, sample_names
 from bigtensor.data.importers.matching import Channels, match_features
-from bigtensor.data.importers.panel import Panel, as_panel, with_panel
+from bigtensor.data.importers.panel import Panel, as_panel, channels_of, with_panel
 from bigtensor.data.importers.readable_files import for_every_file
 from bigtensor.data.importers.scales import TransformName
 from bigtensor.data.importers.source import ImportSource
@@ -207,6 +207,8 @@ def import_files(
         options = of_anndata | _of_columns(kind, exclude, kept, codes=codes)
         openers = [partial((_CODES if codes else _OPENERS)[kind], **kept, **options)] * len(files)
     opened = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
+    if like is not None:
+        settings = settings.for_channels({name for each in opened for name in channels_of(each)})
     features, columns = match_features(sources := with_panel(opened, settings.panel), channels)
     job = ImportJob(
         *(sources, sample_names(files), features, columns),
@@ -239,7 +241,6 @@ def _settings_like(
         "transform": settings.transform,
         "cofactor": settings.cofactor,
         "untransformed": settings.untransformed,
-        "codes": settings.codes or None,
     }
     beside = [Setting(name) for name, value in values.items() if value is not None]
     if beside:

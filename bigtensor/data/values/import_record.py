@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
 
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.errors import DataError, TransformWarning, warn
@@ -34,8 +37,7 @@ class ImportRecord:
     Attributes
     ----------
     transform : mapping
-        Name and parameters of the transform. A parameter of which every feature has its own is a
-        mapping from features.
+        Name and parameters of the transform.
     untransformed : tuple of str
         Features that the import left linear.
     spillover : {"removed", "left"}, optional
@@ -68,21 +70,17 @@ class ImportRecord:
             None for data without a record of a transform.
         """
         attrs = dataset.attrs
-        transform = attrs.get(TRANSFORM)
+        transform = _plain(attrs.get(TRANSFORM))
         if not isinstance(transform, Mapping) or not isinstance(transform.get("name"), str):
             return None
         parameters = {str(name): own for name, own in transform.items()}
-        linear = tuple(map(str, parameters.pop("untransformed", None) or ()))
-        transformed = [name for name in features if name not in linear]
-        for name, own in parameters.items():
-            if isinstance(own, list | tuple) and len(own) == len(transformed):
-                parameters[name] = dict(zip(transformed, own, strict=True))
-        removed = _channels_of_matrices(attrs.get(COMPENSATION))
-        left = _channels_left(attrs.get(UNCOMPENSATED))
+        linear = parameters.pop("untransformed", None)
+        removed = _channels_of_matrices(_plain(attrs.get(COMPENSATION)))
+        left = _channels_left(_plain(attrs.get(UNCOMPENSATED)))
         acted_on = removed or left
         return cls(
             parameters,
-            linear,
+            tuple(map(str, linear)) if isinstance(linear, list) else (),
             "removed" if removed else "left" if left else None,
             _features_of(dataset, features, acted_on) if acted_on else (),
         )
@@ -109,20 +107,20 @@ class ImportRecord:
         """Features that the import left linear. None if it transformed no feature."""
         return None if self.transform["name"] == "none" else self.untransformed
 
-    def transform_of(self, feature: str) -> Mapping[str, Any]:
-        """Return the transform of one feature.
+    @cached_property
+    def _linear(self) -> frozenset[str]:
+        """Features that the import left linear, if it transformed others."""
+        return frozenset(self.untransformed)
+
+    def is_linear(self, feature: str) -> bool:
+        """Return True if the import left a feature linear.
 
         Parameters
         ----------
         feature : str
             Name of the feature.
         """
-        if feature in self.untransformed:
-            return {"name": "none"}
-        return {
-            name: value.get(feature) if isinstance(value, Mapping) else value
-            for name, value in self.transform.items()
-        }
+        return self.transform["name"] == "none" or feature in self._linear
 
 
 def require_same_import(
@@ -178,27 +176,53 @@ def _transform_differences(
     features: Sequence[str],
 ) -> Iterator[str]:
     """Yield a sentence for features whose transforms differ."""
+    alike = _alike(record.transform, reference.transform)
     differing = [
-        name for name in features if record.transform_of(name) != reference.transform_of(name)
+        name
+        for name in features
+        if record.is_linear(name) != reference.is_linear(name)
+        or not (alike or record.is_linear(name))
     ]
     if not differing:
         return
-    own, expected = (each.transform_of(differing[0]) for each in (record, reference))
-    if record.transform != reference.transform:
-        remedy = _transform_options(expected)
-    else:
-        word = "with" if expected["name"] == "none" else "without"
-        remedy = f"{word} --untransformed for these features"
-    yield (
-        f"{owner} was imported with {_in_words(own)}, and {reference_owner} with "
-        f"{_in_words(expected)}, so that values of {_listed(differing)} are on different scales; "
-        f"import the files again {remedy}"
-    )
-    if "none" in (own["name"], expected["name"]):
+    if alike:
+        left = record.is_linear(differing[0])
+        linear, other = (owner, reference_owner) if left else (reference_owner, owner)
         yield (
-            "if another program transformed the values of the files, give them alone, such as "
-            "xarray.open_zarr(...)['X'], which carries no record of the import"
+            f"the import left {_listed(differing)} linear in {linear} and not in {other}; import "
+            f"the files of {owner} again {'without' if left else 'with'} --untransformed for these "
+            "features"
         )
+        return
+    if "none" in (record.transform["name"], reference.transform["name"]):
+        ready = (
+            "if another program transformed them before, give them without the record of the "
+            "import, such as xarray.open_zarr(...)['X']; if not, "
+        )
+    else:
+        ready = ""
+    yield (
+        f"{owner} was imported with {_in_words(record.transform)}, and {reference_owner} with "
+        f"{_in_words(reference.transform)}, so that values of {_listed(differing)} are on "
+        f"different scales; {ready}import the files again with --like and a store of the right "
+        f"import{_transform_options(reference.transform)}"
+    )
+
+
+def _alike(transform: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
+    """Return True if no parameter differs.
+
+    Parameters with a value for every feature are not compared: the order of selected features may
+    be another one.
+    """
+    names = {*transform, *other}
+    pairs = [(transform.get(name), other.get(name)) for name in names]
+    return all(own == another for own, another in pairs if not _has_list(own, another))
+
+
+def _has_list(*values: object) -> bool:
+    """Return True if one of the values is a list."""
+    return any(isinstance(value, list) for value in values)
 
 
 def _in_words(transform: Mapping[str, Any]) -> str:
@@ -208,15 +232,18 @@ def _in_words(transform: Mapping[str, Any]) -> str:
 
 
 def _transform_options(transform: Mapping[str, Any]) -> str:
-    """Return the options of an import that repeat a transform."""
+    """Return the options of an import that repeat a transform, if there are any."""
     cofactor = transform.get("cofactor")
-    options = f"with --transform {transform['name']}"
-    return options if cofactor is None else f"{options} --cofactor {_number(cofactor)}"
+    if transform["name"] == "none":
+        return ", or with --transform none"
+    if transform["name"] == "arcsinh" and isinstance(cofactor, int | float):
+        return f", or with --transform arcsinh --cofactor {cofactor:g}"
+    return ""
 
 
 def _number(value: object) -> str:
     """Return a parameter of a transform as text. In data of other programs it may be no number."""
-    if isinstance(value, Mapping):
+    if isinstance(value, list):
         return "of every feature its own"
     return f"{value:g}" if isinstance(value, int | float) else str(value)
 
@@ -239,9 +266,9 @@ def _spillover_differences(
             (owner, reference_owner) if states[0] == "removed" else (reference_owner, owner)
         )
         warn(
-            f"spillover was removed from {_listed(differing)} of {with_matrix}, and the files of "
-            f"{without} have no spillover matrix; their values can be compared if another program "
-            "has compensated them",
+            f"spillover was removed from {_listed(differing)} of {with_matrix}, and no spillover "
+            f"matrix is recorded for {without}: the values can be compared if another program has "
+            "compensated them",
             TransformWarning,
         )
         return
@@ -275,9 +302,18 @@ def _channels_of_matrices(compensation: object) -> frozenset[str]:
         try:
             names, matrix = entry["spillover"]["channels"], entry["spillover"]["matrix"]
             channels.update(map(str, names) if changes_values(matrix) else ())
-        except (TypeError, KeyError, IndexError):
+        except (TypeError, KeyError, IndexError, ValueError):
             continue
     return frozenset(channels)
+
+
+def _plain(attribute: object) -> Any:
+    """Return an attribute with lists in place of arrays and tuples."""
+    if isinstance(attribute, Mapping):
+        return {name: _plain(value) for name, value in attribute.items()}
+    if isinstance(attribute, np.ndarray):
+        return attribute.tolist()
+    return list(attribute) if isinstance(attribute, tuple) else attribute
 
 
 def _channels_left(uncompensated: object) -> Collection[str]:

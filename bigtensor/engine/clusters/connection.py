@@ -209,15 +209,18 @@ def _require_version(
     """Require a version, as far as its leading components, on the workers that answered."""
     here = _leading(here, components)
     for address, answer in workers.items():
-        if not isinstance(answer, str | ImportError):
+        if isinstance(answer, OSError | RuntimeError):
             continue  # the worker has gone, or its scheduler runs no functions
-        there = _leading(answer, components) if isinstance(answer, str) else None
-        if there != here:
+        if isinstance(answer, ModuleNotFoundError) and answer.name == package:
+            there = f"no {package}"
+        elif isinstance(answer, str):
+            there = f"{package} {_leading(answer, components)}"
+        else:
+            there = f"a {package} that cannot be imported ({answer})"
+        if there != f"{package} {here}":
             raise ClusterError(
-                f"the worker at {address} has "
-                + (f"{package} {there}" if there else f"no {package}")
-                + f", and this process has {package} {here}; install the same environment "
-                "on every machine and start the workers from it"
+                f"the worker at {address} has {there}, and this process has {package} {here}; "
+                "install the same environment on every machine and start the workers from it"
             )
 
 

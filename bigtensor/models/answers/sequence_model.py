@@ -176,7 +176,7 @@ def lengths_in_place_of_labels(y: str | RowVariableLike | None, rows: int) -> np
     Warns
     -----
     SequenceWarning
-        If `y` looks like ids of sequences, which have one run of rows each.
+        If `y` looks like ids of sequences, whose rows follow each other.
     """
     entries = np.asarray(y)
     if entries.shape[:1] == (rows,):
@@ -192,19 +192,27 @@ def lengths_in_place_of_labels(y: str | RowVariableLike | None, rows: int) -> np
 
 
 def _warn_of_ids(labels: NDArray[Any]) -> None:
-    """Warn of labels of which each is one run of rows, as ids of sequences are.
+    """Warn of labels whose rows follow each other, as rows of a sequence do.
 
     Labels whose runs have one row on average are rather values of a regression.
     """
     if labels.ndim != 1:
         return
-    first = np.flatnonzero(labels[1:] != labels[:-1]) + 1
-    runs = [labels[0], *labels[first].tolist()]
-    if 1 < len(runs) <= len(labels) / ROWS_OF_A_RUN and len(set(runs)) == len(runs):
+    try:
+        first = np.flatnonzero(labels[1:] != labels[:-1]) + 1
+        if not 0 < first.size < len(labels) / ROWS_OF_A_RUN:
+            return
+        runs = labels[np.r_[0, first]].tolist()
+        is_repeated = len(set(runs)) < len(runs)
+    except TypeError:
+        # labels that cannot be compared, such as missing ones, are no ids
+        return
+    if not is_repeated:
         warn(
             Setting("y")
-            + f" is ignored, but has one run of rows for each of its {len(runs):,} values, as ids "
-            "of sequences have; give ids of sequences as the parameter " + Setting("sequence"),
+            + f" is ignored. Rows of each of its {len(runs):,} values follow each other, as rows "
+            "of a sequence do: if the values are sequences, give them as the parameter "
+            + Setting("sequence"),
             SequenceWarning,
         )
 

@@ -15,7 +15,12 @@ from bigtensor.data.rows.block import Block
 from bigtensor.models.contract.script import Step
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
-from bigtensor.models.gaussian_mixture.regularisation import ENOUGH_HELD_OUT, Strength
+from bigtensor.models.gaussian_mixture.regularisation import (
+    CANDIDATES,
+    ENOUGH_HELD_OUT,
+    Strength,
+    positive,
+)
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
 from bigtensor.models.gaussian_mixture.settings import (
     QUICK,
@@ -250,13 +255,29 @@ def information_score(
 
     Schwarz (1978), "Estimating the dimension of a model", Annals of Statistics 6.
     """
-    numbers = free_parameters(
-        settings.covariance_type, components.n_components, settings.n_features
-    )
-    rows = sample.block.total_weight()
     density = log_densities(components, sample.block)
     mean = float(np.average(density, weights=sample.block.row_weights()))
-    return mean - numbers * float(np.log(rows)) / (2 * rows)
+    return mean - _penalty(components.n_components, sample, settings)
+
+
+def information_score_of_one(sample: SampleRows, settings: GaussianSettings) -> float:
+    """Return `information_score` of the Gaussian of all rows, which have no missing entries."""
+    total, d = sample.total, settings.n_features
+    covariance = total.covariance + CANDIDATES[0] * np.diag(positive(total.variances))
+    if settings.covariance_type == "diag":
+        covariance = np.diag(np.diag(covariance))
+    elif settings.covariance_type in ("spherical", "shared_spherical"):
+        covariance = np.eye(d) * np.trace(covariance) / d
+    distance = np.trace(np.linalg.solve(covariance, total.covariance))
+    log_volume = np.linalg.slogdet(covariance)[1] + d * np.log(2 * np.pi)
+    return float(-0.5 * (log_volume + distance)) - _penalty(1, sample, settings)
+
+
+def _penalty(n_components: int, sample: SampleRows, settings: GaussianSettings) -> float:
+    """Return what BIC takes for the parameters of components, in nats a row."""
+    numbers = free_parameters(settings.covariance_type, n_components, settings.n_features)
+    rows = sample.block.total_weight()
+    return numbers * float(np.log(rows)) / (2 * rows)
 
 
 def log_joint_densities(components: Components, block: Block) -> FloatArray:

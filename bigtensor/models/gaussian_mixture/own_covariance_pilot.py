@@ -142,7 +142,6 @@ def held_out_gain(
     best: OwnCovarianceComponents,
     regularisations: Sequence[Mapping[str, float]],
     sample: SampleRows,
-    reach: Reach,
     settings: GaussianSettings,
 ) -> float:
     """Return the gain over one component of the likelihood of held-out rows, in nats a row.
@@ -155,18 +154,28 @@ def held_out_gain(
         Regularisations of such components that were compared by held-out rows.
     sample : SampleRows
         Rows of the pilot sample.
-    reach : Reach
-        The rows that count.
     settings : GaussianSettings
         Resolved parameters of the fit.
     """
     of_one, variances = replace(settings, n_components=1), sample.total.variances
-    rows = best.frame.of_rows(sample.complete.astype(np.float64))
-    labelled = _LabelledRows.of_rows(
-        rows, np.zeros(len(rows), np.intp), sample.block.weight, of_one
+    rows, weight = best.frame.of_rows(sample.complete.astype(np.float64)), sample.block.weight
+    labelled = _LabelledRows.of_rows(rows, np.zeros(len(rows), np.intp), weight, of_one)
+
+    def hold_out(held: NDArray[np.bool_]) -> Callable[[Strength], FloatArray]:
+        moments, outside = labelled.without(held, of_one), sample.part(held).block
+
+        def scores(strength: Strength) -> FloatArray:
+            # one covariance is its own mean, to which shrinkage would draw it
+            unshrunk = Regularisation.for_features(variances, replace(strength, shrinkage=0.0))
+            one = components_of_moments(moments, best.frame, unshrunk, of_one)
+            return log_densities(one, outside)
+
+        return scores
+
+    candidates = candidates_for(settings.n_features, 1, sample.n_distinct)
+    _, for_one = validated_regularisation(
+        sample.distinct, settings.random_state, hold_out, weight, candidates
     )
-    starts = _ValidationStarts(labelled, labelled)
-    _, for_one = _validated(best.frame, starts, sample, variances, reach, of_one)
     level, level_of_one = (
         max(end["held_out"] for end in ends) for ends in (regularisations, for_one)
     )

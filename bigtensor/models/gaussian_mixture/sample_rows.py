@@ -47,6 +47,11 @@ class SampleRows:
     block: Block
     complete: NDArray[np.floating]
 
+    @property
+    def is_complete(self) -> bool:
+        """True if no entry is missing."""
+        return not np.isnan(self.block.dense_values[: self.block.rows]).any()
+
     @cached_property
     def total(self) -> TotalMoments:
         """Mean and covariance of the complete rows."""

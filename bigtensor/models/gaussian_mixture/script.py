@@ -35,6 +35,7 @@ from bigtensor.models.gaussian_mixture.component_choice import (
     Components,
     chosen_components,
     information_score,
+    information_score_of_one,
 )
 from bigtensor.models.gaussian_mixture.initialisations import (
     ORDERS,
@@ -310,17 +311,18 @@ def _best_with_gain(
         best = yield from _best_shared(_pilot_of(rows, reach, settings), settings, labelled)
     components, facts = best
     k, compared = components.n_components, facts.get("regularisations")
-    numbers = free_parameters(settings.covariance_type, k, settings.n_features)
-    if k == 1 or not (compared or rows.block.rows >= ENOUGH_ROWS_A_PARAMETER * numbers):
+    if k == 1 or not settings.max_iter or settings.starts_from_all_arrays:
+        # these components are not those of the sample
         return best
+    numbers = free_parameters(settings.covariance_type, k, settings.n_features)
+    enough = min(rows.block.rows, rows.block.total_weight()) >= ENOUGH_ROWS_A_PARAMETER * numbers
     if compared and isinstance(components, OwnCovarianceComponents):
-        gain = held_out_gain(components, compared, rows, reach, settings)
-    else:
-        unlabelled = replace(settings.shape, groups=())
-        of_one = replace(settings, n_components=1, shape=unlabelled, init="kmeans", initial=None)
-        one = yield from _sample_components(rows, of_one, reach)
+        gain = held_out_gain(components, compared, rows, settings)
+    elif enough and rows.is_complete:
         gain = information_score(components, rows, settings)
-        gain -= information_score(one, rows, of_one)
+        gain -= information_score_of_one(rows, settings)
+    else:
+        return best
     return components, {**facts, "gain_over_one_component": gain}
 
 

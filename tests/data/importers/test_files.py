@@ -593,3 +593,34 @@ def test_spillover__that_is_left_is_recorded(tmp_path: Path, write_fcs: FcsWrite
     assert summary.spillover == {"compensation": [], "uncompensated": expected}
     assert xr.open_zarr(tmp_path / "a.zarr").attrs["uncompensated"] == expected
     assert "uncompensated" not in import_files(unmixed, tmp_path / "b.zarr").spillover
+
+
+def test_like__needs_no_channel_that_a_fit_does_not_use(
+    tmp_path: Path, write_fcs: FcsWriter
+) -> None:
+    columns, names = _stained(np.random.default_rng(0), 2000), ["FSC-A", "A", "B"]
+    panel = Panel(names, ["", "CD3", "CD4"], ["scatter", "use", "use"])
+    import_files(write_fcs("a.fcs", columns, names=names), tmp_path / "a.zarr", panel=panel)
+    later = write_fcs("b.fcs", columns[1:], names=names[1:])
+    again = import_files(later, tmp_path / "b.zarr", like=tmp_path / "a.zarr")
+    assert again.features == ("CD3", "CD4")
+    without_marker = write_fcs("c.fcs", columns[:2], names=names[:2])
+    with pytest.raises(DataError, match="'B'"):
+        import_files(without_marker, tmp_path / "c.zarr", like=tmp_path / "a.zarr")
+
+
+@pytest.mark.parametrize("record", ["affine", [1, 2], {"name": "none", "untransformed": None}])
+def test_like__reads_records_of_other_programs(
+    tmp_path: Path, write_fcs: FcsWriter, record: object
+) -> None:
+    columns, names = _stained(np.random.default_rng(0), 2000), ["FSC-A", "A", "B"]
+    path = write_fcs("a.fcs", columns, names=names)
+    import_files(path, tmp_path / "a.zarr", transform="none")
+    cells = xr.open_zarr(tmp_path / "a.zarr").assign_attrs(transform=record)
+    cells.to_zarr(tmp_path / "other", consolidated=False)
+    if isinstance(record, dict):
+        again = import_files(path, tmp_path / "b.zarr", like=tmp_path / "other")
+        assert again.transform["name"] == "none"
+    else:
+        with pytest.raises(DataError, match="no record of an import"):
+            import_files(path, tmp_path / "b.zarr", like=tmp_path / "other")

@@ -73,14 +73,55 @@ def test_answers__compare_used_features_alone(model):
         model.predict(other)
 
 
-def test_answers__compare_each_cofactor_of_its_feature():
-    own, other = cells(([150, 5],)), cells(([150, 5],)).isel(feature=[2, 0, 1])
-    model = GaussianMixture(2, random_state=0).fit(own)
-    other.attrs = {"transform": {**own.attrs["transform"], "cofactor": [5, 150]}}
-    assert len(model.predict(other)) == 400
-    other.attrs = own.attrs
-    with pytest.raises(DataError, match="CD3, CD4"):
+def test_answers__do_not_compare_cofactors_whose_features_are_not_known():
+    own = cells(([150, 5],))
+    model = GaussianMixture(2, views={"marker": ["CD3"]}, random_state=0).fit(own)
+    for features in ([2, 0, 1], [0, 1]):
+        # xarray keeps the attributes of a selection
+        assert len(model.predict(own.isel(feature=features))) == 400
+    with pytest.raises(DataError, match="transform logicle"):
+        model.predict(own.assign_attrs(transform={"name": "logicle", "cofactor": [150, 5]}))
+
+
+def test_remedies__are_those_of_the_import_of_the_fit():
+    whole = {"views": {"all": ["FSC", "CD3"]}}
+    model = GaussianMixture(2, **whole, random_state=0).fit(cells())
+    other = cells((5,))
+    other.attrs["transform"]["untransformed"] = []
+    with pytest.raises(DataError, match=r"FSC, CD3 .*--like.*--cofactor 150$"):
         model.predict(other)
+    of_logicle = cells().assign_attrs(transform={"name": "logicle", "T": 4e6, "untransformed": []})
+    model = GaussianMixture(2, **whole, random_state=0).fit(of_logicle)
+    with pytest.raises(DataError, match=r"--like") as error:
+        model.predict(cells())
+    assert "--transform" not in str(error.value)
+
+
+def test_lists__are_compared_with_the_first_record():
+    bare = cells((5,))
+    bare.attrs = {}
+    with pytest.raises(DataError, match=r"cofactor 150\b.*cofactor 5\b"):
+        bigtensor.open_samples([bare, cells((5,)), cells()])
+    model = GaussianMixture(2, random_state=0).fit([bare, cells((5,))])
+    with pytest.raises(DataError, match="--cofactor 5"):
+        model.predict(cells())
+
+
+@pytest.mark.parametrize(
+    "attrs",
+    [
+        {"untransformed": np.array(["FSC"])},
+        {"untransformed": None},
+        {"untransformed": 5},
+        {"cofactor": np.array([150.0, 5.0])},
+    ],
+)
+def test_records__of_other_programs_may_hold_anything(attrs):
+    data = cells()
+    data.attrs["transform"] |= attrs
+    assert len(GaussianMixture(2, random_state=0).fit(data).predict(data)) == 400
+    data.attrs["compensation"] = [{"spillover": {"channels": ["PE"], "matrix": [np.eye(2)]}}]
+    assert bigtensor.open_samples(data).rows == 400
 
 
 @pytest.mark.parametrize(("fit", "data"), [(REMOVED, LEFT), (LEFT, REMOVED)])

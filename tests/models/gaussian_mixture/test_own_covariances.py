@@ -12,7 +12,7 @@ from sklearn.mixture import GaussianMixture as Peer
 from sklearn.model_selection import train_test_split
 
 from bigtensor import GaussianMixture, merge
-from bigtensor.errors import ConditioningWarning, RefinementWarning
+from bigtensor.errors import ConditioningWarning, RefinementWarning, WeightWarning
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.statistics import windows
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
@@ -387,3 +387,19 @@ def test_gain_over_one_component__is_that_of_bic():
     model, one = (GaussianMixture(k, **FAST).fit(rows) for k in (3, 1))
     gain = (one.bic(rows) - model.bic(rows)) / (2 * len(rows))
     assert model.diagnostics_["pilot"]["gain_over_one_component"] == pytest.approx(gain, abs=1e-4)
+
+
+def test_gain_over_one_component__is_not_that_of_components_to_start_from():
+    rows, _ = drawn(2000)
+    model = GaussianMixture(3, warm_start=True, **FAST).fit(rows)
+    assert model.diagnostics_["pilot"]["gain_over_one_component"] > 0
+    model.fit(rows + 1)
+    assert "gain_over_one_component" not in model.diagnostics_["pilot"]
+
+
+def test_gain_over_one_component__needs_weights_that_count_rows():
+    rows, _ = drawn(2000)
+    model = GaussianMixture(3, covariance_type="diag", **FAST)
+    with pytest.warns(WeightWarning, match="relative"):
+        model.fit(rows, sample_weight=np.full(2000, 1 / 500))
+    assert "gain_over_one_component" not in model.diagnostics_["pilot"]

@@ -135,6 +135,19 @@ def test_ids_as_second_argument__are_worth_a_warning(
                 method(codes, ids)
 
 
+@pytest.mark.parametrize(
+    "labels",
+    [
+        pd.Series(["a", pd.NA] * 3000, dtype="string"),
+        np.repeat(np.array(["2020-01-01", "2020-01-02", "2020-01-01"], "M8[ns]"), 2000),
+        np.arange(6000.0),
+    ],
+)
+def test_labels__that_cannot_be_ids_are_no_worry(codes: np.ndarray, labels: object) -> None:
+    fits = HiddenMarkovModel(2, max_iter=1, refine="triples", random_state=0)
+    fits.fit(codes, labels)
+
+
 def test_labels_as_second_argument__are_ignored_as_pipelines_ask(
     codes: np.ndarray, plain: HiddenMarkovModel
 ) -> None:
