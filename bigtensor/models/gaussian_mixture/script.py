@@ -311,7 +311,9 @@ def _best_with_gain(
         best = yield from _best_shared(_pilot_of(rows, reach, settings), settings, labelled)
     components, facts = best
     k, compared = components.n_components, facts.get("regularisations")
-    if k == 1 or not settings.max_iter or settings.starts_from_all_arrays:
+    if k == 1 or settings.criterion is not None:
+        return best
+    if not settings.max_iter or settings.starts_from_all_arrays:
         # these components are not those of the sample
         return best
     numbers = free_parameters(settings.covariance_type, k, settings.n_features)
