@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bigtensor import statistics
-from bigtensor.statistics.base import OfOtherRows, Statistic, SumStatistic
+from bigtensor.statistics.base import AroundStatistic, OfOtherRows, Statistic, SumStatistic
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.folds import OfFold
@@ -110,7 +110,7 @@ def test_law__every_statistic_has_a_case():
     for case in CASES:
         visit(case.build(0.0))
     assert built >= {Checked, OfFold, PosteriorSums, RowSample, Together, TripleMoments}
-    bases = {Statistic, SumStatistic, OfOtherRows, EntryStatistic, BlockOperators}
+    bases = {Statistic, SumStatistic, AroundStatistic, OfOtherRows, EntryStatistic, BlockOperators}
     known = {s for base in bases for s in base.__subclasses__()} - bases
     public = {s for s in known if s.__module__.startswith("bigtensor.")}
     others = (*STATISTICS_OF_CODES, *STATISTICS_OF_COUNTS, *STATISTICS_OF_SEQUENCES)

@@ -207,10 +207,9 @@ def import_files(
         options = of_anndata | _of_columns(kind, exclude, kept, codes=codes)
         openers = [partial((_CODES if codes else _OPENERS)[kind], **kept, **options)] * len(files)
     opened = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
-    if like is not None:
-        settings = settings.for_channels({name for each in opened for name in channels_of(each)})
+    settings = settings if like is None else _for_channels_of(opened, settings)
     features, columns = match_features(sources := with_panel(opened, settings.panel), channels)
-    job = ImportJob(
+    return ImportJob(
         *(sources, sample_names(files), features, columns),
         treatment=resolve_features(sources, features, settings),
         label_names=_label_names(label_codes, label_names),
@@ -219,8 +218,7 @@ def import_files(
         has_weight=weight is not None,
         codes=codes,
         where=where,
-    )
-    return job.run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
+    ).run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
 
 
 def _settings_like(
@@ -253,6 +251,11 @@ def _settings_like(
     return replace(
         settings, panel=own.panel, transform=own.transform, untransformed=own.untransformed
     ), own.compensate
+
+
+def _for_channels_of(sources: Sequence[ImportSource], settings: FeatureSettings) -> FeatureSettings:
+    """Return the settings of a store without unused channels that none of some files has."""
+    return settings.for_channels({name for source in sources for name in channels_of(source)})
 
 
 def _files(
