@@ -138,7 +138,7 @@ def test_discrete_model__reads_tables_with_boolean_columns() -> None:
         model.fit(CODES + 0.5)
 
 
-@pytest.mark.filterwarnings("ignore:all 2 states have the same emissions")
+@pytest.mark.filterwarnings("ignore:the next state does not depend on the present one")
 def test_hidden_markov_model__reads_numbers_as_its_emissions_ask() -> None:
     symbols, named = SYMBOLS, np.array([["a"], ["b"], ["c"]], object)[SYMBOLS[:, 0]]
     categorical = HiddenMarkovModel(2, random_state=0)

@@ -7,9 +7,6 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
-from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.errors import DataError, TransformWarning, warn
 
 if TYPE_CHECKING:
@@ -158,7 +155,7 @@ def require_same_import(
     TransformWarning
         If spillover was removed in one data set, and the files of the other hold no matrix.
     """
-    if record is None or reference is None:
+    if record is None or reference is None or record == reference:
         return
     differences = [
         *_transform_differences(record, owner, reference, reference_owner, features),
@@ -215,14 +212,11 @@ def _alike(transform: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     Parameters with a value for every feature are not compared: the order of selected features may
     be another one.
     """
-    names = {*transform, *other}
-    pairs = [(transform.get(name), other.get(name)) for name in names]
-    return all(own == another for own, another in pairs if not _has_list(own, another))
-
-
-def _has_list(*values: object) -> bool:
-    """Return True if one of the values is a list."""
-    return any(isinstance(value, list) for value in values)
+    pairs = [(transform.get(name), other.get(name)) for name in {*transform, *other}]
+    return all(
+        isinstance(own, list) or isinstance(another, list) or str(own) == str(another)
+        for own, another in pairs
+    )
 
 
 def _in_words(transform: Mapping[str, Any]) -> str:
@@ -287,6 +281,9 @@ def _features_of(
     dataset: xr.Dataset, features: Sequence[str], channels: Collection[str]
 ) -> tuple[str, ...]:
     """Return the features that are one of some channels."""
+    # it needs NumPy, which the help of commands does without
+    from bigtensor.data.addresses.read_errors import read_variable
+
     names: Sequence[str] = features
     coordinate = dataset.get("channel")
     if coordinate is not None and coordinate.shape == (len(features),):
@@ -311,7 +308,7 @@ def _plain(attribute: object) -> Any:
     """Return an attribute with lists in place of arrays and tuples."""
     if isinstance(attribute, Mapping):
         return {name: _plain(value) for name, value in attribute.items()}
-    if isinstance(attribute, np.ndarray):
+    if hasattr(attribute, "tolist"):
         return attribute.tolist()
     return list(attribute) if isinstance(attribute, tuple) else attribute
 
