@@ -18,7 +18,7 @@ from bigtensor.data.importers.source import ImportSource
 from bigtensor.data.importers.transforms import Linear, Transform, is_untransformed
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.values.feature_roles import COORDINATE, Role, checked_roles
-from bigtensor.data.values.import_record import COMPENSATION, TRANSFORM
+from bigtensor.data.values.import_record import COMPENSATION, ImportRecord
 from bigtensor.errors import DataError, Message, ParameterError, Setting
 
 _NOT_LISTED = ChannelRole("ignore", "not in the panel")
@@ -131,12 +131,9 @@ def settings_of_store(path: "str | os.PathLike[str]") -> StoreSettings:
     from bigtensor.data.stores.zarr_datasets import open_cells
 
     cells = open_cells(path)
-    record = cells.attrs.get(TRANSFORM)
-    if not isinstance(record, Mapping) or "name" not in record:
+    record = ImportRecord.of_dataset(cells, ())
+    if record is None:
         raise DataError(f"{path} has no record of an import; give the options of the import")
-    record = dict(record)
-    linear = record.pop("untransformed", None)
-    untransformed = tuple(map(str, linear)) if isinstance(linear, list) else ()
     panel = None
     if "channel" in cells and COORDINATE in cells:
         features, channels, roles = (
@@ -148,8 +145,8 @@ def settings_of_store(path: "str | os.PathLike[str]") -> StoreSettings:
         panel = Panel(channels, markers, checked_roles(roles) or ())
     return StoreSettings(
         panel,
-        recorded_transform(record, str(path)),
-        untransformed,
+        recorded_transform(record.transform, str(path)),
+        record.untransformed,
         compensate=bool(cells.attrs.get(COMPENSATION)),
     )
 

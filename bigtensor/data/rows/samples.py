@@ -81,7 +81,7 @@ class Samples:
     groups : RowGroups, optional
         Names of the codes in `Block.group`. None if the rows were opened without groups.
     record : ImportRecord, optional
-        Transform and compensation of the import of the first data set. None without a record.
+        Transform and compensation of the import, of the first data set with a record of them.
     roles : tuple of str, optional
         Role of every feature of the data. None for data without roles.
     code_map : CodeMap, optional

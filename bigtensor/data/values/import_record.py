@@ -184,6 +184,7 @@ def _transform_differences(
         return
     if alike:
         left = record.is_linear(differing[0])
+        differing = [name for name in differing if record.is_linear(name) == left]
         linear, other = (owner, reference_owner) if left else (reference_owner, owner)
         yield (
             f"the import left {_listed(differing)} linear in {linear} and not in {other}; import "

@@ -195,7 +195,7 @@ def with_features_of_fit(
 
 
 def require_import_of_fit(model: KnowsFeatures, samples: Samples) -> None:
-    """Raise an error for values that an import made in another way than those of the fit.
+    """Raise an error if the data and the fit had different imports.
 
     Parameters
     ----------

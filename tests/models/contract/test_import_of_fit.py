@@ -71,6 +71,12 @@ def test_answers__compare_used_features_alone(model):
     other.attrs["transform"]["untransformed"] = ["CD4"]
     with pytest.raises(DataError, match=r"CD4 .*without --untransformed"):
         model.predict(other)
+    other.attrs["transform"]["untransformed"] = ["CD3", "CD4"]
+    model = GaussianMixture(2, views={"all": ["FSC", "CD3", "CD4"]}, random_state=0).fit(cells())
+    with pytest.raises(DataError, match="with --untransformed") as error:
+        model.predict(other)
+    # features that became linear need another option
+    assert "CD3" not in str(error.value)
 
 
 def test_answers__do_not_compare_cofactors_whose_features_are_not_known():
