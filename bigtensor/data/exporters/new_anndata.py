@@ -37,7 +37,12 @@ from bigtensor.data.opening import open_samples
 from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM, SAMPLES
 from bigtensor.data.stores.outputs import check_room, check_target_file, whole_file
 from bigtensor.data.stores.zarr_datasets import open_cells
-from bigtensor.data.values.import_record import COMPENSATION, TRANSFORM, UNCOMPENSATED
+from bigtensor.data.values.import_record import (
+    COMPENSATION,
+    EARLIER_IMPORT,
+    TRANSFORM,
+    UNCOMPENSATED,
+)
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.unique_names import ANNDATA_INDEX, anndata_column_names
 from bigtensor.errors import DataError, ParameterError
@@ -137,7 +142,7 @@ def _write_cells(
     for name in ("layers", "obsm", "obsp", "uns", "varm", "varp"):
         write_elem(file, name, {})
     records = {name: json.dumps(dataset.attrs[name]) for name in _RECORDS if name in dataset.attrs}
-    write_elem(file["uns"], "bigtensor_data", records)
+    write_elem(file["uns"], EARLIER_IMPORT, records)
     _write_features(file, dataset.isel({FEATURE_DIM: markers}))
     rows, store = dataset.sizes[SAMPLE_DIM], dataset.encoding.get("source")
     values = _array(file, "X", (rows, int(markers.sum())), dataset["X"].dtype)

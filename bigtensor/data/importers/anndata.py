@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Collection, Iterator
 from contextlib import AbstractContextManager, nullcontext
@@ -29,6 +30,7 @@ from bigtensor.data.importers.source import (
 )
 from bigtensor.data.stores.layout import MATRIX
 from bigtensor.data.stores.zarr_groups import open_group
+from bigtensor.data.values.import_record import EARLIER_IMPORT, TRANSFORM
 from bigtensor.data.values.sparse_matrices import check_csr, with_summed_duplicates
 from bigtensor.errors import DataError, FileFormatError, StoreReadError
 
@@ -87,6 +89,9 @@ def open_anndata(
             if column is not None
         }
 
+        earlier = _earlier_import(group) if element == "X" else {}
+        channels = _channels(group, len(names)) if earlier else {}
+
     is_numbered = names != tuple(name.strip(" ") for name in own_names)
     notes = ("repeated var_names were numbered",) if is_numbered else ()
     warn_of_notes(path, notes)
@@ -105,7 +110,8 @@ def open_anndata(
                 )
                 yield ImportBlock(values, values, {k: v[part] for k, v in variables.items()})
 
-    return ImportSource(path, names, blocks, rows=rows, notes=notes, attrs={MATRIX: element})
+    attrs = {MATRIX: element, **earlier}
+    return ImportSource(path, names, blocks, rows, coordinates=channels, notes=notes, attrs=attrs)
 
 
 def open_obs(
@@ -175,6 +181,28 @@ def open_obs(
             yield ImportBlock(values[part], values[part], along)
 
     return ImportSource(path, tuple(features), blocks, rows=rows, notes=notes)
+
+
+def _earlier_import(group: StoredGroup) -> dict[str, Any]:
+    """Return the record of the import of a store that the file was exported from, if any."""
+    entry = group.get(f"uns/{EARLIER_IMPORT}")
+    if not isinstance(entry, StoredGroup):
+        return {}
+    names: list[str] = list(entry.keys())
+    try:
+        record = {name: json.loads(str(np.asarray(entry[name][()]).astype(str))) for name in names}
+        return {EARLIER_IMPORT: record} if "name" in record[TRANSFORM] else {}
+    except (KeyError, TypeError, ValueError):
+        # anything may be there in files of other programs
+        return {}
+
+
+def _channels(group: StoredGroup, features: int) -> dict[str, tuple[str, ...]]:
+    """Return the channels of the features, where ``var`` has them."""
+    if "channel" not in group["var"]:
+        return {}
+    channels = tuple(str(name) for name in read_column(group["var"]["channel"]))
+    return {"channel": channels} if len(channels) == features else {}
 
 
 def _objects(column: ColumnValues) -> NDArray[Any]:

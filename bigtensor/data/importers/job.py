@@ -27,7 +27,12 @@ from bigtensor.data.stores.layout import (
     chunk_rows,
 )
 from bigtensor.data.values.feature_roles import COORDINATE
-from bigtensor.data.values.import_record import COMPENSATION, TRANSFORM, UNCOMPENSATED
+from bigtensor.data.values.import_record import (
+    COMPENSATION,
+    EARLIER_IMPORT,
+    TRANSFORM,
+    UNCOMPENSATED,
+)
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.errors import DataError, FileFormatWarning, Message, Setting, TransformWarning, warn
 
@@ -348,6 +353,11 @@ class ImportJob:
 
         Without matrices, the files may be compensated already.
         """
+        earlier = self.sources[0].attrs.get(EARLIER_IMPORT)
+        if earlier is not None:
+            return {
+                name: earlier[name] for name in (COMPENSATION, UNCOMPENSATED) if name in earlier
+            }
         left = [source for source in self.sources if UNCOMPENSATED in source.attrs]
         channels = dict.fromkeys(name for source in left for name in source.attrs[UNCOMPENSATED])
         files = [source.path.name for source in left]

@@ -9,6 +9,7 @@ import numpy as np
 from bigtensor.data.importers.channels.channel_content import Content
 from bigtensor.data.importers.source import ImportSource
 from bigtensor.data.importers.transforms import Arcsinh, Linear, Logicle, Transform
+from bigtensor.data.values.import_record import EARLIER_IMPORT, TRANSFORM, ImportRecord
 from bigtensor.errors import DataError, Message, ParameterError, Setting
 
 TransformName = Literal["arcsinh", "logicle", "none"]
@@ -58,8 +59,19 @@ def choose_transform(
     ParameterError
         If there is no such transform, or it has no cofactor.
     DataError
-        If no one cofactor suits all files.
+        If no one cofactor suits all files, or an earlier import has transformed some of them in
+        another way.
     """
+    applied = applied_before(sources)
+    if applied is not None:
+        requested = {"name": chosen} if isinstance(chosen, str) else chosen.parameters()
+        if requested != {"name": "none"} and requested != applied:
+            raise DataError(
+                f"an earlier import has transformed the values of {sources[0].path} "
+                f"({ImportRecord(applied).in_words()}), and they would be transformed again; leave "
+                "out " + Setting("transform") + " and " + Setting("like")
+            )
+        return Linear(applied)
     if cofactor is not None and chosen != "arcsinh":
         raise ParameterError(
             Setting("cofactor")
@@ -76,6 +88,41 @@ def choose_transform(
     if chosen != "arcsinh":
         raise ParameterError(f"unknown transform {chosen!r}; choose 'arcsinh', 'logicle' or 'none'")
     return Arcsinh(_cofactor(sources, markers) if cofactor is None else cofactor)
+
+
+def applied_before(sources: Sequence[ImportSource]) -> dict[str, Any] | None:
+    """Return the transform of the import of the stores that files were exported from.
+
+    Parameters
+    ----------
+    sources : sequence of ImportSource
+        The files.
+
+    Returns
+    -------
+    dict, optional
+        Name and parameters. None if the values are on the scale of their measurement, or nothing
+        is recorded.
+
+    Raises
+    ------
+    DataError
+        If it differs between files.
+    """
+    linear = {"name": "none"}
+    transforms: list[dict[str, Any]] = []
+    for source in sources:
+        record = dict(source.attrs.get(EARLIER_IMPORT, {}).get(TRANSFORM, linear))
+        record.pop("untransformed", None)
+        transforms.append(record)
+    for source, transform in zip(sources, transforms, strict=True):
+        if transform != transforms[0]:
+            raise DataError(
+                f"earlier imports have transformed the values of {sources[0].path} "
+                f"({ImportRecord(transforms[0]).in_words()}) and of {source.path} "
+                f"({ImportRecord(transform).in_words()}) in different ways; import them apart"
+            )
+    return None if transforms[0] == linear else transforms[0]
 
 
 def recorded_transform(record: Mapping[str, Any], owner: str) -> Transform:

@@ -5,7 +5,8 @@ dye; :func:`is_untransformed` names the channels that importers leave linear unl
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -38,7 +39,15 @@ class Transform(Protocol):
 
 @dataclass(frozen=True)
 class Linear:
-    """The identity."""
+    """The identity.
+
+    Parameters
+    ----------
+    applied_before : mapping of str to object, optional
+        Name and parameters of the transform that an earlier import has applied to the values.
+    """
+
+    applied_before: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def __call__(self, values: ArrayLike) -> FloatArray:
         """Return a float copy of the values.
@@ -61,8 +70,8 @@ class Linear:
         return np.array(values, dtype=np.float64)
 
     def parameters(self) -> dict[str, Any]:
-        """Return the name."""
-        return {"name": "none"}
+        """Return the name, or the record of the earlier transform."""
+        return dict(self.applied_before or {"name": "none"})
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ COMPENSATION = "compensation"
 UNCOMPENSATED = "uncompensated"
 """Attribute of a store with the channels of spillover matrices that its import did not remove."""
 
+EARLIER_IMPORT = "bigtensor_data"
+"""Entry of ``uns`` with these attributes, in AnnData files that were exported from a store."""
+
 Spillover = Literal["removed", "left"]
 
 _LISTED = 5

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import anndata
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 import zarr
 
+from bigtensor import GaussianMixture
 from bigtensor.data.exporters.label_colours import label_colours
 from bigtensor.data.exporters.new_anndata import write_new_anndata
+from bigtensor.data.importers.files import import_files
 from bigtensor.data.stores.layout import SampleStoreWriter
+from bigtensor.errors import DataError
 
 ROWS = 40
 FEATURES = ["CD3", "Time", "CD4", "FSC-A"]
@@ -145,3 +149,32 @@ def test_colours__are_stable_and_all_different() -> None:
     assert distances.min() > 20
     # neighbours in number, which often are neighbours in a figure
     assert min(np.abs(a - b).sum() for a, b in pairwise(channels)) > 60
+
+
+def test_new_file__imported_again_keeps_the_record_of_its_import(
+    labels: Path, tmp_path: Path
+) -> None:
+    rng, original = np.random.default_rng(0), tmp_path / "cells.zarr"
+    table = pd.DataFrame(rng.normal([2e2, 8e2], 99, (ROWS, 2)), columns=["CD3", "CD4"])
+    table.to_csv(tmp_path / "cells.csv", index=False)
+    import_files(tmp_path / "cells.csv", original, transform="arcsinh", cofactor=15)
+    model = GaussianMixture(1, random_state=0).fit(original)
+    exported = tmp_path / "cells.h5ad"
+    write_new_anndata(labels, original, exported, {})
+    anndata.read_h5ad(exported)[5:].write_h5ad(exported)
+
+    for options in ({}, {"transform": "none"}, {"like": original}):
+        again = tmp_path / "again.zarr"
+        summary = import_files(exported, again, overwrite=True, **options)
+        assert summary.transform == {"name": "arcsinh", "cofactor": 15.0, "untransformed": []}
+        np.testing.assert_array_equal(model.predict([original, again])[:ROWS][5:], 0)
+        values = [xr.open_zarr(path)["X"].to_numpy() for path in (original, again)]
+        np.testing.assert_array_equal(values[0][5:], values[1])
+    import_files(tmp_path / "cells.csv", tmp_path / "5.zarr", transform="arcsinh", cofactor=5)
+    for options in ({"transform": "arcsinh"}, {"like": tmp_path / "5.zarr"}):
+        with pytest.raises(DataError, match=r"cofactor 15\b.*leave out transform"):
+            import_files(exported, again, overwrite=True, **options)
+    import_files(tmp_path / "cells.csv", original, transform="none", overwrite=True)
+    write_new_anndata(labels, original, tmp_path / "linear.h5ad", {})
+    with pytest.raises(DataError, match=r"linear\.h5ad \(transform none\) in different ways"):
+        import_files([exported, tmp_path / "linear.h5ad"], again, overwrite=True)
