@@ -55,7 +55,7 @@ from bigtensor.data.values.categories import (
     stored_categories,
 )
 from bigtensor.data.values.feature_roles import COORDINATE, Role, checked_roles
-from bigtensor.data.values.import_record import ImportRecord, require_same_import
+from bigtensor.data.values.import_record import ImportRecord, RecordedData, require_same_import
 from bigtensor.data.values.lazy_arrays import (
     LazyArray,
     is_convertible_table,
@@ -230,10 +230,12 @@ def _samples(
     warn_of_missing_texts(sources[0])
     features = sources[0].features
     # the first data set with a record of its import speaks for those without
-    record, owner = next(
-        ((own, source.describe()) for own, source in zip(records, sources, strict=True) if own),
-        (None, ""),
-    )
+    recorded = [
+        RecordedData(own, source.describe())
+        for own, source in zip(records, sources, strict=True)
+        if own is not None
+    ]
+    record = recorded[0].record if recorded else None
     untransformed = None if record is None else record.off_scale
     if views is None and roles is not None:
         used = [name for name, role in zip(features, roles, strict=True) if role == "use"]
@@ -242,8 +244,8 @@ def _samples(
         on_scale = [feature for feature in features if feature not in untransformed]
         views = {feature: [feature] for feature in on_scale} if len(on_scale) > 1 else None
     resolved, code_map = Views.resolve(views, features), code_check(sources[0])
-    for source, own in zip(sources, records, strict=True):
-        require_same_import(own, source.describe(), record, owner, resolved.feature_names)
+    for data in recorded[1:]:
+        require_same_import(data, recorded[0], resolved.feature_names)
     return Samples(tuple(sources), resolved, record=record, roles=roles, code_map=code_map)
 
 

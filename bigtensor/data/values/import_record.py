@@ -123,27 +123,33 @@ class ImportRecord:
         return self.transform["name"] == "none" or feature in self._linear
 
 
+@dataclass(frozen=True)
+class RecordedData:
+    """Data set in a comparison of imports.
+
+    Attributes
+    ----------
+    record : ImportRecord
+        Record of its import.
+    words : str
+        The words that name it in messages.
+    """
+
+    record: ImportRecord
+    words: str
+
+
 def require_same_import(
-    record: ImportRecord | None,
-    owner: str,
-    reference: ImportRecord | None,
-    reference_owner: str,
-    features: Sequence[str],
+    data: RecordedData, reference: RecordedData, features: Sequence[str]
 ) -> None:
     """Raise an error if features of two data sets were made in different ways.
 
-    Data without a record are not compared.
-
     Parameters
     ----------
-    record : ImportRecord, optional
-        Record of the data set that would have to be imported again.
-    owner : str
-        The words that name this data set in messages.
-    reference : ImportRecord, optional
-        Record of the data set to compare with.
-    reference_owner : str
-        The words that name the data set to compare with.
+    data : RecordedData
+        Data set that would have to be imported again.
+    reference : RecordedData
+        Data set to compare with.
     features : sequence of str
         Features that are used.
 
@@ -158,44 +164,40 @@ def require_same_import(
     TransformWarning
         If spillover was removed in one data set, and the files of the other hold no matrix.
     """
-    if record is None or reference is None or record == reference:
+    if data.record == reference.record:
         return
     differences = [
-        *_transform_differences(record, owner, reference, reference_owner, features),
-        *_spillover_differences(record, owner, reference, reference_owner, features),
+        *_transform_differences(data, reference, features),
+        *_spillover_differences(data, reference, features),
     ]
     if differences:
         raise DataError("; ".join(differences))
 
 
 def _transform_differences(
-    record: ImportRecord,
-    owner: str,
-    reference: ImportRecord,
-    reference_owner: str,
-    features: Sequence[str],
+    data: RecordedData, reference: RecordedData, features: Sequence[str]
 ) -> Iterator[str]:
     """Yield a sentence for features whose transforms differ."""
-    alike = _alike(record.transform, reference.transform)
+    own, other = data.record, reference.record
+    alike = _alike(own.transform, other.transform)
     differing = [
         name
         for name in features
-        if record.is_linear(name) != reference.is_linear(name)
-        or not (alike or record.is_linear(name))
+        if own.is_linear(name) != other.is_linear(name) or not (alike or own.is_linear(name))
     ]
     if not differing:
         return
     if alike:
-        left = record.is_linear(differing[0])
-        differing = [name for name in differing if record.is_linear(name) == left]
-        linear, other = (owner, reference_owner) if left else (reference_owner, owner)
+        left = own.is_linear(differing[0])
+        differing = [name for name in differing if own.is_linear(name) == left]
+        linear, transformed = (data, reference) if left else (reference, data)
         yield (
-            f"the import left {_listed(differing)} linear in {linear} and not in {other}; import "
-            f"the files of {owner} again {'without' if left else 'with'} --untransformed for these "
-            "features"
+            f"the import left {_listed(differing)} linear in {linear.words} and not in "
+            f"{transformed.words}; import the files of {data.words} again "
+            f"{'without' if left else 'with'} --untransformed for these features"
         )
         return
-    if "none" in (record.transform["name"], reference.transform["name"]):
+    if "none" in (own.transform["name"], other.transform["name"]):
         ready = (
             "if another program transformed them before, give them without the record of the "
             "import, such as xarray.open_zarr(...)['X']; if not, "
@@ -203,10 +205,10 @@ def _transform_differences(
     else:
         ready = ""
     yield (
-        f"{owner} was imported with {_in_words(record.transform)}, and {reference_owner} with "
-        f"{_in_words(reference.transform)}, so that values of {_listed(differing)} are on "
+        f"{data.words} was imported with {_in_words(own.transform)}, and {reference.words} with "
+        f"{_in_words(other.transform)}, so that values of {_listed(differing)} are on "
         f"different scales; {ready}import the files again with --like and a store of the right "
-        f"import{_transform_options(reference.transform)}"
+        f"import{_transform_options(other.transform)}"
     )
 
 
@@ -247,26 +249,21 @@ def _number(value: object) -> str:
 
 
 def _spillover_differences(
-    record: ImportRecord,
-    owner: str,
-    reference: ImportRecord,
-    reference_owner: str,
-    features: Sequence[str],
+    data: RecordedData, reference: RecordedData, features: Sequence[str]
 ) -> Iterator[str]:
     """Yield a sentence for features that are compensated in one data set only."""
-    states = (record.spillover, reference.spillover)
-    acted_on = {*record.spillover_features, *reference.spillover_features}
+    records = (data.record, reference.record)
+    states = [record.spillover for record in records]
+    acted_on = {name for record in records for name in record.spillover_features}
     differing = [name for name in features if name in acted_on]
     if states[0] == states[1] or "removed" not in states or not differing:
         return
     if None in states:
-        with_matrix, without = (
-            (owner, reference_owner) if states[0] == "removed" else (reference_owner, owner)
-        )
+        with_matrix, without = (data, reference) if states[0] == "removed" else (reference, data)
         warn(
-            f"spillover was removed from {_listed(differing)} of {with_matrix}, and no spillover "
-            f"matrix is recorded for {without}: the values can be compared if another program has "
-            "compensated them",
+            f"spillover was removed from {_listed(differing)} of {with_matrix.words}, and no "
+            f"spillover matrix is recorded for {without.words}: the values can be compared if "
+            "another program has compensated them",
             TransformWarning,
         )
         return
@@ -276,8 +273,8 @@ def _spillover_differences(
         else ("left in", "removed from", "with")
     )
     yield (
-        f"spillover was {own} {_listed(differing)} of {owner}, and {other} those of "
-        f"{reference_owner}; import the files again {option} --compensate"
+        f"spillover was {own} {_listed(differing)} of {data.words}, and {other} those of "
+        f"{reference.words}; import the files again {option} --compensate"
     )
 
 

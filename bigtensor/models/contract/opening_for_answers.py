@@ -25,7 +25,7 @@ from bigtensor.data.rows.sample_weights import with_weight_meaning
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views
 from bigtensor.data.sources.anndata_source import holds_anndata, is_anndata
-from bigtensor.data.values.import_record import ImportRecord, require_same_import
+from bigtensor.data.values.import_record import ImportRecord, RecordedData, require_same_import
 from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.matrices import numbered_features
 from bigtensor.errors import DataError, Message, Setting, ViewError
@@ -209,10 +209,12 @@ def require_import_of_fit(model: KnowsFeatures, samples: Samples) -> None:
     DataError
         When the transform or the compensation of a feature of the views differs.
     """
-    require_same_import(
-        *(samples.record, samples.describe(), model.import_record_, "the data of the fit"),
-        samples.views.feature_names,
-    )
+    if samples.record is not None and model.import_record_ is not None:
+        require_same_import(
+            RecordedData(samples.record, samples.describe()),
+            RecordedData(model.import_record_, "the data of the fit"),
+            samples.views.feature_names,
+        )
 
 
 def _absent(model: KnowsFeatures, X: DataLike) -> str:
