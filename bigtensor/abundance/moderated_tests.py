@@ -9,8 +9,8 @@ from scipy import stats
 
 from bigtensor.abundance.between_samples import (
     DEVIATIONS,
+    DeviationPriors,
     GridFits,
-    deviation_posteriors,
     grid_fits,
 )
 from bigtensor.abundance.sample_weights import SampleWeights
@@ -91,12 +91,14 @@ def fit_populations(weights: SampleWeights, matrix: FloatArray) -> PopulationFit
     matrix : (samples, coefficients) float64 array
         Design matrix of full rank, the first column of ones.
     """
-    fitted = np.tile(pooled_logits(weights)[:, None], len(weights.samples))
+    pooled = pooled_logits(weights)
+    priors = DeviationPriors.of_shares(pooled)
+    fitted = np.tile(pooled[:, None], len(weights.samples))
     least = least_cells(weights, matrix)
     previous, damping = np.zeros_like(fitted), np.ones((len(fitted), 1))
     for _ in range(_MOST_ITERATIONS):
         fits = grid_fits(*working_logits(weights, fitted, least), matrix)
-        posterior = deviation_posteriors(fits.log_likelihood, dependent=weights.is_whole)
+        posterior = priors.posteriors(fits.log_likelihood, dependent=weights.is_whole)
         coefficients = np.einsum("jg,jgp->jp", posterior, fits.coefficients)
         step = coefficients @ matrix.T - fitted
         # cells of few samples alone can make fits jump back and forth

@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import false_discovery_control
 
 from tests.benchmarks.abundance.methods import P, by_bigtensor, by_peers, by_regression, has_edger
 from tests.benchmarks.abundance.studies import CHANGED, Setting, drawn_study
@@ -22,6 +24,8 @@ SETTINGS = (
     Setting("3 + 3, deviation .1", (0,) * 3 + (1,) * 3, deviation=0.1),
     Setting("6 + 6, deviation .8", (0,) * 6 + (1,) * 6, deviation=0.8),
     Setting("6 + 6, 20,000 cells or more", (0,) * 6 + (1,) * 6, least_cells=20_000),
+    Setting("3 + 3, Dirichlet 300", (0,) * 3 + (1,) * 3, concentration=300.0),
+    Setting("6 + 6, Dirichlet 300", (0,) * 6 + (1,) * 6, concentration=300.0),
 )
 
 
@@ -36,6 +40,12 @@ def p_values(
         "regression of logits": by_regression(setting, drawn),
     }
     return methods | (by_peers(setting, drawn, mixed=mixed) if peers else {})
+
+
+def with_false_discovery(values: P) -> NDArray[np.bool_]:
+    """Return True for studies without an effect that call a population at a rate of 5 %."""
+    tested = (one[np.isfinite(one)] for one in values)
+    return np.array([false_discovery_control(one).min() < LEVEL for one in tested])
 
 
 def rows_of(setting: Setting, null: dict[str, P], changed: dict[str, P]) -> list[Row]:
@@ -62,6 +72,7 @@ def rows_of(setting: Setting, null: dict[str, P], changed: dict[str, P]) -> list
                 "false positives": called.mean(),
                 "error": rates.std() / np.sqrt(len(rates)),
                 "rarest": called[:, -2:].mean(),
+                "studies with a false discovery": with_false_discovery(values).mean(),
                 "power": (with_effect < LEVEL).mean(),
                 "power at 5 %": (with_effect <= threshold).mean(),
                 "rare": (with_effect[:, -1] <= threshold).mean(),

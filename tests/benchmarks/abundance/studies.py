@@ -1,4 +1,4 @@
-"""Simulated studies: samples with logit-normal compositions and very different numbers of cells."""
+"""Simulated studies: samples of unlike compositions with very different numbers of cells."""
 
 from __future__ import annotations
 
@@ -34,6 +34,9 @@ class Setting:
         Standard deviations of populations vary as those of a chi squared with so many degrees.
     least_cells : int
         Fewest cells of a sample.
+    concentration : float, optional
+        Compositions come from a Dirichlet distribution, by which logits of rare populations vary
+        more. None for normal logits.
     """
 
     name: str
@@ -42,14 +45,19 @@ class Setting:
     deviation: float = 0.3
     degrees: float = 8.0
     least_cells: int = LEAST_CELLS
+    concentration: float | None = None
 
 
 def drawn_study(setting: Setting, rng: np.random.Generator) -> NDArray[np.int64]:
     """Return counts (samples, populations) of one study."""
     covariate = np.array(setting.covariate)
-    spread = np.sqrt(setting.degrees / rng.chisquare(setting.degrees, len(BASE)))
-    noise = rng.standard_normal((len(covariate), len(BASE)))
-    logits = np.log(BASE) + setting.deviation * spread * noise
+    if setting.concentration is None:
+        spread = np.sqrt(setting.degrees / rng.chisquare(setting.degrees, len(BASE)))
+        noise = rng.standard_normal((len(covariate), len(BASE)))
+        logits = np.log(BASE) + setting.deviation * spread * noise
+    else:
+        gamma = rng.gamma(setting.concentration * BASE, size=(len(covariate), len(BASE)))
+        logits = np.log(np.maximum(gamma, np.finfo(np.float64).tiny))
     for population, sign in CHANGED.items():
         logits[:, population] += sign * setting.effect * covariate
     shares = np.exp(logits)
