@@ -32,6 +32,16 @@ def shared_data() -> Path:
 
 
 @pytest.fixture
+def undrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave the figures of reports empty, for tests of what surrounds them.
+
+    Maps and drawings take nearly all of the time of a report. `tests/report` draws them.
+    """
+    monkeypatch.setattr("bigtensor.report.embedding.optional_umap", lambda: None)
+    monkeypatch.setattr("bigtensor.report.html.picture", lambda _: "data:image/svg+xml,")
+
+
+@pytest.fixture
 def small_disk(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Path]:
     """A disk of the size that a test gives as an indirect parameter, such as 64k."""
     folder = tmp_path / "disk"

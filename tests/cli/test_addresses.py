@@ -9,7 +9,7 @@ THREADS = ("--scheduler", "threads")
 TWO_FEATURES = ("--features", "CD3,CD4", "--init", "kmeans")
 
 
-def test_every_command__takes_a_url(run, cells, tmp_path):
+def test_every_command__takes_a_url(run, cells, tmp_path, undrawn):
     """Both schemes for files are read by the same code, so that each command needs one."""
     model, labels, page = (tmp_path / name for name in ("m.zarr", "l.zarr", "r.html"))
     file, local = f"file://{cells}", f"local://{cells}"

@@ -62,7 +62,7 @@ def address(request, folder):
     ],
     indirect=True,
 )
-def test_every_command__takes_anndata(run, address, tmp_path):
+def test_every_command__takes_anndata(run, address, tmp_path, undrawn):
     model, labels, page = (tmp_path / name for name in ("m.zarr", "l.zarr", "r.html"))
     table = tmp_path / "patients.csv"
     steps = (

@@ -133,6 +133,7 @@ def test_full_standard_output__is_a_plain_error_of_help_too(option):
 def test_closed_standard_error__ends_no_work(cells, tmp_path):
     out = tmp_path / "model.zarr"
     words = (sys.executable, "-m", "bigtensor", "fit", cells, "-k", 2, "--out", out)
+    words += ("--init", "kmeans", "--max-iter", 1)
     command = f"{shlex.join(map(str, words))} --scheduler threads 2>&-"
     result = subprocess.run(["sh", "-c", command], cwd=ROOT, check=False, capture_output=True)
     assert result.returncode == 0

@@ -25,7 +25,7 @@ from bigtensor.statistics.base import Pass
 from tests.engine.sums import ColumnSums, RowTotals, write_store
 
 ROWS = 2000
-OPTIONS = {"random_state": 0, "max_iter": 1, "pilot_rows": 500}
+OPTIONS = {"random_state": 0, "max_iter": 1, "pilot_rows": 500, "reg_covar": 1e-6}
 
 
 def values(seed: int) -> np.ndarray:

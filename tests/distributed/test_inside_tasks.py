@@ -20,8 +20,13 @@ def rows(seed: int = 0) -> NDArray[np.float64]:
     return centres + np.random.default_rng(seed).normal(size=(200, 3))
 
 
+def mixture() -> GaussianMixture:
+    """Return a mixture whose fit compares no regularisations."""
+    return GaussianMixture(2, reg_covar=1e-6, random_state=0)
+
+
 def weights(values: Any, **options: Any) -> NDArray[np.float64]:
-    model = GaussianMixture(2, random_state=0).fit(values, **options)
+    model = mixture().fit(values, **options)
     assert len(model.predict(values)) == len(values)
     return model.weights_
 
@@ -47,7 +52,7 @@ def label(block: NDArray[np.float64]) -> NDArray[np.float64]:
     """Label the rows of a block by its own fit. Dask describes the result with empty blocks."""
     if not len(block):
         return np.empty((0, 1))
-    return GaussianMixture(2, random_state=0).fit(block).predict(block)[:, None].astype(float)
+    return mixture().fit(block).predict(block)[:, None].astype(float)
 
 
 def labels_of_blocks(values: NDArray[np.float64]) -> Any:

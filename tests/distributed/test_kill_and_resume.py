@@ -143,19 +143,20 @@ def killed_and_resumed(
 ) -> Iterator[tuple[Driver, set[Part], set[str], Driver]]:
     """Kill a fit at random moments and run the same command again.
 
-    The moments are spread over the time that a process takes which nobody kills.
-
-    With ``after_a_part``, it is not killed before a part is stored, however busy the machine is.
+    The moments are spread over the time that a process takes which nobody kills. With
+    ``after_a_part``, the process is killed when a part is stored, however busy the machine is.
 
     Yields
     ------
     killed, parts, sums, resumed
         Both runs, and the parts and sums that the first one left behind.
     """
-    (folder / "whole").mkdir()
-    whole = Driver(undisturbed, folder / "whole", "whole", scheduler)
-    whole.finish()
-    seconds = time.perf_counter() - whole.started
+    seconds = 0.0
+    if not after_a_part:
+        (folder / "whole").mkdir()
+        whole = Driver(undisturbed, folder / "whole", "whole", scheduler)
+        whole.finish()
+        seconds = time.perf_counter() - whole.started
     rng = np.random.default_rng([SEED, moments])
     for number, moment in enumerate(rng.uniform(0, seconds, moments)):
         place = folder / str(number)

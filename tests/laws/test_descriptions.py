@@ -18,6 +18,7 @@ from bigtensor.models.contract.registry import MODELS
 from bigtensor.models.words.mixture_description import MixtureDescription
 from bigtensor.report.html import render_report
 from tests.laws.described.estimator import Described
+from tests.laws.package_files import tree_of
 from tests.laws.small_model import Standardiser
 
 PACKAGE = Path(bigtensor.__file__).parent
@@ -91,8 +92,7 @@ def store(rows, tmp_path_factory) -> Path:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.name}")
 def test_report_and_cli__name_no_model(path):
     folders = {module.rpartition(".")[0] for module in MODELS.values()}
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    for node in ast.walk(tree):
+    for node in ast.walk(tree_of(path)):
         if isinstance(node, ast.Import):
             imported = {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

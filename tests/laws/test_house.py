@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.laws.package_files import FILES, PACKAGE
+from tests.laws.package_files import FILES, PACKAGE, tree_of
 
 DASK = {"dask", "distributed", "dask_jobqueue", "dask_kubernetes"}
 
@@ -90,7 +90,11 @@ def module_name(path: Path) -> str:
 
 
 MODULES = {module_name(path): path for path in FILES}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in MODULES.items()}
+
+
+def trees() -> Iterator[tuple[str, ast.Module]]:
+    """Yield the name and the syntax tree of every module."""
+    return ((name, tree_of(path)) for name, path in MODULES.items())
 
 
 def imported_names(tree: ast.AST) -> set[str]:
@@ -120,7 +124,7 @@ def modules_in(tree: ast.AST) -> set[str]:
 @cache
 def imported_modules(module: str) -> set[str]:
     """Return the modules of the package that one of them imports."""
-    return modules_in(TREES[module])
+    return modules_in(tree_of(MODULES[module]))
 
 
 def prefixes(module: str) -> set[str]:
@@ -194,7 +198,7 @@ def test_modules__import_without_a_circle():
 def test_only_the_engine__imports_dask():
     naming = {
         name
-        for name, tree in TREES.items()
+        for name, tree in trees()
         if any(DASK & {full.split(".")[0]} for full in imported_names(tree))
     }
     assert naming
@@ -213,7 +217,7 @@ def zarr_calls(tree: ast.AST, names: set[str]) -> bool:
 
 def test_stores__are_opened_in_one_place():
     opening = {"open_zarr", "open_array", "open_group", "open_consolidated", "open_store"}
-    assert {name for name, tree in TREES.items() if zarr_calls(tree, opening)} == {
+    assert {name for name, tree in trees() if zarr_calls(tree, opening)} == {
         "data.stores.zarr_groups",
         "data.stores.zarr_datasets",
         # what they have written themselves, and what `open_group` has opened before
@@ -226,7 +230,7 @@ def test_stores__are_opened_in_one_place():
 
 def test_arrays__are_created_in_one_place():
     creating = {"create_array", "create_dataset", "require_array", "to_zarr"}
-    assert {name for name, tree in TREES.items() if zarr_calls(tree, creating)} == {
+    assert {name for name, tree in trees() if zarr_calls(tree, creating)} == {
         "data.stores.stored_arrays",
         # HDF5 has no checksum that every reader knows
         "data.exporters.in_place",
@@ -353,7 +357,7 @@ print(len(psutil.Process().children()))
 def test_command_line__does_not_rewrite_messages():
     """Parameters of messages are data, so that no sentence is searched for them."""
     cli = [name for name in MODULES if name.split(".")[0] == "cli"]
-    searching = {name for name in cli if "re" in imported_names(TREES[name])}
+    searching = {name for name in cli if "re" in imported_names(tree_of(MODULES[name]))}
     # control characters, which names of files may hold
     assert searching == {"cli.output"}
 
@@ -396,7 +400,7 @@ def test_messages__name_parameters_by_settings():
         module: named
         for module in MODULES
         if not {module, module.split(".")[0]} & NOT_MESSAGES
-        and (named := [text for text in texts(TREES[module]) if BY_HAND.search(text)])
+        and (named := [text for text in texts(tree_of(MODULES[module])) if BY_HAND.search(text)])
     }
     assert not by_hand, f"texts that name parameters, by module; use errors.Setting: {by_hand}"
 
@@ -419,9 +423,7 @@ def formatted_settings(tree: ast.AST) -> list[str]:
 
 def test_messages__are_not_formatted_into_plain_text():
     """An f-string around a setting would be text that nobody can write for the command line."""
-    formatted = {
-        module: names for module, tree in TREES.items() if (names := formatted_settings(tree))
-    }
+    formatted = {module: names for module, tree in trees() if (names := formatted_settings(tree))}
     assert not formatted, f"settings in f-strings, by module; add them with +: {formatted}"
 
 
@@ -451,7 +453,7 @@ def test_files__are_short():
 def test_functions__are_short():
     long = {
         f"{module}.{node.name}": length
-        for module, tree in TREES.items()
+        for module, tree in trees()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (length := code_lines(node)) > MOST_FUNCTION_LINES

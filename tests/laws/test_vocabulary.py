@@ -10,7 +10,7 @@ import pytest
 import bigtensor
 from bigtensor.models.contract.declarations import options_classes
 from bigtensor.models.contract.registry import MODELS, declared_parameters
-from tests.laws.package_files import FILES, PACKAGE
+from tests.laws.package_files import FILES, PACKAGE, tree_of
 
 REPLACED = {
     "n_states": "n_components",
@@ -60,7 +60,7 @@ def test_variables__are_called_what_they_are():
     places = [
         f"{path.relative_to(PACKAGE)}:{line} {name}"
         for path in FILES
-        for line, name in stored_names(ast.parse(path.read_text(encoding="utf-8")))
+        for line, name in stored_names(tree_of(path))
         if name.strip("_") in PARTICIPLES
         # p(of | given), as conditional densities are read
         and not (name in {"of", "given"} and path.parts[-2:] == CONDITIONAL)
@@ -86,7 +86,7 @@ def test_entries_of_docstrings__say_more_than_a_type():
     bare = [
         f"{path.relative_to(PACKAGE)}:{node.lineno} {entry}"
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in ast.walk(tree_of(path))
         if isinstance(node, ast.FunctionDef | ast.ClassDef)
         for entry in bare_entries(ast.get_docstring(node) or "")
     ]

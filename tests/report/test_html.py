@@ -80,7 +80,7 @@ def test_render_report__compares_with_labels_and_samples_of_the_data(text, cell_
     assert "a sample of 3,968 of the 30,000 rows" in page.said
 
 
-def test_render_report__compares_samples_by_a_condition(cell_model, cells_path):
+def test_render_report__compares_samples_by_a_condition(cell_model, cells_path, undrawn):
     samples = {"sample": ["sample1", "sample2", "sample3"], "dose": ["0", "1", "2"]}
     with pytest.raises(ParameterError, match="by"):
         render_report(cell_model, data=cells_path, samples=samples)
@@ -110,7 +110,7 @@ def test_render_report__says_what_a_comparison_lacks(fitted_mixture, mixture_dat
         render_report(separated, data=mixture_data, **condition)
 
 
-def test_render_report__weighs_the_rows_that_have_labels(cell_model, cells_path, tmp_path):
+def test_render_report__weighs_the_rows_that_have_labels(cell_model, cells_path, tmp_path, undrawn):
     feature = cell_model.views_.feature_names[0]
     middle = float(xr.open_zarr(cells_path)["X"].sel(feature=feature).mean())
     where = f"`{feature}` > {middle}"
@@ -165,7 +165,7 @@ def test_render_report__is_the_same_twice(text, cell_model, cells_path):
     assert render_report(cell_model, data=cells_path, sample_size=4000) == text
 
 
-def test_render_report__does_without_data(fitted_mixture):
+def test_render_report__does_without_data(fitted_mixture, undrawn):
     page = Page(render_report(fitted_mixture))
     assert not any(one.startswith("Components in ") for one in page.alternatives)
     assert sum(one.startswith("Densities of ") for one in page.alternatives) == 4
@@ -222,7 +222,7 @@ def test_render_report__counts_all_labels_that_a_model_wrote(cell_model, cells_p
     assert "Labelled is the share of all rows" in page.said
 
 
-def test_write_report__appears_whole_or_not_at_all(fitted_mixture, tmp_path):
+def test_write_report__appears_whole_or_not_at_all(fitted_mixture, tmp_path, undrawn):
     target = tmp_path / "report.html"
     assert write_report(fitted_mixture, target) == target
     whole = target.read_text(encoding="utf-8")

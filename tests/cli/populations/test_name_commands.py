@@ -208,7 +208,7 @@ def test_export__anndata_has_names_as_categories(run, labelled, few_cells, tmp_p
     assert kept.population_names_.tolist() == ["CD4 T", "=B", "2", "3"]
 
 
-def test_labels__of_other_populations_are_refused(run, labelled, few_cells, tmp_path):
+def test_labels__of_other_populations_are_refused(run, labelled, few_cells, tmp_path, undrawn):
     path, labels, _ = labelled
     changed, renamed = tmp_path / "changed.zarr", tmp_path / "renamed.zarr"
     assert run("merge-populations", path, "0,1", "--out", changed).exit_code == 0

@@ -223,7 +223,7 @@ def test_writer__makes_the_same_store_on_a_disk_and_behind_a_url(memory, inputs,
     check_manifest("memory://a.zarr")
 
 
-def test_model__is_saved_answers_and_reports_behind_urls(memory, tmp_path):
+def test_model__is_saved_answers_and_reports_behind_urls(memory, tmp_path, undrawn):
     simulate.write_gaussian_mixture("memory://cells.zarr", 2000, 2, random_state=1)
     simulate.write_gaussian_mixture(tmp_path / "cells.zarr", 2000, 2, random_state=1)
     model = bigtensor.GaussianMixture(2, random_state=0)

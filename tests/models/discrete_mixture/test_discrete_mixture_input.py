@@ -197,7 +197,7 @@ def test_views_of_ids__have_more_categories_than_half_the_weight_of_their_entrie
     rng = np.random.default_rng(0)
     answers = rng.integers(0, 3, (400, 4))
     ids, age = np.arange(400), rng.integers(0, 29, 400)
-    parameters = {"missing": "marginalise", "n_starts": 2, "random_state": 0}
+    parameters = {"missing": "marginalise", "n_starts": 1, "max_iter": 3, "random_state": 0}
 
     def views_of_ids(values: np.ndarray, weight: np.ndarray | None = None, **more: str):
         model = DiscreteMixture(2, **{**parameters, **more})

@@ -5,9 +5,10 @@ import pytest
 
 from bigtensor import DiscreteMixture
 from bigtensor.errors import ConditioningWarning
+from tests.parameters import first_quick
 
 
-@pytest.mark.parametrize("rows", [150, 3000])
+@pytest.mark.parametrize("rows", first_quick([150, 3000]))
 def test_views_that_are_independent__are_worth_a_warning(rows):
     codes = np.random.default_rng(1).integers(0, 4, size=(rows, 6))
     with pytest.warns(ConditioningWarning, match="No view depends on another"):

@@ -184,14 +184,14 @@ def answers() -> xr.DataArray:
 
 def test_held_rows__that_occur_twice_are_weights_of_two(answers: xr.DataArray) -> None:
     weight = np.where(np.arange(len(answers)) % 3, 1, 2)
-    answers = answers[:, :6]
-    heavy = DiscreteMixture(n_starts=3).fit(answers, sample_weight=weight.astype(float))
-    twice = DiscreteMixture(n_starts=3).fit(answers[np.repeat(np.arange(len(answers)), weight)])
+    answers = answers[:, :5]
+    heavy = DiscreteMixture(n_starts=2).fit(answers, sample_weight=weight.astype(float))
+    twice = DiscreteMixture(n_starts=2).fit(answers[np.repeat(np.arange(len(answers)), weight)])
     assert twice.diagnostics_["distinct_rows"] == heavy.diagnostics_["distinct_rows"]
     np.testing.assert_array_equal(twice.predict_proba(answers), heavy.predict_proba(answers))
 
 
-@pytest.mark.parametrize("views", first_quick([3, 4, 14], 2))
+@pytest.mark.parametrize("views", first_quick([4, 3, 14]))
 def test_constant_view_and_unused_categories__change_no_bit(
     answers: xr.DataArray, views: int
 ) -> None:

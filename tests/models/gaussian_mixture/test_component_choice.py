@@ -20,6 +20,7 @@ from bigtensor.models.gaussian_mixture.component_choice import (
 )
 from bigtensor.models.gaussian_mixture.regularisation import Strength, validated_regularisation
 from bigtensor.models.gaussian_mixture.settings import free_parameters
+from tests.parameters import first_quick
 
 FAST = {"reg_covar": 1e-6, "n_init": 2, "random_state": 0}
 
@@ -127,7 +128,7 @@ def test_fewest__is_within_a_standard_error() -> None:
     assert fewest_as_good([fewer, best], 1, np.where(first, 1e-6, 1)) == 0
 
 
-@pytest.mark.parametrize("seed", [0, 3])
+@pytest.mark.parametrize("seed", first_quick([0, 3]))
 def test_numbers__are_compared_under_the_regularisation_that_few_rows_need(seed):
     """Under a small value, covariances of 13 features follow 178 rows too closely for a third."""
     wines = scale(load_wine().data)

@@ -22,11 +22,21 @@ def rings() -> tuple[np.ndarray, np.ndarray]:
     return X, arc
 
 
+@pytest.fixture(scope="module")
+def populations(rings) -> GaussianMixture:
+    """Return a mixture whose components are merged into three populations."""
+    return GaussianMixture(12, n_populations=3).fit(rings[0])
+
+
 @pytest.mark.parametrize("kind", ["full", "spherical"])
 @pytest.mark.parametrize("count", [3, "auto"])
-def test_populations__are_the_groups_that_several_components_cover(rings, kind, count) -> None:
+def test_populations__are_the_groups_that_several_components_cover(
+    rings, populations, kind, count
+) -> None:
     X, arc = rings
-    model = GaussianMixture(12, covariance_type=kind, n_populations=count).fit(X)
+    model = populations
+    if (kind, count) != ("full", 3):
+        model = GaussianMixture(12, covariance_type=kind, n_populations=count).fit(X)
     assert len(model.weights_) > 6
     assert adjusted_rand_score(arc, model.predict(X)) > 0.99
     assert model.population_weights_.shape == (3,)
@@ -36,11 +46,10 @@ def test_populations__are_the_groups_that_several_components_cover(rings, kind, 
     assert [one["name"] for one in model.diagnostics_["passes"]][-1] == "populations"
 
 
-def test_populations__are_saved_and_cut_anew(rings, tmp_path) -> None:
+def test_populations__are_saved_and_cut_anew(rings, populations, tmp_path) -> None:
     X, _ = rings
-    model = GaussianMixture(12, n_populations=3).fit(X)
-    again = load(model.save(tmp_path / "model.zarr"))
-    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    again = load(populations.save(tmp_path / "model.zarr"))
+    np.testing.assert_array_equal(again.predict(X), populations.predict(X))
     assert len(again.cut_populations(5).population_weights_) == 5
     assert again.merge_tree_.criterion == LEVELS
 
@@ -60,7 +69,10 @@ def test_populations_of_rows_with_holes__are_those_of_complete_rows(rings) -> No
     assert adjusted_rand_score(arc, model.predict(holes)) > 0.97
 
 
-def test_number_of_components__is_chosen_from_the_number_of_populations_on(rings) -> None:
+def test_number_of_components__is_chosen_from_the_number_of_populations_on(
+    rings, monkeypatch
+) -> None:
+    monkeypatch.setattr("bigtensor.models.gaussian_mixture.settings.MOST_CHOSEN", 5)
     X = rings[0][:600]
     model = GaussianMixture(n_populations=3, n_init=2, reg_covar=1e-6).fit(X)
     counts = model.diagnostics_["pilot"]["component_choice"]["by_number_of_components"]

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
+from sklearn.base import clone
 
 import bigtensor
 from bigtensor import HiddenMarkovModel, open_samples, simulate
@@ -67,8 +68,10 @@ def test_arrays__with_lengths_or_ids(
     together = HiddenMarkovModel(2, random_state=0).fit(codes)
     assert np.abs(together.transition_ - model.transition_).max() > 1e-6
     for order in ({"lengths": LENGTHS}, {"sequence": IDS}, {"sequence": NAMES}):
-        check_same(HiddenMarkovModel(2, random_state=0).fit(codes, **order), model)
-        path = plain.predict(codes, **order)
+        fitted = HiddenMarkovModel(2, random_state=0)
+        path = fitted.fit_predict(codes, **order)
+        check_same(fitted, model)
+        np.testing.assert_array_equal(plain.predict(codes, **order), path)
         assert isinstance(path, np.ndarray)
         np.testing.assert_array_equal(path, model.predict(sequences))
         np.testing.assert_array_equal(
@@ -81,23 +84,19 @@ def test_arrays__with_lengths_or_ids(
             plain.predict_next(codes, **order), model.predict_next(sequences)
         )
         assert plain.score(codes, **order) == model.score(sequences)
-        np.testing.assert_array_equal(
-            HiddenMarkovModel(2, random_state=0).fit_predict(codes, **order), path
-        )
 
 
 def test_lengths_as_second_argument__are_taken_as_hmmlearn_takes_them(
     codes: np.ndarray, plain: HiddenMarkovModel
 ) -> None:
     check_same(HiddenMarkovModel(2, random_state=0).fit(codes, LENGTHS), plain)
-    check_same(HiddenMarkovModel(2, random_state=0).fit(codes, np.array(LENGTHS)), plain)
     for name in ("predict", "predict_proba", "score_samples", "score", "predict_next"):
         method = getattr(plain, name)
         np.testing.assert_array_equal(method(codes, LENGTHS), method(codes, lengths=LENGTHS))
-    np.testing.assert_array_equal(
-        HiddenMarkovModel(2, random_state=0).fit_predict(codes, LENGTHS),
-        plain.predict(codes, lengths=LENGTHS),
-    )
+    fitted = HiddenMarkovModel(2, random_state=0)
+    path = fitted.fit_predict(codes, np.array(LENGTHS))
+    check_same(fitted, plain)
+    np.testing.assert_array_equal(path, plain.predict(codes, lengths=LENGTHS))
 
 
 def test_second_argument__is_labels_of_all_rows_or_an_error(
@@ -402,15 +401,16 @@ def test_wrong_lengths__are_refused_by_every_method(
 
 
 def test_a_checkpoint__continues_a_fit_of_the_same_sequences_only(
-    codes: np.ndarray, model: HiddenMarkovModel, tmp_path: Path
+    codes: np.ndarray, tmp_path: Path
 ) -> None:
+    checkpoint = tmp_path / "parts"
+    model = HiddenMarkovModel(2, max_iter=2, random_state=0)
+    expected = clone(model).fit(codes, lengths=LENGTHS)
     for _ in range(2):
-        found = HiddenMarkovModel(2, random_state=0).fit(
-            codes, lengths=LENGTHS, checkpoint=tmp_path / "parts"
-        )
-    check_same(found, model)
+        found = clone(model).fit(codes, lengths=LENGTHS, checkpoint=checkpoint)
+    check_same(found, expected)
     assert all(entry["reused_parts"] for entry in found.diagnostics_["passes"])
-    other = HiddenMarkovModel(2, random_state=0).fit(codes, checkpoint=tmp_path / "parts")
+    other = clone(model).fit(codes, checkpoint=checkpoint)
     assert not any(entry["reused_parts"] for entry in other.diagnostics_["passes"])
 
 

@@ -177,12 +177,13 @@ def test_names_of_symbols__in_another_order_change_nothing(
     sequences: xr.Dataset, model: HiddenMarkovModel
 ) -> None:
     order = np.random.default_rng(3).permutation(8)
-    renamed = sequences.copy(deep=True)
-    renamed["X"].values = np.argsort(order)[sequences["X"].to_numpy()].astype(np.int8)
+    few = sequences.isel(sample=slice(10_000))
+    renamed = few.copy(deep=True)
+    renamed["X"].values = np.argsort(order)[few["X"].to_numpy()].astype(np.int8)
     renamed["X"].attrs["categories"] = {"symbol": [str(code) for code in order]}
-    np.testing.assert_array_equal(model.predict(renamed), model.predict(sequences))
-    other = HiddenMarkovModel(3, random_state=0).fit(renamed)
-    assert other.score(renamed) == pytest.approx(model.score(sequences), abs=1e-5)
+    np.testing.assert_array_equal(model.predict(renamed), model.predict(few))
+    first, other = (HiddenMarkovModel(3, random_state=0).fit(rows) for rows in (few, renamed))
+    assert other.score(renamed) == pytest.approx(first.score(few), abs=1e-5)
 
 
 def test_sites__that_keep_their_sequences_fit_one_model(sequences: xr.Dataset) -> None:
@@ -200,7 +201,7 @@ def test_rounds__refuse_iterations_along_sequences(sequences: xr.Dataset) -> Non
 
 
 def test_missing_steps__are_refused_left_out_or_summed_over() -> None:
-    data = simulate.hidden_markov(40_000, 2, 6, stay=0.7, missing=0.1, random_state=2)
+    data = simulate.hidden_markov(20_000, 2, 6, stay=0.7, missing=0.1, random_state=2)
     with pytest.raises(MissingValueError, match="marginalise"):
         HiddenMarkovModel(2).fit(data)
     with pytest.warns(MissingValueWarning):

@@ -131,8 +131,8 @@ def test_alternatives__of_the_same_rows_have_other_bandwidths():
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
 def test_alternatives__of_rows_of_weight_two_are_those_of_repeated_rows():
-    values = simulate.cytometry(6000, 8, random_state=0)["X"].to_numpy()
-    weighted = KernelMixture(8, random_state=0).fit(values, sample_weight=np.full(6000, 2.0))
+    values = simulate.cytometry(3000, 8, random_state=0)["X"].to_numpy()
+    weighted = KernelMixture(8, random_state=0).fit(values, sample_weight=np.full(3000, 2.0))
     repeated = KernelMixture(8, random_state=0).fit(np.vstack([values, values]))
     tried = [
         [one["bandwidth"] for one in model.diagnostics_["initialisations"]]
