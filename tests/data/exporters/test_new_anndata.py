@@ -176,5 +176,5 @@ def test_new_file__imported_again_keeps_the_record_of_its_import(
             import_files(exported, again, overwrite=True, **options)
     import_files(tmp_path / "cells.csv", original, transform="none", overwrite=True)
     write_new_anndata(labels, original, tmp_path / "linear.h5ad", {})
-    with pytest.raises(DataError, match=r"linear\.h5ad \(transform none\) in different ways"):
+    with pytest.raises(DataError, match=r"linear\.h5ad .*different ways"):
         import_files([exported, tmp_path / "linear.h5ad"], again, overwrite=True)
