@@ -7,14 +7,19 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bigtensor.abundance.condition_warnings import warn_of_mixed, warn_of_spellings
 from bigtensor.abundance.natural_order import as_numbers, natural_order
 from bigtensor.abundance.sample_table import SampleTable, listed
 from bigtensor.array_types import FloatArray, IntArray
-from bigtensor.errors import ConditioningWarning, DataError, ParameterError, Setting, warn
+from bigtensor.errors import DataError, ParameterError, Setting
 
 _ZEROS = re.compile(r"^(-?[0-9]+)\.0+$")
 """A whole number with a fraction of zeros."""
+
+_ALONE = 1e-8
+"""Distance of the leverage of a sample from one below which no other sample is compared with it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +81,16 @@ class DesignMatrix:
         """Number of samples beyond the coefficients."""
         samples, coefficients = self.matrix.shape
         return int(samples - coefficients)
+
+    @property
+    def uninformative(self) -> NDArray[np.bool_]:
+        """True for every sample that further conditions set apart from all others.
+
+        Such as the only sample of a batch: the effect of the batch fits it, whatever it is.
+        """
+        further, _ = np.linalg.qr(np.delete(self.matrix, self.tested, axis=1))
+        leverage = (further**2).sum(axis=1)
+        return np.asarray(leverage > 1 - _ALONE)
 
 
 def complete_samples(samples: SampleTable, columns: Sequence[str]) -> list[int]:
@@ -187,7 +202,8 @@ def _condition(
     as_groups = as_groups or reference is not None
     codes, names, values = grouped(texts, as_groups)
     if names and not as_groups:
-        _warn_of_mixed(samples, name)
+        warn_of_mixed(samples, name)
+    warn_of_spellings(name, names)
     if len({*values.tolist()}) < 2:
         raise DataError(
             f"all {len(texts)} samples have the same {name} ({texts[0]}); "
@@ -209,21 +225,6 @@ def _condition(
     columns = (codes[:, None] == np.arange(1, len(levels))).astype(np.float64)
     contrasts = tuple(f"{level} against {levels[0]}" for level in levels[1:])
     return Condition(name, columns, contrasts, tuple(levels), codes, codes.astype(np.float64))
-
-
-def _warn_of_mixed(samples: SampleTable, name: str) -> None:
-    """Warn if most values of a column are numbers, and a few others make groups of them."""
-    entries = [*zip(samples.names, samples.column(name), strict=True)]
-    others = [f"{text!r} in {sample}" for sample, text in entries if as_numbers([text]) is None]
-    numbers = len(entries) - len(others)
-    if numbers > len(others):
-        warn(
-            f"{name} is a number in {numbers} of {len(entries)} samples, and {listed(others)}, so "
-            "that all values are groups; correct the table, leave the cell empty, or give "
-            + Setting("groups")
-            + f" with {name} if they are groups",
-            ConditioningWarning,
-        )
 
 
 def _check_rank(matrix: FloatArray, names: Sequence[str]) -> None:

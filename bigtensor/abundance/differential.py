@@ -9,6 +9,10 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from bigtensor.abundance.condition_warnings import (
+    warn_of_numbered_names,
+    warn_of_single_samples,
+)
 from bigtensor.abundance.design_matrix import Condition, complete_samples, design_matrix
 from bigtensor.abundance.false_discovery import adjusted_p_values
 from bigtensor.abundance.moderated_tests import coefficient_tests, fit_populations
@@ -16,7 +20,7 @@ from bigtensor.abundance.sample_table import SamplesLike, sample_table
 from bigtensor.abundance.sample_weights import SampleWeights, WeightsLike, sample_weights
 from bigtensor.abundance.working_logits import LEAST_CELLS
 from bigtensor.array_types import FloatArray
-from bigtensor.errors import ConditioningWarning, DataError, ParameterError, Setting, warn
+from bigtensor.errors import DataError, ParameterError, Setting
 
 CONFIDENCE = 0.95
 """Level of confidence intervals."""
@@ -74,6 +78,8 @@ def differential_abundance(
         The attribute ``adjusted_as_numbers`` names the columns of `adjust` that are numbers, each
         with one slope. The attributes ``samples_compared`` and ``samples_without`` count and name
         samples that were used, and that lack a value in one of the columns.
+        ``samples_uninformative`` names samples that were used and add nothing, such as the only one
+        of a batch that is adjusted for.
 
     Raises
     ------
@@ -86,8 +92,9 @@ def differential_abundance(
     Warns
     -----
     ConditioningWarning
-        When whole numbers that are adjusted for look like names of patients, or a few texts make
-        groups of a column of numbers.
+        When whole numbers look like names of patients or batches, a few texts make groups of a
+        column of numbers, names of groups differ in capital letters or spaces alone, or a group
+        that is compared has one sample.
     MissingValueWarning
         When a text such as "NA" counts as a missing value.
 
@@ -124,8 +131,13 @@ def differential_abundance(
         matched, by, adjust, groups, None if reference is None else str(reference)
     )
     numbers = [entry for entry in design.further if not entry.groups]
-    for entry in numbers:
-        _warn_of_numbered_names(entry)
+    for entry in (design.condition, *design.further):
+        if not entry.groups:
+            warn_of_numbered_names(entry.name, entry.values, adjusted=entry.name != by)
+    warn_of_single_samples(
+        *(matched, by, design.condition.groups, design.condition.codes),
+        by_default=reference is None,
+    )
     result = _tested(table, design.matrix, design.tested, design.condition)
     return result.assign_attrs(
         compared=by,
@@ -133,6 +145,9 @@ def differential_abundance(
         adjusted_as_numbers=[entry.name for entry in numbers],
         samples_compared=len(kept),
         samples_without=without,
+        samples_uninformative=[
+            table.samples[place] for place in np.flatnonzero(design.uninformative)
+        ],
     )
 
 
@@ -172,26 +187,6 @@ def group_samples(result: xr.Dataset) -> dict[str, int]:
         return {}
     sizes = result["group_samples"].to_numpy().tolist()
     return dict(zip(map(str, result["group"].to_numpy()), sizes, strict=True))
-
-
-def _warn_of_numbered_names(condition: Condition) -> None:
-    """Warn if whole numbers that are adjusted for look like names, such as of patients.
-
-    Names are repeated about equally often, or numbered from zero or one without a gap. Ages of
-    single samples are neither.
-    """
-    values, counts = np.unique(condition.values, return_counts=True)
-    if len(values) < 3 or len(values) == counts.sum() or (values != np.rint(values)).any():
-        return
-    is_numbered = values[0] in (0, 1) and np.ptp(values) == len(values) - 1
-    if is_numbered or 1 < counts.min() <= counts.max() <= 2 * counts.min():
-        warn(
-            f"{condition.name} is adjusted for as a number, with one slope; if its {len(values)} "
-            "whole numbers are names, as of patients or batches, give "
-            + Setting("groups")
-            + f" with {condition.name} too",
-            ConditioningWarning,
-        )
 
 
 def _tested(

@@ -210,6 +210,16 @@ def groups_option(function: Function) -> Function:
     )(function)
 
 
+def reference_option(function: Function) -> Function:
+    """Add ``--reference``."""
+    return click.option(
+        "--reference",
+        metavar="GROUP",
+        help="The group that others are compared with; by default the first one. If it is given, "
+        "numbers are groups.",
+    )(function)
+
+
 def missing_option(function: Function) -> Function:
     """Add ``--missing``."""
     return click.option(

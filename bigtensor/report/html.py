@@ -55,6 +55,7 @@ def write_report(
     by: str | None = None,
     adjust: str | Sequence[str] = (),
     groups: Collection[str] = (),
+    reference: str | float | None = None,
     sample_size: int = 20_000,
     overwrite: bool = False,
     listeners: Iterable[Listener] = (),
@@ -95,6 +96,9 @@ def write_report(
         Columns of further conditions, such as the patient of paired samples.
     groups : collection of str, optional
         Columns of numbers whose values are groups.
+    reference : str or number, optional
+        Group of `by` that the others are compared with. By default the first one in natural order.
+        With a reference, numbers are groups.
     sample_size : int, default 20,000
         Rows to read at most, in up to 64 windows spread evenly over the data.
     overwrite : bool, default False
@@ -132,6 +136,7 @@ def write_report(
         by=by,
         adjust=adjust,
         groups=groups,
+        reference=reference,
         sample_size=sample_size,
         listeners=listeners,
     )
@@ -150,6 +155,7 @@ def render_report(
     by: str | None = None,
     adjust: str | Sequence[str] = (),
     groups: Collection[str] = (),
+    reference: str | float | None = None,
     sample_size: int = 20_000,
     listeners: Iterable[Listener] = (),
 ) -> str:
@@ -157,11 +163,11 @@ def render_report(
 
     Parameters
     ----------
-    model, data, labels, truth, samples, by, adjust, groups, sample_size, listeners
+    model, data, labels, truth, samples, by, adjust, groups, reference, sample_size, listeners
         As for `write_report`.
     """
     listeners = tuple(listeners)
-    comparison = _comparison_of(samples, by, adjust, groups)
+    comparison = _comparison_of(samples, by, adjust, groups, reference)
     steps = Steps(listeners)
     check_is_fitted(model)
     for name, value in {"labels": labels, "truth": truth}.items():
@@ -207,6 +213,7 @@ def _comparison_of(
     by: str | None,
     adjust: str | Sequence[str],
     groups: Collection[str],
+    reference: str | float | None,
 ) -> SampleGroups | None:
     """Return the condition that samples are compared by."""
     if (samples is None) != (by is None):
@@ -220,9 +227,9 @@ def _comparison_of(
         (names,) if isinstance(names, str) else (*names,) for names in (adjust, groups)
     )
     if samples is None or by is None:
-        if adjust or groups:
+        if unused := [*adjust, *groups, *([] if reference is None else [str(reference)])]:
             raise ParameterError(
-                f"{', '.join((*adjust, *groups))} cannot be used without a comparison; give "
+                f"{', '.join(unused)} cannot be used without a comparison; give "
                 + Setting("samples")
                 + " and "
                 + Setting("by")
@@ -232,7 +239,7 @@ def _comparison_of(
     table = sample_table(samples)
     for name in (by, *adjust, *groups):
         table.column(name)
-    return SampleGroups(table, by, adjust, groups)
+    return SampleGroups(table, by, adjust, groups, reference)
 
 
 def _require_comparison(model: Estimator, data: DataLike | None, by: str) -> None:

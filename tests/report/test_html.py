@@ -97,6 +97,8 @@ def test_render_report__refuses_columns_that_it_cannot_adjust_for(cell_model, ce
         render_report(cell_model, data=cells_path, samples=samples, by="dose", adjust="donor")
     with pytest.raises(ParameterError, match="donor cannot be used"):
         render_report(cell_model, data=cells_path, adjust=["donor"])
+    with pytest.raises(ParameterError, match="5 cannot be used"):
+        render_report(cell_model, data=cells_path, reference=5)
 
 
 def test_render_report__says_what_a_comparison_lacks(fitted_mixture, mixture_data):

@@ -16,6 +16,7 @@ from bigtensor.cli.options import (
     adjust_option,
     groups_option,
     overwrite_option,
+    reference_option,
 )
 from bigtensor.cli.output import say, seconds_taken
 from bigtensor.cli.progress import reporter
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 )
 @adjust_option
 @groups_option
+@reference_option
 @click.option(
     "--out", type=ADDRESS, required=True, metavar="REPORT.html", help="The file to write."
 )
@@ -71,6 +73,7 @@ def report(
     by: str | None,
     adjust: tuple[str, ...],
     groups: tuple[str, ...],
+    reference: str | None,
     out: Address,
     overwrite: bool,
 ) -> None:
@@ -90,6 +93,7 @@ def report(
             by=by,
             adjust=adjust,
             groups=groups,
+            reference=reference,
             overwrite=overwrite,
             listeners=[progress.listen],
         )

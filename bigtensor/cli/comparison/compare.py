@@ -21,6 +21,7 @@ from bigtensor.cli.options import (
     groups_option,
     missing_option,
     overwrite_option,
+    reference_option,
     refuse_inputs,
     refuse_options,
     runtime_options,
@@ -72,12 +73,7 @@ _OF_CELLS = ("sample", "level", "missing", *RUNTIME_OPTIONS)
 )
 @adjust_option
 @groups_option
-@click.option(
-    "--reference",
-    metavar="GROUP",
-    help="The group that others are compared with; by default the first one. If it is given, "
-    "numbers are groups.",
-)
+@reference_option
 @click.option(
     "--level",
     type=WordChoice(["population", "component"]),
@@ -129,7 +125,7 @@ def compare(
     population with its confidence interval, p value and false discovery rate.
 
     Shares of a sample sum to one: if one population grows, the others shrink. Look first at the
-    populations with the largest odds ratios.
+    populations whose odds ratios are far from 1, and compare cells per volume if they were counted.
     """
     _check_source(model_path, cells, table)
     outputs = [path for path in (out, shares, anndata) if path is not None]

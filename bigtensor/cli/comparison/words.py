@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from bigtensor.abundance.comparison_summary import (
+    MOST_SHOWN,
+    adjustment_in_words,
+    cautions,
+    changed_populations,
+    changes_in_words,
+    star_legend,
+    summary_rows,
+)
 from bigtensor.abundance.differential import group_samples
 
 if TYPE_CHECKING:
     import xarray as xr
 
-LEVEL = 0.05
-"""False discovery rate up to which a population is said to change."""
-
-MOST_ROWS, MOST_GROUPS = 20, 4
-"""Populations and groups that are shown. The file holds all."""
-
-_LARGEST_LOGARITHM = 700.0
-"""Logarithm from which on numbers overflow."""
+MOST_GROUPS = 4
+"""Groups that are shown. The file holds all."""
 
 
 def comparison_facts(result: xr.Dataset) -> dict[str, Any]:
@@ -64,24 +64,11 @@ def comparison_facts(result: xr.Dataset) -> dict[str, Any]:
         "samples": result.attrs["samples_compared"],
         "group_samples": group_samples(result),
         "samples_without": result.attrs["samples_without"],
+        "samples_uninformative": result.attrs["samples_uninformative"],
         "level": level,
         "populations": populations,
         "changed": changed_populations(result),
     }
-
-
-def changed_populations(result: xr.Dataset) -> list[str]:
-    """Return the names of populations below the false discovery rate, the surest first.
-
-    Parameters
-    ----------
-    result : Dataset
-        Of `differential_abundance`.
-    """
-    level = str(result["p_value"].dims[0])
-    rates = result["false_discovery_rate"].to_numpy()
-    order = np.argsort(result["p_value"].to_numpy(), kind="stable")
-    return [str(result[level].to_numpy()[place]) for place in order if rates[place] < LEVEL]
 
 
 def comparison_in_words(result: xr.Dataset) -> str:
@@ -94,79 +81,46 @@ def comparison_in_words(result: xr.Dataset) -> str:
     """
     level = str(result["p_value"].dims[0])
     by, adjusted = result.attrs["compared"], result.attrs["adjusted_for"]
-    changed, count = changed_populations(result), result.sizes[level]
-    names = f": {', '.join(changed[:MOST_ROWS])}" if changed else ""
-    also = f", adjusted for {', '.join(adjusted)}" if adjusted else ""
+    count = result.sizes[level]
+    also = f", adjusted for {adjustment_in_words(result)}" if adjusted else ""
     lines = [
         f"compared   {by} in {result.attrs['samples_compared']} samples{_sizes(result)}{also}",
-        f"changed    {len(changed)} of {count} {level}s at a false discovery rate of "
-        f"{LEVEL:.0%}{names}",
+        f"changed    {changes_in_words(result)}",
     ]
     if result.attrs["samples_without"]:
-        without = ", ".join(result.attrs["samples_without"][:MOST_ROWS])
+        without = ", ".join(result.attrs["samples_without"][:MOST_SHOWN])
         lines.append(f"left out   {without}: no value of {', '.join([by, *adjusted])}")
     if "group" not in result:
-        lines.append(f"note       --groups {by} compares the values of {by} as groups")
-    lines += [
-        f"note       {name} is adjusted for as a number; with --groups {name} as names, such as "
-        "those of patients"
-        for name in result.attrs["adjusted_as_numbers"]
-    ]
-    if result.sizes["contrast"] > 1:
         lines.append(
-            f"* a contrast at a false discovery rate of {LEVEL:.0%} among the tests of this "
-            "contrast. The line 'changed' tests all contrasts of a population together."
+            f"note       a trend along {by} was compared; --groups {by} compares its values "
+            "as groups"
         )
-    if count > MOST_ROWS:
-        lines.append(f"shown      {MOST_ROWS} of {count} {level}s, the surest first")
-    return "\n".join([*lines, *_table(result, level)])
+    lines += [f"note       {caution}" for caution in cautions(result)]
+    lines += [f"* {legend}" for legend in star_legend(result)]
+    if count > MOST_SHOWN:
+        lines.append(f"shown      {MOST_SHOWN} of {count} {level}s, the surest first")
+    return "\n".join([*lines, *_table(result)])
 
 
 def _sizes(result: xr.Dataset) -> str:
     """Return the numbers of samples of the groups in words."""
     listing = [f"{group}: {count}" for group, count in group_samples(result).items()]
-    more = f" and {len(listing) - MOST_ROWS} more groups" if len(listing) > MOST_ROWS else ""
-    return f" ({', '.join(listing[:MOST_ROWS])}{more})" if listing else ""
+    more = f" and {len(listing) - MOST_GROUPS} more groups" if len(listing) > MOST_GROUPS else ""
+    return f" ({', '.join(listing[:MOST_GROUPS])}{more})" if listing else ""
 
 
-def _table(result: xr.Dataset, level: str) -> list[str]:
+def _table(result: xr.Dataset) -> list[str]:
     """Return the lines of the table: mean shares, odds ratios and false discovery rates."""
     from rich.console import Console
     from rich.table import Table
 
+    head, *rows = summary_rows(result, most_groups=MOST_GROUPS)
     shown = Table(box=None, pad_edge=False)
-    shown.add_column(level, no_wrap=True)
-    groups = [*map(str, result["group"].to_numpy())] if "group" in result else []
-    groups = groups if len(groups) <= MOST_GROUPS else []
-    contrasts = [*map(str, result["contrast"].to_numpy())][:MOST_GROUPS]
-    heads = [f"share in {group}" for group in groups]
-    heads += [f"odds ratio {contrast}" for contrast in contrasts]
-    for head in (*heads, "false discovery rate"):
-        shown.add_column(head, justify="right")
-    order = np.argsort(result["p_value"].to_numpy(), kind="stable")[:MOST_ROWS]
-    for place in order:
-        line = result.isel({level: int(place)})
-        cells = [f"{line['group_weight'].sel(group=group):.3%}" for group in groups]
-        cells += [_odds(line.sel(contrast=name), len(contrasts) == 1) for name in contrasts]
-        shown.add_row(str(line[level].item()), *cells, _rate(float(line["false_discovery_rate"])))
+    shown.add_column(head[0], no_wrap=True)
+    for title in head[1:]:
+        shown.add_column(title, justify="right")
+    for row in rows[:MOST_SHOWN]:
+        shown.add_row(*row)
     text = StringIO()
     Console(file=text, width=160, markup=False, highlight=False, emoji=False).print(shown)
     return [line.rstrip() for line in text.getvalue().splitlines()]
-
-
-def _odds(line: xr.Dataset, with_interval: bool) -> str:
-    """Return an odds ratio, with its interval or with a star if the contrast is sure."""
-    if math.isnan(float(line["log_odds_ratio"])):
-        return "-"
-    estimate, lower, upper = (
-        "infinity" if logarithm > _LARGEST_LOGARITHM else f"{math.exp(logarithm):.3g}"
-        for logarithm in (float(line[name]) for name in ("log_odds_ratio", "lower", "upper"))
-    )
-    if with_interval:
-        return f"{estimate} ({lower} to {upper})"
-    return f"{estimate}{'*' if line['contrast_false_discovery_rate'] < LEVEL else ' '}"
-
-
-def _rate(value: float) -> str:
-    """Return a false discovery rate."""
-    return "-" if math.isnan(value) else f"{value:.2g}" if value >= 1e-4 else "< 0.0001"

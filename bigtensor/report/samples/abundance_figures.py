@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import xarray as xr
 
+from bigtensor.abundance.comparison_summary import surest_first
 from bigtensor.abundance.design_matrix import grouped
 from bigtensor.abundance.distances import classical_scaling, composition_distances
 from bigtensor.abundance.exports import samples_with_conditions
@@ -142,8 +143,7 @@ def _by_p_value(table: SampleWeights, result: xr.Dataset | None) -> list[str]:
     if result is None:
         return list(table.populations)
     level = str(result["p_value"].dims[0])
-    order = np.argsort(result["p_value"].to_numpy(), kind="stable")
-    return [str(result[level].to_numpy()[place]) for place in order]
+    return [str(result[level].to_numpy()[place]) for place in surest_first(result)]
 
 
 def _title(name: str, level: str, result: xr.Dataset | None) -> str:

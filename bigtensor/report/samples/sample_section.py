@@ -6,11 +6,19 @@ from dataclasses import dataclass
 
 import xarray as xr
 
+from bigtensor.abundance.comparison_summary import (
+    adjustment_in_words,
+    cautions,
+    changes_in_words,
+    star_legend,
+    summary_rows,
+    surest_first,
+)
 from bigtensor.abundance.differential import differential_abundance, group_samples
 from bigtensor.abundance.natural_order import natural_order
 from bigtensor.abundance.sample_table import SampleTable, listed
 from bigtensor.models.words.label_level import LabelLevel
-from bigtensor.models.words.report_blocks import Block, Group, Section, Table, Words
+from bigtensor.models.words.report_blocks import Block, Cell, Group, Section, Table, Words
 from bigtensor.report.samples.abundance_figures import (
     map_of_samples,
     shares_by_group,
@@ -36,12 +44,15 @@ class SampleGroups:
         Columns of further conditions.
     groups : tuple of str
         Columns of numbers whose values are groups.
+    reference : str or number, optional
+        Group that the others are compared with.
     """
 
     samples: SampleTable
     by: str
     adjust: tuple[str, ...] = ()
     groups: tuple[str, ...] = ()
+    reference: str | float | None = None
 
 
 def sample_section(
@@ -74,18 +85,64 @@ def sample_section(
 
 
 def _comparison(weights: xr.Dataset, level: LabelLevel, groups: SampleGroups) -> list[Block]:
-    """Return the shares by group, with the false discovery rates of their differences."""
+    """Return what changes, a table of odds ratios, and the shares by group."""
     result = differential_abundance(
-        weights, groups.samples, groups.by, adjust=groups.adjust, groups=groups.groups
+        weights,
+        *(groups.samples, groups.by),
+        adjust=groups.adjust,
+        groups=groups.groups,
+        reference=groups.reference,
     )
+    sentences = [_compared(result), f"Changed: {changes_in_words(result)}."]
+    sentences += [f"{caution[0].upper()}{caution[1:]}." for caution in cautions(result)]
+    figure = shares_by_group(weights, groups.samples, groups.by, result=result)
+    blocks = (
+        Words(" ".join(sentences)),
+        _odds_ratios(result, level),
+        Words(_dots(result, level)),
+        figure,
+    )
+    return [Group(blocks, f"Change with {groups.by}")]
+
+
+def _odds_ratios(result: xr.Dataset, level: LabelLevel) -> Table:
+    """Return the table that ``bigtensor compare`` prints, with intervals of all contrasts."""
+    head, *rows = summary_rows(result)
+    order = surest_first(result).tolist()
+    other = "group than in the reference" if "group" in result else "sample with a larger value"
+    caption = (
+        f"An odds ratio above 1 says that the share of the {level.name} is larger in the {other}, "
+        "below 1 that it is smaller. Its 95 % confidence interval is in brackets."
+    )
+    if "group" in result:
+        caption += " The share in a group is the mean of its samples."
+    return Table(
+        head,
+        tuple(
+            (
+                Cell(level.numbered_names[place], colour=place),
+                *(Cell(text.strip()) for text in row[1:]),
+            )
+            for place, row in zip(order, rows, strict=True)
+        ),
+        " ".join([caption, *(f"A star is {legend}" for legend in star_legend(result))]),
+    )
+
+
+def _dots(result: xr.Dataset, level: LabelLevel) -> str:
+    """Return how to read the figure of shares by group."""
     words = (
         f"A dot is a sample, with the standard error of its share. FDR is the false discovery rate "
-        f"of a change of the {level.name} with {groups.by}, of which a value below 0.05 usually "
-        f"counts as a finding. The {level.name}s with the smallest values come first. Numbers that "
-        f"would cover each other, such as doses, stand at equal distances. {_compared(result)}"
+        f"of a change of the {level.name} with {result.attrs['compared']}. The {level.name}s with "
+        "the smallest values come first."
     )
-    figure = shares_by_group(weights, groups.samples, groups.by, result=result)
-    return [Group((Words(words), figure), f"Change with {groups.by}")]
+    if "group" not in result:
+        return (
+            f"{words} Numbers that would cover each other, such as doses, stand at equal distances."
+        )
+    words += " The black line is the median of the shares of a group"
+    adjusted = result.attrs["adjusted_for"]
+    return words + (f", which are not adjusted for {listed(adjusted)}." if adjusted else ".")
 
 
 def _compared(result: xr.Dataset) -> str:
@@ -96,7 +153,7 @@ def _compared(result: xr.Dataset) -> str:
     if sizes := group_samples(result):
         words += f" ({listed(f'{group}: {count}' for group, count in sizes.items())})"
     words += (
-        f", adjusted for {listed(adjusted)}."
+        f", adjusted for {adjustment_in_words(result)}."
         if adjusted
         else " without adjustment for further conditions."
     )

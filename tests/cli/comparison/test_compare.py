@@ -99,6 +99,38 @@ def test_compare__says_how_numbers_become_groups(run, study):
     assert (result.exit_code, result.stdout) == (0, "")
 
 
+def test_compare__says_that_shares_sum_to_one_if_a_population_changed(run, study):
+    result = run(*options(study), "--by", "arm")
+    assert "shares sum to one" in result.stdout
+    lines = [f"file_{number},{'ab'[number % 2]}" for number in range(4, 12)]
+    (study / "samples.csv").write_text("\n".join(["file,arm", *lines]) + "\n")
+    result = run(*options(study), "--by", "arm", "--overwrite")
+    assert "0 of 3 populations" in result.stdout
+    assert "shares sum to one" not in result.stdout
+
+
+def test_compare__names_samples_that_add_nothing(run, study):
+    arms, batches = "aaaabbbb", "xxyyxxyz"
+    lines = [
+        f"file_{number + 4},{arm},{batch}"
+        for number, (arm, batch) in enumerate(zip(arms, batches, strict=True))
+    ]
+    (study / "samples.csv").write_text("\n".join(["file,arm,batch", *lines]) + "\n")
+    arguments = (*options(study), "--by", "arm", "--adjust", "batch")
+    assert "compared with file_11 where batch" in run(*arguments).stdout
+    facts = json.loads(run(*arguments, "--overwrite", "--json").stdout)
+    assert facts["samples_uninformative"] == ["file_11"]
+
+
+def test_compare__takes_ages_for_numbers(run, study):
+    ages = [30, 41, 52, 29, 33, 60, 45, 50]
+    lines = [f"file_{n + 4},{'ab'[n % 2]},{age}" for n, age in enumerate(ages)]
+    (study / "samples.csv").write_text("\n".join(["file,arm,age", *lines]) + "\n")
+    result = run(*options(study), "--by", "arm", "--adjust", "age")
+    assert "adjusted for age as a number" in result.stdout
+    assert "--groups" not in result.stdout + result.stderr
+
+
 def test_compare__writes_shares_and_counts_for_other_programs(run, study):
     result = run(
         *options(study),
