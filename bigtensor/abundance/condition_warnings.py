@@ -85,8 +85,9 @@ def warn_of_single_samples(
 def warn_of_numbered_names(name: str, values: FloatArray, *, adjusted: bool) -> None:
     """Warn if whole numbers with one slope look like names, such as of patients.
 
-    Names are repeated about equally often, or numbered from zero or one without a gap. Ages of
-    single samples are neither.
+    Names are numbered from zero or one without a gap. Names of a condition that is adjusted for may
+    also be repeated about equally often, as doses that are compared are. Ages of single samples are
+    neither.
 
     Parameters
     ----------
@@ -101,7 +102,8 @@ def warn_of_numbered_names(name: str, values: FloatArray, *, adjusted: bool) -> 
     if len(distinct) < 3 or len(distinct) == counts.sum() or (values != np.rint(values)).any():
         return
     is_numbered = distinct[0] in (0, 1) and np.ptp(distinct) == len(distinct) - 1
-    if is_numbered or 1 < counts.min() <= counts.max() <= 2 * counts.min():
+    repeated = adjusted and 1 < counts.min() <= counts.max() <= 2 * counts.min()
+    if is_numbered or repeated:
         warn(
             f"{name} is {'adjusted for' if adjusted else 'compared'} as a number, with one slope; "
             f"if its {len(distinct)} whole numbers are names, as of patients or batches, give "
