@@ -291,6 +291,12 @@ def log_densities(components: Components, block: Block) -> FloatArray:
     return np.asarray(logsumexp(_log_joint(mixture, block), axis=1) - mixture.log_volume)
 
 
+def deviation_of_log_densities(components: Components, block: Block) -> float:
+    """Return the standard deviation of the log densities of the rows of a block, in nats."""
+    densities = log_densities(components, block)
+    return float(np.sqrt(np.cov(densities, aweights=block.weight, ddof=0)))
+
+
 def _log_joint(mixture: GaussianDensities | OwnCovarianceDensities, block: Block) -> FloatArray:
     """Return the log joint densities of rows, up to the volume: ``(n, k)``."""
     joint = np.empty((block.rows, mixture.width), mixture.dtype)

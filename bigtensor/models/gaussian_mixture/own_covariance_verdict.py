@@ -14,7 +14,11 @@ from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.regularisation import CANDIDATES
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
-from bigtensor.models.gaussian_mixture.verdict import common_notes, empty_components
+from bigtensor.models.gaussian_mixture.verdict import (
+    common_notes,
+    empty_components,
+    unlike_pilot,
+)
 from bigtensor.models.pilot.outliers import MOST_NAMED, outlier_faults
 from bigtensor.models.words.convergence_warning import ConvergenceWarning
 from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
@@ -37,6 +41,7 @@ def judged_own_covariances(
     faults: list[Fault] = as_warnings(*_fewer(k, settings))
     faults += [(ConvergenceWarning, sentence) for sentence in _not_converged(diagnostics, settings)]
     faults += outlier_faults(diagnostics)
+    faults += as_warnings(*unlike_pilot(diagnostics, settings))
     single = _variances(components) < _FLAT * CANDIDATES[0]
     # equal rows have no other features to find groups in
     single &= ~single.all(axis=1, keepdims=True)

@@ -11,11 +11,11 @@ from bigtensor.models.tensor_train_density.sections import (
     choice_block,
     sections_of,
 )
+from bigtensor.models.tensor_train_density.verdict import shares_in_words
 from bigtensor.models.words.description import Facts, Line, ModelDescription
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.report_blocks import Notice, ReportParts
 from bigtensor.models.words.sampled_rows import SampledRows
-from bigtensor.models.words.wording import percent
 
 _SYSTEMS = {
     "z": "standardised variables",
@@ -89,15 +89,8 @@ def _method_in_words(diagnostics: Mapping[str, Any]) -> Iterator[str]:
             f"out had a mean log-density of {scores[0]:.4f} nats before and {scores[-1]:.4f} "
             "before the last."
         )
-    if diagnostics.get("gaussian_components"):
-        count, share = diagnostics["gaussian_components"], diagnostics["gaussian_share"]
-        beside = f"a Gaussian mixture of {count} component{'s' * (count > 1)}"
-        if diagnostics.get("kernels"):
-            beside = f"an estimate from the nearest of {count:,} rows (Gaussian kernels)"
-        yield (
-            f"The density is {percent(share)} {beside} and {percent(1 - share)} tensor trains, "
-            "chosen by validation."
-        )
+    if shares := shares_in_words(diagnostics):
+        yield f"The density is {shares}, chosen by validation."
     if diagnostics.get("atoms"):
         yield (
             "Variables with values that many rows share, each with a probability of its own "
@@ -111,4 +104,6 @@ def _choices(diagnostics: Mapping[str, Any]) -> Iterator[str]:
     """Return what validation chose, in words."""
     yield f"rank {diagnostics['rank']}"
     yield f"{_SYSTEMS[diagnostics['system']]}"
+    if shares := shares_in_words(diagnostics):
+        yield shares
     yield "bumps of width " + ", ".join(f"{width:g}" for width in diagnostics["widths"])

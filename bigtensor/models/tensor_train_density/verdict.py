@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from bigtensor.models.tensor_train_density.sample.coordinate_systems import is_r
 from bigtensor.models.tensor_train_density.settings import TrainSettings
 from bigtensor.models.tensor_train_density.solution import TrainDensity
 from bigtensor.models.words.faults import Fault
+from bigtensor.models.words.wording import percent
 
 _LARGE_LOSS = 1.0
 """Nats by which rotated coordinates fit better, above which a warning tells it."""
@@ -48,8 +50,22 @@ def judged(
         f"A density of {d} variable{'s' * (d > 1)}: {trains} tensor "
         f"train{'s' * (trains > 1)} of rank {diagnostics['rank']}."
     )
+    if shares := shares_in_words(diagnostics):
+        confirmation += f" The density is {shares}."
     diagnostics = {"n_components": density.n_components, **diagnostics}
     return with_verdict(density, faults, confirmation, diagnostics)
+
+
+def shares_in_words(diagnostics: Mapping[str, Any]) -> str:
+    """Return the shares of the trains and of the Gaussian components; empty for trains alone."""
+    count = diagnostics.get("gaussian_components")
+    if not count:
+        return ""
+    share = diagnostics["gaussian_share"]
+    beside = f"a Gaussian mixture of {count} component{'s' * (count > 1)}"
+    if diagnostics.get("kernels"):
+        beside = f"an estimate from the nearest of {count:,} rows (Gaussian kernels)"
+    return f"{percent(share)} {beside} and {percent(1 - share)} tensor trains"
 
 
 def _rotated(diagnostics: dict[str, Any]) -> list[Fault]:

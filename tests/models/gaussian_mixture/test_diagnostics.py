@@ -229,3 +229,36 @@ def test_tied__says_where_one_component_describes_the_rows_as_well():
         assert not said
         assert (model.diagnostics_["pilot"]["gain_over_one_component"] <= 0) == is_told
         assert any("n_components='auto'" in sentence for sentence in sentences) == is_told
+
+
+def streamed(rows, covariance_type):
+    """Return the model of batches, and the warnings of rows unlike the pilot sample."""
+    model = GaussianMixture(3, covariance_type=covariance_type, n_init=2, random_state=0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for batch in np.split(rows, 3):
+            model.partial_fit(batch, rows=len(rows))
+    told = [str(one.message) for one in caught if "shuffled batch" in str(one.message)]
+    return model, told
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "tied"])
+def test_partial_fit__warns_of_rows_unlike_those_of_the_first_batch(covariance_type):
+    rng = default_rng(0)
+    label = np.sort(rng.choice(3, 3000, p=[0.4, 0.4, 0.2]))
+    rows = np.array([[280.0, 5], [290, 9], [300, 14]])[label] + rng.normal(size=(3000, 2)) * [2, 1]
+    model, told = streamed(rows, covariance_type)
+    assert model.diagnostics_["verdict"]["sentences"].count(told[-1]) == 1
+    # the sample has one group, of which nothing follows for all rows
+    sentences = model.diagnostics_["verdict"]["sentences"]
+    assert not any("n_components='auto'" in str(sentence) for sentence in sentences)
+    model, told = streamed(rng.permutation(rows), covariance_type)
+    assert not told
+    assert model.diagnostics_["verdict"]["good"]
+
+
+def test_partial_fit__does_not_warn_of_few_rows_with_heavy_tails():
+    rng = default_rng(0)
+    heavy = 6 * rng.normal(size=(3, 3))[rng.integers(3, size=1200)]
+    for rows in (heavy + rng.standard_t(3, size=(1200, 3)), np.exp(rng.normal(size=(1200, 3)))):
+        assert not streamed(rows, "full")[1]

@@ -6,6 +6,8 @@ import pytest
 import bigtensor
 from bigtensor import TensorTrainDensity, TensorTrainOptions
 from bigtensor.models.tensor_train_density.sample.atoms import atoms_of
+from bigtensor.models.tensor_train_density.verdict import shares_in_words
+from bigtensor.models.words.wording import percent
 
 
 def rows_with_atoms(n, seed):
@@ -166,3 +168,12 @@ def test_sums_of_decimals__are_one_value():
     on_spike = np.flatnonzero(spiked == 0.3)
     spiked[on_spike[::2]] = 0.1 + 0.2
     assert list(atoms_of(spiked, np.ones(1_000))) == [0.3]
+
+
+def test_verdict_and_summary__tell_the_share_of_gaussian_components(model):
+    diagnostics = model.diagnostics_
+    outcome = dict(model.description.outcome(model))
+    for words in (outcome["density"], diagnostics["verdict"]["sentences"][-1]):
+        assert percent(diagnostics["gaussian_share"]) in words
+        assert f" {diagnostics['gaussian_components']} component" in words
+    assert not shares_in_words({**diagnostics, "gaussian_components": 0})
