@@ -352,6 +352,10 @@ class ConstantFeatureWarning(BigtensorWarning):
     """Features with one value only were left out of a fit."""
 
 
+class LabelWarning(BigtensorWarning):
+    """Labels of some rows were given to a model that takes none, and are ignored."""
+
+
 class SequenceWarning(BigtensorWarning):
     """Sequences are cut in a way that is probably not meant."""
 

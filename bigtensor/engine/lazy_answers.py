@@ -182,6 +182,6 @@ def _evaluate_one(
     """Evaluate the only output of a row function over one range."""
     outputs, validity, _ = evaluate_range(task, ((start, stop),), *arrays)
     if missing == "raise" and validity.dropped:
-        raise MissingValueError(explain(validity, task.samples.views.feature_names))
+        raise MissingValueError(explain(validity, task.samples.views.features))
     (output,) = outputs.values()
     return output

@@ -8,7 +8,7 @@ import numpy as np
 
 from bigtensor.errors import DataError
 from bigtensor.statistics.row_sample import Sample
-from bigtensor.statistics.validity import Validity, explain
+from bigtensor.statistics.validity import NamedFeatures, Validity, explain
 
 LEAST_DIFFERENCE = 1e-150
 """Smallest usable difference of two values. The square of a smaller one loses digits or is zero."""
@@ -17,7 +17,7 @@ _SHOWN = 6
 """Largest number of features that a message names."""
 
 
-def check_pilot(sample: Sample, validity: Validity, features: Sequence[str]) -> None:
+def check_pilot(sample: Sample, validity: Validity, views: NamedFeatures) -> None:
     """Refuse a pilot sample that no model can be fitted to.
 
     Parameters
@@ -26,8 +26,8 @@ def check_pilot(sample: Sample, validity: Validity, features: Sequence[str]) -> 
         Rows of the pilot sample.
     validity : Validity
         Of the rows that the sample was drawn from.
-    features : sequence of str
-        Names of the columns of the sample.
+    views : sequence of (name, features)
+        Views of the sample, one beside the other.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def check_pilot(sample: Sample, validity: Validity, features: Sequence[str]) -> 
         less than `LEAST_DIFFERENCE`.
     """
     if validity.rows and not len(sample.values):
-        reason = explain(validity, features)
+        reason = explain(validity, views)
         if not reason:
             raise DataError(
                 f"every sample weight is zero in the {validity.rows:,} rows that the pilot sample "
@@ -47,7 +47,7 @@ def check_pilot(sample: Sample, validity: Validity, features: Sequence[str]) -> 
             f"no row is left to fit: {reason}; give rows a finite value in every feature"
         )
     if sample.values.dtype.kind == "f" and len(sample.values):
-        _check_differences(sample, features)
+        _check_differences(sample, [name for _, names in views for name in names])
 
 
 def _check_differences(sample: Sample, features: Sequence[str]) -> None:

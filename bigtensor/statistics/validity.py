@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +29,9 @@ _PREFIX = "validity/"
 _COUNTS = ("rows", "dropped", "bad_weights", "cuts")
 
 _FIRSTS = ("first_row", "first_bad_weight")
+
+NamedFeatures: TypeAlias = Sequence[tuple[str, Sequence[str]]]
+"""Name of every view with the names of its features."""
 
 _OF_FIRST_ROW = ("first_column", "first_code")
 """Entries of the state for the first row that cannot be used. The code 0 stands for no code."""
@@ -324,22 +327,22 @@ def first_invalid(
     )
 
 
-def explain(validity: Validity, features: Sequence[str]) -> str:
+def explain(validity: Validity, views: NamedFeatures) -> str:
     """Say how many rows were left out, and which row, feature or weight was the first.
 
     Parameters
     ----------
     validity : Validity
         Counts of a pass.
-    features : sequence of str
-        The features of all views, one view beside the other.
+    views : sequence of (name, features)
+        Views of the rows, one beside the other.
     """
     words = []
     if validity.first_row is not None and validity.first_column is not None:
         words.append(
             f"{validity.dropped:,} of {validity.rows:,} rows cannot be used; the first "
-            f"{_unusable(validity.first_code)} is in row {validity.first_row:,}, feature "
-            f"{features[validity.first_column]!r}"
+            f"{_unusable(validity.first_code)} is in row {validity.first_row:,}, "
+            + _described(views, validity.first_column)
         )
     if validity.bad_weights:
         words.append(
@@ -348,6 +351,18 @@ def explain(validity: Validity, features: Sequence[str]) -> str:
             f"{validity.first_bad_weight:,}"
         )
     return "; ".join(words)
+
+
+def _described(views: NamedFeatures, position: int) -> str:
+    """Describe a feature, with its place if it shares one of several views with others."""
+    view, features, column = [
+        (view, features, column) for view, features in views for column in range(len(features))
+    ][position]
+    words = f"feature {features[column]!r}"
+    # one view of all features is not named by the user
+    if len(features) == 1 or len(views) == 1:
+        return words
+    return f"{words} (column {column} of the view {view!r})"
 
 
 def _unusable(code: int | None) -> str:

@@ -414,7 +414,7 @@ REFUSED = {
         lambda _: pd.DataFrame({"a": [{"x": 1}, None]}, dtype=object),
         {},
         DataError,
-        "objects that are not numbers",
+        "neither all numbers nor all names",
     ),
     "other features": (
         lambda _: [pd.DataFrame(VALUES, columns=NAMES), pd.DataFrame(VALUES, columns=[*"abd"])],

@@ -5,6 +5,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from bigtensor.data.rows.block import UNKNOWN_CODE, Block
+from bigtensor.data.rows.views import Views
 from bigtensor.statistics.base import SumStatistic, Workspace
 from bigtensor.statistics.validity import (
     Checked,
@@ -236,9 +237,19 @@ def test_codes__the_first_that_cannot_be_used_is_recorded(code):
 
 
 def test_explain__names_the_first_row_feature_and_weight():
-    words = explain(Validity(2_000_000, 3, 1_234_567, 2, 1, 17), ["FSC", "CD3", "CD4"])
+    views = Views.resolve(None, ["FSC", "CD3", "CD4"]).features
+    words = explain(Validity(2_000_000, 3, 1_234_567, 2, 1, 17), views)
     assert "3 of 2,000,000 rows cannot be used" in words
     assert "row 1,234,567, feature 'CD4'" in words
     assert "1 of 2,000,000 rows have a weight" in words
     assert "the first is row 17" in words
-    assert explain(Validity(5, 0, None, None, 0, None), ["FSC"]) == ""
+    assert explain(Validity(5, 0, None, None, 0, None), views) == ""
+
+
+def test_explain__says_where_a_feature_is_in_a_view_of_several():
+    views = Views.resolve(
+        {"v0": [0, 1, 2], "v1": [3, 4], "v2": [5]}, [f"x{j}" for j in range(6)]
+    ).features
+    words = [explain(Validity(9, 1, 5, column, 0, None), views) for column in (2, 3, 5)]
+    places = ["'x2' (column 2 of the view 'v0')", "'x3' (column 0 of the view 'v1')", "'x5'"]
+    assert [text.split("feature ")[1] for text in words] == places

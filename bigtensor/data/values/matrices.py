@@ -132,7 +132,8 @@ def _numbers(array: NDArray[Any], data: npt.ArrayLike) -> NDArray[Any]:
         return array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise DataError(
-            f"the data hold objects that are not numbers: {_first_object(array, data) or error}"
+            "the values are neither all numbers nor all names: "
+            f"{_first_object(array, data) or error}"
         ) from error
 
 
@@ -150,9 +151,10 @@ def _first_object(array: NDArray[Any], data: npt.ArrayLike) -> str | None:
                 if isinstance(value, date | timedelta):
                     remedy = DATES_REMEDY
                 return (
-                    f"row {row} of column {name!r} is {str(value)!r}; {remedy}, or leave "
-                    "the column out, or, for a model of categories, make all columns of a pandas "
-                    "DataFrame categorical: table.astype('category')"
+                    f"row {row} of column {name!r} is {str(value)!r}; for a model of categories, "
+                    "make all columns of a pandas DataFrame categorical, "
+                    f"table.astype('category'); for a model of numbers, {remedy}, or leave the "
+                    "column out"
                 )
     return None
 

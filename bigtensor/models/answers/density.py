@@ -98,7 +98,8 @@ class DensityAnswers(LogDensityAnswers):
         Returns
         -------
         (n_samples, features) float64 array
-            Features in the order of the data of the fit, unless some were not used.
+            Features in the order of the data of the fit, unless some were not used. Categories are
+            codes: the code c of a feature stands for ``model.categories_[feature][int(c)]``.
         """
         check_integer("n_samples", n_samples, 1)
         density, rng = self._density(), self._generator(random_state)

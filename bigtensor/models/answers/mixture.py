@@ -246,7 +246,8 @@ class MixtureAnswers(LogDensityAnswers):
         -------
         (rows,) int32 array, DataArray or dask array
             Labels in the kind of container of ``X``, lazy if ``X`` is lazy. Rows that were left out
-            have -1.
+            have -1. After a fit with labels of rows, components are positions in ``classes_``, and
+            ``model.classes_[model.predict(X)]`` are labels of the kind of ``y``.
         """
         return self.row_output(X, self._output("label", "component_label", level))
 
@@ -361,8 +362,10 @@ class MixtureAnswers(LogDensityAnswers):
 
         Returns
         -------
-        X : (n_samples, features) float64 array
-            Features in the order of the data of the fit, unless some were not used.
+        X : (n_samples, features) float64 or int32 array
+            Features in the order of the data of the fit, unless some were not used. Measured values
+            are float64. `DiscreteMixture` draws int32 codes of categories: the code c of a feature
+            stands for ``model.categories_[feature][c]``.
         label : (n_samples,) int32 array
             At the level of `predict`.
         """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from typing import TypeAlias
@@ -77,9 +77,13 @@ class Populations:
         return cls(tree, of_component, weights / weights.sum(), temperature)
 
     @classmethod
-    def of_components(cls, weights: NDArray[np.float64], names: Sequence[str] = ()) -> Populations:
+    def of_components(
+        cls, weights: NDArray[np.float64], labels: Iterable[object] = ()
+    ) -> Populations:
         """Return every component as a population of its own, in the order of the components."""
-        return cls(None, np.arange(len(weights)), weights / weights.sum(), names=tuple(names))
+        return cls(
+            None, np.arange(len(weights)), weights / weights.sum(), names=tuple(map(str, labels))
+        )
 
     @property
     def count(self) -> int:

@@ -24,6 +24,7 @@ from bigtensor.data.values.integer_ids import integer_ids
 from bigtensor.errors import Message, ParameterError, SequenceWarning, Setting, warn
 from bigtensor.models.contract.callbacks import with_callbacks
 from bigtensor.models.contract.containers import RowAnswer
+from bigtensor.models.contract.data_kinds import warn_of_labels
 from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.opening_for_answers import open_for_answers
 from bigtensor.models.contract.parameters import check_workers
@@ -89,9 +90,12 @@ class SequenceModel(Estimator):
         SequenceWarning
             When ids come back after another sequence, dates along the rows do not ascend, or `y`
             looks like ids of sequences.
+        LabelWarning
+            When `y` holds labels of some rows.
         """
         check_workers(options.get("workers"))
         lengths = self._lengths_of(X, y, sequence, lengths)
+        warn_of_labels(y, type(self).__name__)
         rows, ids = in_sequences(X, sequence, lengths)
         opened = self._opened(rows, sample_weight, sequence=ids)
         _warn_of_date_order(opened.samples, self.sample_dim)

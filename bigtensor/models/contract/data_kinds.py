@@ -19,7 +19,7 @@ from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.values.categories import MOST_CATEGORIES, are_strings
 from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.plain_arrays import CODES, converted
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, LabelWarning, Setting, warn
 
 _LONG = np.dtype(np.int64)
 
@@ -177,6 +177,72 @@ def labels_of_some_rows(
     if not unlabelled.any() or _are_two_classes(values[unlabelled], values[~unlabelled]):
         return None
     return y
+
+
+def labels_of_fit(
+    y: str | RowVariableLike | None, takes: Data, model: object
+) -> str | RowVariableLike | None:
+    """Return labels of some rows, or None for a model that takes none.
+
+    Parameters
+    ----------
+    y : object
+        Labels as `fit` takes them.
+    takes : Data
+        Data that the model takes.
+    model : Estimator
+        The model. If it predicts a component of every row and takes no labels, labels of some rows
+        are a mistake. Other models ignore them, as steps of a pipeline do.
+
+    Warns
+    -----
+    LabelWarning
+        As for `warn_of_labels`.
+    """
+    if takes.labels:
+        return labels_of_some_rows(y)
+    if hasattr(model, "predict"):
+        warn_of_labels(y, type(model).__name__)
+    return None
+
+
+def warn_of_labels(y: str | RowVariableLike | None, model: str) -> None:
+    """Warn of labels of some rows for a model that ignores them.
+
+    Complete labels are part of what scikit-learn passes to every step. They may have a class -1, so
+    that -1 stands for none only if most rows have it.
+
+    Parameters
+    ----------
+    y : object
+        Labels as `fit` takes them.
+    model : str
+        Name of the model, for the message.
+
+    Warns
+    -----
+    LabelWarning
+        If `y` names a variable, or rows are without a label.
+    """
+    # lazy labels are not read for a warning
+    if y is None or getattr(y, "chunks", None) is not None:
+        return
+    if isinstance(y, str):
+        labels = f"the variable {y!r}"
+    else:
+        values = as_names(y)
+        if values.ndim != 1 or labels_of_some_rows(y) is None:
+            return
+        unlabelled = stands_for_none(values)
+        are_numbers = not pd.isna(values).any() and values.dtype.kind in "if"
+        if are_numbers and ((values < -1).any() or 2 * unlabelled.sum() <= len(values)):
+            return
+        labels = f"labels of {np.count_nonzero(~unlabelled):,} of {len(values):,} rows"
+    warn(
+        Setting("y") + f" holds {labels}, and {model} takes no labels: they are ignored. "
+        "GaussianMixture and LinearMixture start from labels of some rows.",
+        LabelWarning,
+    )
 
 
 def _are_two_classes(unlabelled: NDArray[Any], labelled: NDArray[Any]) -> bool:

@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass
 from math import ceil
+from typing import TypeAlias
 
 NamedViews = tuple[tuple[str, tuple[str, ...]], ...]
 """Every view's name with the names of its features, in order."""
+
+GroupLabels: TypeAlias = tuple[str | float, ...]
+"""Label of every group of rows: all names, or all numbers."""
 
 
 def view_slices(views: NamedViews) -> dict[str, slice]:
@@ -40,8 +44,8 @@ class DataShape:
         Features that default views leave out and no view holds.
     categories : tuple of tuple of str
         Names of the codes of every feature of the views; empty for other data.
-    groups : tuple of str
-        Names of the groups of rows; empty without groups.
+    groups : tuple of str, or of int or float
+        Names of the groups of rows, or their numbers; empty without groups.
     expected_rows : float, optional
         Number of rows of all sites of a fit in rounds; None for a fit of these data alone.
     """
@@ -55,7 +59,7 @@ class DataShape:
     common_units: bool = False
     left_out: tuple[str, ...] = ()
     categories: tuple[tuple[str, ...], ...] = ()
-    groups: tuple[str, ...] = ()
+    groups: GroupLabels = ()
     expected_rows: float | None = None
 
     @property

@@ -28,7 +28,7 @@ from bigtensor.models.contract.callbacks import (
     with_callbacks,
 )
 from bigtensor.models.contract.containers import is_by_view, scikit_learn_table, side_by_side
-from bigtensor.models.contract.data_kinds import labels_of_some_rows
+from bigtensor.models.contract.data_kinds import labels_of_fit
 from bigtensor.models.contract.declarations import (
     check_declared,
     flat_values,
@@ -99,10 +99,10 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         y : str or (rows,) array-like, optional
             Labels of some rows, for models that take them (see `takes`): the label of every row, or
             the name of a variable that holds it. Negative whole numbers, NaN, None and empty names
-            stand for none. Components are then the labels, in ascending order, and start from the
-            means of their rows; one row of every label may do. An array that labels all rows is
-            ignored. So is an array of -1 and 1, which are the two classes of a classifier. Other
-            models ignore labels.
+            stand for none. Components are then the labels, ``classes_``, in ascending order, and
+            start from the means of their rows. `predict` returns positions in ``classes_``. An
+            array that labels all rows is ignored, and so are the two classes -1 and 1. Other models
+            ignore labels, and those with `predict` warn of labels of some rows.
         sample_weight : (rows,) array-like, optional
             Weights of the rows, not negative, by default those that are stored with the data. Their
             meaning is the parameter `weights` of the model.
@@ -138,7 +138,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
             See `bigtensor.errors`. Every message names a remedy.
         """
         check_workers(workers)
-        labels = labels_of_some_rows(y) if self.takes.labels else None
+        labels = labels_of_fit(y, self.takes, self)
         return self._fit_opened(
             self._opened(X, sample_weight, groups=labels),
             client=client,

@@ -111,5 +111,5 @@ def shape_of(samples: Samples) -> DataShape:
         samples.has_common_units,
         tuple(name for names in samples.left_out.values() for name in names),
         tuple(named[feature] for feature in samples.views.feature_names) if named else (),
-        () if samples.groups is None else samples.groups.names,
+        () if samples.groups is None else tuple(samples.groups.labels.tolist()),
     )

@@ -163,7 +163,7 @@ def _drive(
         )
         judge(validity, samples, missing.rule, marginalises=missing.marginalises)
         if isinstance(result, Sample):
-            check_pilot(result, validity, samples.views.feature_names)
+            check_pilot(result, validity, samples.views.features)
         if item.rows is None:
             missing.note(validity, samples.views, sees_next=item.statistic.halo > 0)
 
@@ -236,7 +236,7 @@ def judge(validity: Validity, samples: Samples, missing: str, *, marginalises: b
     """
     if validity.bad_weights:
         raise DataError(
-            explain(validity, samples.views.feature_names)
+            explain(validity, samples.views.features)
             + "; sample weights have to be zero or positive: scale large ones so that they add "
             "up to the number of rows"
         )
@@ -247,13 +247,13 @@ def judge(validity: Validity, samples: Samples, missing: str, *, marginalises: b
             if validity.first_code is None:
                 # the counts do not tell NaN from infinity
                 remedy += " if the values are NaN (rows with infinity are left out)"
-        raise MissingValueError(f"{explain(validity, samples.views.feature_names)}; " + remedy)
+        raise MissingValueError(f"{explain(validity, samples.views.features)}; " + remedy)
 
 
 def warn_of_missing(validity: Validity, views: Views) -> None:
     """Say how many rows were left out."""
     if validity.dropped:
-        message = f"{explain(validity, views.feature_names)}; they are left out"
+        message = f"{explain(validity, views.features)}; they are left out"
         if validity.cuts:
             places = "place" if validity.cuts == 1 else "places"
             message += f", which cuts sequences at {validity.cuts:,} {places}"

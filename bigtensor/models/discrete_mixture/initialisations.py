@@ -46,10 +46,14 @@ EXCHANGE_FLOOR = 1e-3
 
 @dataclass
 class _Search:
-    """Best mixture so far, and how often it was reached."""
+    """Best mixture so far, and how often it was reached.
+
+    An exchange that found it is `by_exchange`, and not one of `reached`.
+    """
 
     best: Estimated | None = None
     spectral: bool = False
+    by_exchange: bool = False
     reached: int = 0
     ends: list[float] = field(default_factory=list)
 
@@ -66,7 +70,7 @@ class _Search:
         """
         gain = _likelihood(end) - self.likelihood
         if self.best is None or gain > SAME_LIKELIHOOD:
-            self.reached = 0 if exchange else 1
+            self.reached, self.by_exchange = int(not exchange), exchange
         elif gain >= -SAME_LIKELIHOOD and not exchange:
             self.reached += 1
         if self.best is None or gain > 0:
@@ -117,7 +121,7 @@ def best_of_initialisations(
         last,
         diagnostics={
             "random_initialisations": [end for end in search.ends if np.isfinite(end)],
-            "best_reached": search.reached,
+            "best_reached": search.reached + search.by_exchange,
             "initialised": "spectral" if search.spectral else "random",
         },
     )

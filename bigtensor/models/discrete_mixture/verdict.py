@@ -11,9 +11,10 @@ from bigtensor.errors import Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
 from bigtensor.models.discrete_mixture.alike_components import ALIKE, component_distances
 from bigtensor.models.discrete_mixture.independence import views_are_independent
+from bigtensor.models.discrete_mixture.initialisations import FEWEST_INITIALISATIONS
 from bigtensor.models.discrete_mixture.settings import MOST_COUNTED
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
-from bigtensor.models.words.faults import as_warnings
+from bigtensor.models.words.faults import Fault, as_warnings, confirmation_before_notes
 
 FEW_ROWS = 5.0
 """A component of fewer rows is not told from chance."""
@@ -54,8 +55,43 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any], *, chos
     faults += as_warnings(*_equal(diagnostics.get("equal_views", [])))
     faults += as_warnings(*_at_limit(diagnostics.get("component_choice", {}), fit.solution))
     k = fit.solution.n_components
-    confirmation = f"{k} component{'s' * (k > 1)}, no two alike and none almost empty."
+    confirmation = Message(f"{k} component{'s' * (k > 1)}, no two alike and none almost empty.")
+    notes = _reached_once(diagnostics)
+    if k > 1 and not chosen:
+        confirmation += (
+            " Whether fewer would do is not judged: compare their bic, or use "
+            + Setting("n_components", "auto")
+            + "."
+        )
+        if not faults:
+            notes += _no_better_than_one(diagnostics.get("independence", {}), k, weight)
+    faults += confirmation_before_notes(notes, confirmation) if notes and not faults else notes
     return with_verdict(fit, faults, confirmation, diagnostics)
+
+
+def _no_better_than_one(comparison: dict[str, float], k: int, weight: float) -> list[Fault]:
+    """Return a sentence on components that BIC finds no better than one.
+
+    It is a note only: see `independence.LEVEL` for how often BIC speaks against true components.
+    """
+    if not comparison or 2 * comparison["log_likelihood_gain"] > comparison["parameters"] * (
+        math.log(max(weight, 1.0))
+    ):
+        return []
+    sentence = f"By their BIC, rows are as well described with one component as with {k}."
+    return [(None, sentence)]
+
+
+def _reached_once(diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a sentence on a search that ended before the best mixture recurred."""
+    count = len(diagnostics.get("random_initialisations", ()))
+    if count < FEWEST_INITIALISATIONS or diagnostics.get("best_reached", count) > 1:
+        return []
+    sentence = (
+        f"The best likelihood was reached once only ({count} random initialisations). Others may "
+        "reach a better one: use more (" + Setting("n_starts") + ")."
+    )
+    return [(None, sentence)]
 
 
 def _undetermined(solution: DiscreteSolution) -> list[str]:

@@ -16,7 +16,7 @@ from bigtensor.decomposition.gaussian.shared_covariance_m_step import (
 from bigtensor.descending_order import descending_order
 from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
-from bigtensor.models.contract.data_shape import NamedViews, view_slices
+from bigtensor.models.contract.data_shape import GroupLabels, NamedViews, view_slices
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
 
 
@@ -36,8 +36,8 @@ class GaussianComponents(FittedMixture):
         Names of the views, with their features.
     dtype : str
         Of products of matrices.
-    names : tuple of str
-        Labels of the components; empty without.
+    names : tuple of str, or of int or float
+        Labels of the components; empty without. Files of earlier versions hold numbers as texts.
     populations : Populations, optional
         Populations of components that a user named or merged; None without.
     """
@@ -47,7 +47,7 @@ class GaussianComponents(FittedMixture):
     covariance: NDArray[np.float64]
     views: NamedViews
     dtype: str
-    names: tuple[str, ...] = ()
+    names: GroupLabels = ()
     populations: Populations | None = None
 
     @property

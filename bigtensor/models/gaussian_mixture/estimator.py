@@ -16,6 +16,7 @@ from bigtensor.models.contract.opening_for_answers import require_import_of_fit
 from bigtensor.models.contract.parameters import ParameterValues, RandomState, ViewsLike
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.contract.script import FitSteps
+from bigtensor.models.gaussian.component_labels import array_of_labels
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.gaussian_mixture.description import (
@@ -149,8 +150,9 @@ class GaussianMixture(MixtureAnswers):
         penalised likelihood.
     lower_bounds_ : list of float
         These numbers before every EM iteration.
-    classes_ : (k,) array of str
-        Labels of the components, after a fit with labels.
+    classes_ : (k,) array
+        Labels of the components, after a fit with labels: integers as integers, names as strings.
+        `predict` returns positions in it, and ``model.classes_[model.predict(X)]`` the labels.
     views_ : Views
         The features as they were found in the data.
     diagnostics_ : dict
@@ -310,7 +312,7 @@ class GaussianMixture(MixtureAnswers):
             ),
         )
         if solution.names:
-            self.classes_ = np.array(solution.names, dtype=object)
+            self.classes_ = array_of_labels(solution.names)
 
 
 def _precisions(covariances: float | NDArray[np.float64], *, matrices: bool) -> tuple[Any, Any]:

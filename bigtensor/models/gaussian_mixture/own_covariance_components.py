@@ -12,7 +12,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.descending_order import descending_order
 from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
-from bigtensor.models.contract.data_shape import NamedViews, view_slices
+from bigtensor.models.contract.data_shape import GroupLabels, NamedViews, view_slices
 from bigtensor.statistics.gaussian.own_covariance_densities import (
     Frame,
     OwnCovarianceDensities,
@@ -48,8 +48,8 @@ class OwnCovarianceComponents(FittedMixture):
         Names of the views, with their features.
     dtype : str
         Of products of matrices, if the covariances allow it.
-    names : tuple of str
-        Labels of the components; empty without.
+    names : tuple of str, or of int or float
+        Labels of the components; empty without. Files of earlier versions hold numbers as texts.
     populations : Populations, optional
         Populations of components that a user named or merged; None without.
     """
@@ -60,7 +60,7 @@ class OwnCovarianceComponents(FittedMixture):
     frame: Frame
     views: NamedViews
     dtype: str
-    names: tuple[str, ...] = ()
+    names: GroupLabels = ()
     populations: Populations | None = None
 
     @property

@@ -18,7 +18,7 @@ from bigtensor.decomposition.sample_tensors.joint_least_squares import joint_swe
 from bigtensor.decomposition.sample_tensors.terms import Contract, Terms
 from bigtensor.descending_order import largest_in_place
 from bigtensor.errors import IdentifiabilityError, Setting
-from bigtensor.models.contract.data_shape import NamedViews, view_slices
+from bigtensor.models.contract.data_shape import GroupLabels, NamedViews, view_slices
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.moment_tensors.sample_tensor import Refined, SampleTensor
 from bigtensor.statistics.moments.covariances import CovariancesResult
@@ -51,7 +51,7 @@ def mixture_of(
     moments: CovariancesResult,
     views: NamedViews,
     n_components: int,
-    labels: tuple[str, ...],
+    labels: GroupLabels,
     dtype: str,
 ) -> LinearTerms:
     """Return weights and means from terms with a constant feature, and the noise that is left.

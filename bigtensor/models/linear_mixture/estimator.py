@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import xarray as xr
 
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState, ViewsLike
 from bigtensor.models.contract.script import FitSteps
+from bigtensor.models.gaussian.component_labels import array_of_labels
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.linear_mixture.declared_parameters import PARAMETERS
 from bigtensor.models.linear_mixture.description import LinearMixtureDescription
@@ -91,8 +91,9 @@ class LinearMixture(MixtureAnswers):
     ----------
     weights_ : (k,) float64 array
         Mixing weights, descending; in the order of the labels after a fit with labels.
-    classes_ : (k,) array of str
-        Labels of the components, after a fit with labels.
+    classes_ : (k,) array
+        Labels of the components, after a fit with labels: integers as integers, names as strings.
+        `predict` returns positions in it, and ``model.classes_[model.predict(X)]`` the labels.
     components_ : dict of str to DataArray
         For every view the mean (feature, component) of its features in every component.
     noise_covariance_ : dict of str to DataArray
@@ -172,7 +173,7 @@ class LinearMixture(MixtureAnswers):
         self.n_iter_ = len(self.diagnostics_.get("mean_log_likelihood", ()))
         self.weights_ = solution.weights
         if solution.names:
-            self.classes_ = np.array(solution.names, dtype=object)
+            self.classes_ = array_of_labels(solution.names)
         self.components_, self.noise_covariance_ = {}, {}
         for (view, features), columns in zip(solution.views, solution.slices.values(), strict=True):
             self.components_[view] = xr.DataArray(

@@ -6,6 +6,7 @@ from typing import Any
 
 from bigtensor.errors import Setting
 from bigtensor.models.contract.script import Solved, with_verdict
+from bigtensor.models.gaussian.component_labels import lost_labels
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian.mixture_faults import (
     doubled_weights,
@@ -49,6 +50,7 @@ def judged(
         faults = (
             faults or _fewer(k, settings, diagnostics) or _sum(diagnostics) or _noise(diagnostics)
         )
+    faults += lost_labels(components.names, settings.shape.groups)
     notes = outlier_faults(diagnostics)
     notes += [(None, note) for note in doubled_weights(components.weights)]
     notes += [(None, note) for note in heavy_tails(pilot.get("tails"))]

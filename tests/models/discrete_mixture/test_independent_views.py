@@ -47,3 +47,20 @@ def test_two_associated_views_of_rare_categories__are_a_good_verdict():
     assert comparison["log_likelihood_gain"] < comparison["parameters"]
     assert comparison["p_value"] < 0.01
     assert model.diagnostics_["verdict"]["good"]
+
+
+def test_too_many_components__are_good_with_notes_on_what_is_not_judged() -> None:
+    """Of independent views, the criterion of Akaike takes one sample in some for classes."""
+    rng = np.random.default_rng(0)
+    tables = [rng.dirichlet([2] * size) for size in (2, 3, 2, 4, 3, 2)]
+    rows = np.stack([rng.choice(len(table), 300, p=table) for table in tables], 1)
+    model = DiscreteMixture(3, ridge=None, n_starts=11, random_state=0).fit(rows)
+    verdict = model.diagnostics_["verdict"]
+    confirmation, *notes = verdict["sentences"]
+    assert verdict["good"]
+    assert "n_components='auto'" in confirmation
+    assert "bic" in confirmation
+    assert any("BIC" in note for note in notes)
+    chosen = DiscreteMixture(ridge=None, random_state=0).fit(rows)
+    assert len(chosen.weights_) == 1
+    assert "auto" not in " ".join(chosen.diagnostics_["verdict"]["sentences"])

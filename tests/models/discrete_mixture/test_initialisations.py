@@ -51,6 +51,18 @@ def test_initialisations__are_as_likely_as_the_best_of_many_random_tables() -> N
     assert np.ptp(likelihoods) > 5e-3
 
 
+def test_best_mixture__of_an_exchange_was_reached_once() -> None:
+    """The last of eleven initialisations is an exchange, which is the most likely here."""
+    rng = np.random.default_rng(2)
+    tables = [rng.dirichlet([2] * size) for size in (2, 3, 2, 4, 3, 2)]
+    rows = np.stack([rng.choice(len(table), 300, p=table) for table in tables], 1)
+    with pytest.warns(ConditioningWarning, match="No view depends on another"):
+        model = DiscreteMixture(3, ridge=None, n_starts=11, random_state=0).fit(rows)
+    assert np.argmax(model.diagnostics_["random_initialisations"]) == 10
+    assert model.diagnostics_["best_reached"] == 1
+    assert "n_starts" in model.diagnostics_["verdict"]["sentences"][-1]
+
+
 def test_exchange__drops_a_component_and_splits_another() -> None:
     before = drawn(4, (3, 5, 4), 0)
     after = exchanged(before, np.random.default_rng(1))

@@ -149,7 +149,7 @@ def test_fit__starts_from_labels_of_some_rows():
         some[np.flatnonzero(label == h)[0]] = 10 + h
     for kind in ("shared_spherical", "tied"):
         model = GaussianMixture(3, covariance_type=kind, random_state=0).fit(rows, some)
-        assert model.classes_.tolist() == ["10", "11", "12"]
+        assert model.classes_.tolist() == [10, 11, 12]
         assert (model.predict(rows) == label).mean() > 0.98
     with pytest.raises(ParameterError, match="2, but the rows have 3 different labels"):
         GaussianMixture(2, covariance_type="shared_spherical").fit(rows, some)
