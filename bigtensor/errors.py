@@ -329,7 +329,7 @@ class LayoutWarning(BigtensorWarning):
 
 
 class FileFormatWarning(BigtensorWarning):
-    """Something in an imported file was repaired, rounded or left out."""
+    """Something in an imported file was repaired, rounded or left out, or is not decoded."""
 
 
 class TransformWarning(BigtensorWarning):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from numbers import Real
 from pathlib import Path
@@ -19,10 +19,15 @@ from bigtensor.data.addresses.file_formats import optional_module
 from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.addresses.store_address import with_home
 from bigtensor.data.anndata.files import element_name, is_h5ad
+from bigtensor.data.feature_table import (
+    feature_dim_of,
+    feature_names_of,
+    layout_remedy,
+    values_of,
+)
 from bigtensor.data.rows.code_maps import code_check, with_shared_categories
 from bigtensor.data.rows.data_like import DataLike, DataSetLike, RowVariableLike
-from bigtensor.data.rows.date_order import holds_dates
-from bigtensor.data.rows.inspection import inspect_store
+from bigtensor.data.rows.inspection import inspect_chunks, inspect_files, stored_chunks
 from bigtensor.data.rows.row_groups import with_groups
 from bigtensor.data.rows.row_sequences import Lengths, in_sequences, with_sequences, with_whole_ids
 from bigtensor.data.rows.row_variables import check_each_aligned
@@ -40,7 +45,12 @@ from bigtensor.data.sources.anndata_source import (
 )
 from bigtensor.data.sources.csr_source import CsrSource
 from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source, ZarrSource
-from bigtensor.data.sources.source_checks import check_alike, check_values, warn_of_missing_texts
+from bigtensor.data.sources.source_checks import (
+    check_alike,
+    check_values,
+    warn_of_missing_texts,
+    warn_of_undecoded,
+)
 from bigtensor.data.sources.xarray_source import XarraySource
 from bigtensor.data.stores.layout import SAMPLE_DIM, anndata_matrix
 from bigtensor.data.stores.zarr_datasets import as_dataset
@@ -76,9 +86,6 @@ from bigtensor.errors import DataError, LayoutError, ParameterError, Setting
 SEQUENCE = "sequence"
 """The variable that holds the sequence of every row, unless the caller names another one."""
 
-VALUES = "X"
-"""The variable that holds the features, when a data set has several two-dimensional ones."""
-
 
 def open_samples(
     data: DataLike,
@@ -102,8 +109,9 @@ def open_samples(
     data : path, xarray, AnnData, dask array or DataFrame, array-like, sparse, or a list of these
         Several data sets are read one after the other, as one. A path or URL names a Zarr store or
         an AnnData file, ``.h5ad`` or Zarr. A Dataset holds one numeric variable with the sample
-        dimension and one other; where there are several it is the one called ``X``. Variables
-        called ``weight`` and ``sequence`` along the sample dimension are used as such. Of AnnData
+        dimension and one other; where there are several it is the one called ``X``. Variables,
+        also coordinates of a DataArray, called ``weight`` and ``sequence`` along the sample
+        dimension are used as such. Of AnnData
         it is X, dense, sparse or backed, unless `layer` or `obsm` is given. Blocks of sparse rows
         are CSR arrays. The rows of a Dask DataFrame are counted, which computes its graph once.
         Strings are categories. Integers and booleans are codes of categories, or measured values
@@ -208,8 +216,12 @@ def _check_not_selected(samples: Samples) -> None:
 
 
 def _has_sequence(part: object, sample_dim: str) -> bool:
-    """Return True for a Dataset with the variable `SEQUENCE`."""
-    return isinstance(part, xr.Dataset) and bool(_row_variable(part, SEQUENCE, sample_dim))
+    """Return True for xarray data with the variable or the coordinate `SEQUENCE`."""
+    if isinstance(part, xr.DataArray):
+        part = part.coords
+    return isinstance(part, xr.Dataset | xr.Coordinates) and bool(
+        _row_variable(part, SEQUENCE, sample_dim)
+    )
 
 
 def _samples(
@@ -261,7 +273,7 @@ def _record(data: object, source: Source) -> ImportRecord | None:
 def _roles(data: object, source: Source, sample_dim: str) -> tuple[Role, ...] | None:
     """Return the roles of the features, where they are stored with the data."""
     if isinstance(data, xr.Dataset):
-        return _roles_of(_values_of(data, sample_dim), sample_dim)
+        return _roles_of(values_of(data, sample_dim), sample_dim)
     if isinstance(data, xr.DataArray):
         return _roles_of(data, sample_dim)
     return source.roles if isinstance(source, ZarrSource) else None
@@ -281,7 +293,7 @@ def _matrix(data: object, source: Source, name: str) -> str | None:
 def _roles_of(values: xr.DataArray, sample_dim: str) -> tuple[Role, ...] | None:
     """Return the roles in the coordinate of the features."""
     roles = values.coords.get(COORDINATE)
-    if roles is None or roles.dims != (_feature_dim(values, sample_dim),):
+    if roles is None or roles.dims != (feature_dim_of(values, sample_dim),):
         return None
     return checked_roles(read_variable(roles, f"the roles of the features of {values.name!r}"))
 
@@ -313,7 +325,8 @@ def _source(data: DataSetLike, sample_dim: str, name: str) -> Source:
     if isinstance(data, xr.Dataset):
         return _dataset_source(data, sample_dim)
     if isinstance(data, xr.DataArray):
-        return _data_array_source(data, sample_dim, None, None, None)
+        weight, sequence = _weight_and_sequence(data.coords, sample_dim)
+        return _data_array_source(data, sample_dim, weight, sequence, None)
     if is_convertible_table(data):
         # NumPy would not keep the names, dates and missing values of polars and pyarrow
         optional_module("pyarrow", "tables")
@@ -361,7 +374,7 @@ def _open_store(path: str, sample_dim: str, name: str) -> Source:
         return anndata_rows
     _check_whole(path, name)
     dataset = as_dataset(path, group)
-    values = _values_of(dataset, sample_dim)
+    values = values_of(dataset, sample_dim)
     if holds_strings(values):
         raise DataError(
             f"{values.name!r} of {path} holds strings; import the tables with --codes "
@@ -371,30 +384,33 @@ def _open_store(path: str, sample_dim: str, name: str) -> Source:
     sequence = _row_variable(dataset, SEQUENCE, sample_dim)
     row_variables = (dataset[one] for one in (weight, sequence) if one is not None)
     if any(map(_is_encoded, [values, *row_variables])):
-        return _dataset_source(dataset, sample_dim)
+        decoded = _dataset_source(dataset, sample_dim)
+        inspect_chunks(address, values, sample_dim)
+        return decoded
     source = ZarrSource(
         url=address,
         variable=str(values.name),
         rows=int(values.sizes[sample_dim]),
-        features=_feature_names(values, sample_dim),
+        features=feature_names_of(values, sample_dim),
         dtype=np.dtype(values.dtype),
-        unit_rows=_stored_unit(values, sample_dim),
+        unit_rows=stored_chunks(values)[sample_dim],
         transposed=values.dims[0] != sample_dim,
         weight=weight,
         sequence=sequence,
-        record=ImportRecord.of_dataset(dataset, _feature_names(values, sample_dim)),
+        record=ImportRecord.of_dataset(dataset, feature_names_of(values, sample_dim)),
         roles=_roles_of(values, sample_dim),
         matrix=anndata_matrix(dataset.attrs),
-        feature_dim=str(_feature_dim(values, sample_dim)),
+        feature_dim=str(feature_dim_of(values, sample_dim)),
         categories=_categories_of(values, sample_dim),
     )
-    inspect_store(source, group, sample_dim, str(_feature_dim(values, sample_dim)))
+    inspect_chunks(address, values, sample_dim)
+    inspect_files(source, group)
     return source
 
 
 def _categories_of(values: xr.DataArray, sample_dim: str) -> FeatureCategories | None:
     """Return the named categories of integer values."""
-    names = _feature_names(values, sample_dim)
+    names = feature_names_of(values, sample_dim)
     return stored_categories(values.attrs, names, f"{values.name!r}", values.dtype)
 
 
@@ -407,101 +423,30 @@ def _is_encoded(variable: xr.DataArray) -> bool:
     return isinstance(marker, Real) and not np.isnan(float(marker))
 
 
-def _stored_unit(values: xr.DataArray, sample_dim: str) -> int:
-    """Return the rows of one chunk on disk."""
-    chunks = values.encoding.get("chunks") or values.shape
-    return int(chunks[values.dims.index(sample_dim)])
-
-
-def _row_variable(dataset: xr.Dataset, name: str, sample_dim: str) -> str | None:
-    """Return the name of a variable along the samples, if the data set has it."""
-    if name not in dataset or dataset[name].dims != (sample_dim,):
+def _row_variable(variables: xr.Dataset | xr.Coordinates, name: str, sample_dim: str) -> str | None:
+    """Return the name of a variable along the samples, if there is one."""
+    if name not in variables or variables[name].dims != (sample_dim,):
         return None
     if name == "weight":
-        check_weight_dtype(dataset[name].dtype, "the variable 'weight'")
+        check_weight_dtype(variables[name].dtype, "the variable 'weight'")
     return name
 
 
-def _values_of(dataset: xr.Dataset, sample_dim: str) -> xr.DataArray:
-    """Choose the variable that holds the features."""
-    tables = [
-        variable
-        for variable in dataset.data_vars.values()
-        if variable.ndim == 2 and sample_dim in variable.dims
-    ]
-    numeric = [variable for variable in tables if variable.dtype.kind in "fiub"]
-    candidates = numeric or [table for table in tables if holds_strings(table)]
-    named = [variable for variable in candidates if variable.name == VALUES]
-    cube = dataset.get(VALUES)
-    if cube is not None and cube.ndim > 2 and sample_dim in cube.dims:
-        # another table, such as labels with the dimension time, is not what is meant
-        raise LayoutError(
-            f"expected {VALUES!r} with the dimension {sample_dim!r} and one for the features, got "
-            f"{dict(cube.sizes)}; " + _remedy([cube], sample_dim)
-        )
-    if len(candidates) == 1 or named:
-        return (named or candidates)[0]
-    if not candidates:
-        variables = {
-            str(name): f"{variable.dtype} {variable.dims}"
-            for name, variable in dataset.data_vars.items()
-        }
-        raise LayoutError(
-            f"no two-dimensional numeric variable has the sample dimension {sample_dim!r}; there "
-            f"are {variables}; " + _remedy([*dataset.data_vars.values()], sample_dim)
-        )
-    names = [str(variable.name) for variable in candidates]
-    raise LayoutError(
-        f"several variables could hold the features: {names}; rename the one to use to {VALUES!r}, "
-        "or in Python pass it alone; if every variable is a feature, use "
-        f".to_dataarray('feature').stack(sample={_stacked_dims(candidates[0], sample_dim)}) in "
-        "xarray"
+def _weight_and_sequence(
+    variables: xr.Dataset | xr.Coordinates, sample_dim: str
+) -> tuple[xr.DataArray | None, xr.DataArray | None]:
+    """Return the weights and the sequences of the rows, where they lie beside the values."""
+    weight, sequence = (
+        variables[name] if _row_variable(variables, name, sample_dim) else None
+        for name in ("weight", SEQUENCE)
     )
-
-
-def _stacked_dims(variable: xr.DataArray, sample_dim: str) -> list[str]:
-    """Return dimensions in the order to stack: the last one runs along a sequence."""
-    dims = sorted(variable.dims, key=lambda dim: dim == sample_dim)
-    return sorted(map(str, dims), key=lambda dim: holds_dates(variable.indexes.get(dim)))
-
-
-def _remedy(variables: Sequence[xr.DataArray], sample_dim: str) -> str:
-    """Return what to do about variables of which none can hold the features."""
-    along = sorted((one for one in variables if sample_dim in one.dims), key=_distance_from_table)
-    if not along:
-        return (
-            f"rename the dimension that counts the samples to {sample_dim!r}, or in Python name it "
-            "with " + Setting("sample_dim")
-        )
-    nearest = along[0]
-    name = nearest.name or "the array"
-    if nearest.ndim == 2:
-        return f"{name} holds {nearest.dtype}; store it as real numbers"
-    if nearest.ndim > 2:
-        others = [str(dim) for dim in nearest.dims if dim != sample_dim]
-        return (
-            f"{name} has {nearest.ndim} dimensions; give it two, such as with "
-            f".stack(feature={others}).reset_index('feature') in xarray"
-        )
-    return (
-        "put the features into one variable, such as with Dataset.to_dataarray('feature') in xarray"
-    )
-
-
-def _distance_from_table(variable: xr.DataArray) -> tuple[bool, int]:
-    """Return a key that sorts tables first, arrays of more dimensions next, and vectors last."""
-    return variable.ndim < 2, variable.ndim
+    return weight, None if sequence is None else with_whole_ids(sequence)
 
 
 def _dataset_source(dataset: xr.Dataset, sample_dim: str) -> Source:
     """Describe the values of a Dataset, with its weights and sequences."""
-
-    def along_samples(name: str) -> xr.DataArray | None:
-        return dataset[name] if _row_variable(dataset, name, sample_dim) else None
-
-    values = _values_of(dataset, sample_dim)
-    weight, sequence = along_samples("weight"), along_samples(SEQUENCE)
-    sequence = None if sequence is None else with_whole_ids(sequence)
+    values = values_of(dataset, sample_dim)
+    weight, sequence = _weight_and_sequence(dataset, sample_dim)
     store = dataset.encoding.get("source")
     source = _data_array_source(values, sample_dim, weight, sequence, store)
     # groups are looked up by name later, when the Dataset is not at hand
@@ -522,9 +467,12 @@ def _data_array_source(
     if array.ndim != 2 or sample_dim not in array.dims:
         raise LayoutError(
             f"expected a DataArray with the dimension {sample_dim!r} and one for the features, "
-            f"got {dict(array.sizes)}; " + _remedy([array], sample_dim)
+            f"got {dict(array.sizes)}; " + layout_remedy([array], sample_dim)
         )
-    names = _feature_names(array, sample_dim)
+    for variable in (array, weight):
+        if variable is not None:
+            warn_of_undecoded(variable)
+    names = feature_names_of(array, sample_dim)
     if holds_strings(array):
         array = _coded(array.transpose(sample_dim, ...), names)
     categories = _categories_of(array, sample_dim)
@@ -539,7 +487,7 @@ def _data_array_source(
             store=store,
         )
     parts = [None if part is None else part.data for part in (weight, sequence)]
-    feature_dim = _feature_dim(array, sample_dim)
+    feature_dim = feature_dim_of(array, sample_dim)
     # of the values alone: coordinates, such as those of stacked dimensions, may have other chunks
     if len(array.variable.chunksizes[feature_dim]) > 1:
         raise LayoutError(
@@ -579,22 +527,3 @@ def _lazy_source(
     if array.numblocks[1] > 1:
         raise LayoutError("the features must be in one chunk; use .rechunk({1: -1})")
     return LazySource(with_dense_chunks(array), names, weight, sequence)
-
-
-def _feature_dim(array: xr.DataArray, sample_dim: str) -> Hashable:
-    """Return the dimension that is not the samples."""
-    return next(dim for dim in array.dims if dim != sample_dim)
-
-
-def _feature_names(array: xr.DataArray, sample_dim: str) -> tuple[str, ...]:
-    """Return the feature names from the coordinate of the feature dimension."""
-    dim = _feature_dim(array, sample_dim)
-    if dim in array.coords:
-        names = f"the names of the features {str(dim)!r} of {array.name!r}"
-        return feature_names(read_variable(array.coords[dim], names))
-    remedy = (
-        f"If {str(dim)!r} are the samples, give "
-        + Setting("sample_dim", str(dim))
-        + "; otherwise restore the metadata from a copy"
-    )
-    return numbered_features(array.sizes[dim], repr(array.name), remedy)

@@ -177,3 +177,25 @@ def test_anndata__of_many_genes_is_bounded(run, tmp_path):
     assert "5,000 features in all" in result.stdout
     (facts,) = json.loads(run("info", tmp_path / "a.h5ad", "--json").stdout)["paths"]
     assert len(facts["quantiles"]["features"]) == 5000
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("dims", [("sample", "feature"), ("feature", "sample")])
+@pytest.mark.parametrize(("width", "chunks_of_a_row"), [(1, 5), (2, 3), (5, 1)])
+def test_info__says_whether_chunks_are_split_along_features(
+    run, tmp_path, width, chunks_of_a_row, dims, packed
+):
+    path = tmp_path / "store.zarr"
+    values = np.random.default_rng(0).normal(size=(200, 5))
+    data = xr.Dataset({"X": (("sample", "feature"), values)}).transpose(*dims)
+    chunks = tuple(width if dim == "feature" else 50 for dim in dims)
+    packing = {"dtype": "int16", "scale_factor": 0.01, "_FillValue": -9999} if packed else {}
+    data.to_zarr(path, encoding={"X": {"chunks": chunks, **packing}}, consolidated=False)
+    (facts,) = json.loads(run("info", path, "--json").stdout)["paths"]
+    assert facts["values"]["chunks_of_a_row"] == chunks_of_a_row
+    words = run("info", path).stdout.splitlines()
+    (layout,) = [line for line in words if line.startswith("layout")]
+    assert ("split along features" in layout) == (chunks_of_a_row > 1)
+    assert str(chunks_of_a_row) in layout or chunks_of_a_row == 1
+    (described,) = [line for line in words if line.startswith("values")]
+    assert ("decoded from int16" in described) == packed

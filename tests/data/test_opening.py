@@ -133,6 +133,36 @@ def test_open__decodes_weights_and_sequences_as_xarray_shows_them(tmp_path: Path
         np.testing.assert_array_equal(columns.sequence, sequence)
 
 
+@pytest.mark.parametrize("chunks", [None, 7])
+@pytest.mark.parametrize("ids", [np.arange(ROWS) // 7, np.repeat([*"abcdef"], 10)])
+def test_open__takes_weights_and_sequences_that_are_coordinates(
+    ids: np.ndarray, chunks: int | None
+) -> None:
+    data = dataset().assign(weight=("sample", WEIGHT), sequence=("sample", ids))
+    data = data if chunks is None else data.chunk(sample=chunks)
+    expected = open_samples(data)
+    for other in (data.set_coords(["weight", "sequence"]), data.drop_vars("weight")):
+        samples = open_samples(other.set_coords("sequence")["X"])
+        assert samples.has_weight == ("weight" in other)
+        of_array, of_dataset = (rows.sources[0].read(0, ROWS) for rows in (samples, expected))
+        np.testing.assert_array_equal(of_array.sequence, of_dataset.sequence)
+        np.testing.assert_array_equal(of_array.values, of_dataset.values)
+        if samples.has_weight:
+            np.testing.assert_array_equal(of_array.weight, WEIGHT)
+
+
+def test_open__refuses_or_passes_over_a_coordinate_that_is_no_weight_as_in_a_dataset() -> None:
+    text = dataset().assign_coords(weight=("sample", ["a"] * ROWS))
+    for data in (text, text["X"]):
+        with pytest.raises(DataError, match="the variable 'weight' holds <U1"):
+            open_samples(data)
+    for entry in (("feature", WEIGHT[:3]), 2.0, (("sample", "draw"), np.ones((ROWS, 2)))):
+        data = dataset().assign(weight=entry)
+        assert not open_samples(data).has_weight
+        if np.ndim(entry[-1] if isinstance(entry, tuple) else entry) < 2:
+            assert not open_samples(data.set_coords("weight")["X"]).has_weight
+
+
 @pytest.mark.filterwarnings("ignore")
 def test_open__takes_names_of_sequences_with_a_marker(tmp_path: Path) -> None:
     names = np.repeat(["first", "second"], [20, ROWS - 20]).astype(object)
@@ -441,6 +471,12 @@ REFUSED = {
         DataError,
         "sample_weight has shape (59,); expected (60,), one a row",
     ),
+    "weight by name": (
+        lambda _: dataset().assign(weight=("sample", WEIGHT)),
+        {"weight": "weight"},
+        DataError,
+        "without sample_weight",
+    ),
     "weight of a store": (
         lambda p: own_store(p / "o.zarr"),
         {"weight": WEIGHT},
@@ -570,6 +606,11 @@ def test_open__warns_of_bad_chunks_with_a_remedy_that_works(
         open_samples(path)
     (message,) = [str(warning.message) for warning in caught]
     assert re.search(words, message)
+    packed = xr.Dataset({"X": (("sample", "feature"), values)})
+    encoding = {"dtype": "int16", "scale_factor": 0.01, "_FillValue": -9999, "chunks": chunks}
+    packed.to_zarr(tmp_path / "p.zarr", encoding={"X": encoding}, consolidated=False)
+    with pytest.warns(LayoutWarning, match=r"p\.zarr .*once: xarray\.open_zarr"):
+        open_samples(tmp_path / "p.zarr")
     remedy = message.split("once: ")[1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

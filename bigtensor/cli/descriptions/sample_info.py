@@ -14,6 +14,8 @@ from bigtensor.errors import LayoutWarning
 if TYPE_CHECKING:
     import zarr
 
+    from bigtensor.data.sources.row_sources import Source
+
 _ATTRIBUTES = (
     TRANSFORM,
     COMPENSATION,
@@ -41,38 +43,32 @@ def sample_facts(path: str, group: zarr.Group) -> dict[str, Any]:
     Returns
     -------
     dict
-        Facts that ``--json`` prints. ``concerns`` are the warnings of opening the store,
-        ``quantiles`` is None for codes and counts.
+        Facts that ``--json`` prints. ``concerns`` are the warnings of opening the store, and
+        whether its chunks are split along features. ``quantiles`` is None for codes and counts.
 
     Raises
     ------
     StoreReadError, DataError
         When the store cannot be read as samples.
     """
-    import zarr
-
     from bigtensor.data.opening import open_samples
-    from bigtensor.data.sources.row_sources import ZarrSource
 
     with warnings.catch_warnings(record=True) as concerns:
         warnings.simplefilter("always", LayoutWarning)
         samples = open_samples(path)
-    source, values = samples.sources[0], None
-    if isinstance(source, ZarrSource):
-        array = group[source.variable]
-        assert isinstance(array, zarr.Array)
-        values = {
-            "variable": source.variable,
-            "dtype": str(samples.dtype),
-            "chunks": array.chunks,
-            "shards": array.shards,
-        }
+    values = _stored_values(samples.sources[0], group)
+    layout = [str(concern.message) for concern in concerns]
+    if values is not None and values["chunks_of_a_row"] > 1:
+        layout.append(
+            f"split along features: every row is put together from {values['chunks_of_a_row']} "
+            "chunks"
+        )
     return {
         "kind": "samples",
         "rows": samples.rows,
         "features": samples.features,
         "values": values,
-        "concerns": [str(concern.message) for concern in concerns],
+        "concerns": layout,
         "quantiles": feature_quantiles(samples) if samples.kind == "measured" else None,
         "categories": samples.categories,
         "variables": [variable_facts(name, array) for name, array in sorted(group.arrays())],
@@ -88,7 +84,9 @@ def sample_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     if values is not None:
         shards = f" in shards of {shape_in_words(values['shards'])}" if values["shards"] else ""
         chunks = f"chunks of {shape_in_words(values['chunks'])}{shards}"
-        yield f"values     {values['variable']} {values['dtype']}, {chunks}"
+        packed = values["stored_dtype"] != values["dtype"]
+        stored = f" decoded from {values['stored_dtype']}" if packed else ""
+        yield f"values     {values['variable']} {values['dtype']}{stored}, {chunks}"
     for concern in facts["concerns"] or ["good to read by rows"]:
         yield f"layout     {concern}"
     if facts["quantiles"] is not None:
@@ -110,6 +108,29 @@ def sample_lines(facts: Mapping[str, Any]) -> Iterator[str]:
         else:
             words = _transform(value) if key == TRANSFORM else _attribute(value)
         yield f"{_TITLES.get(key, key):<10} {words if len(words) <= 300 else f'{words[:300]}...'}"
+
+
+def _stored_values(source: Source, group: zarr.Group) -> dict[str, Any] | None:
+    """Return the facts of the array that holds the values; None for rows of AnnData."""
+    from bigtensor.data.sources.row_sources import ZarrSource
+    from bigtensor.data.sources.xarray_source import XarraySource
+
+    if isinstance(source, ZarrSource):
+        name, transposed = source.variable, source.transposed
+    elif isinstance(source, XarraySource):
+        # xarray decodes values that are packed or have a marker of missing ones
+        name, transposed = str(source.array.name), source.array.dims[0] != source.sample_dim
+    else:
+        return None
+    array: Any = group[name]
+    return {
+        "variable": name,
+        "dtype": str(source.dtype),
+        "stored_dtype": str(array.dtype),
+        "chunks": array.chunks,
+        "shards": array.shards,
+        "chunks_of_a_row": -(-len(source.features) // array.chunks[0 if transposed else 1]),
+    }
 
 
 def variable_facts(name: str, array: zarr.Array[Any]) -> dict[str, Any]:

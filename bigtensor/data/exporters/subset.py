@@ -18,7 +18,8 @@ from bigtensor.array_types import IntArray
 from bigtensor.data.addresses.same_place import would_replace
 from bigtensor.data.addresses.store_address import Address, as_address
 from bigtensor.data.exporters.answered_rows import warn_of_other_rows
-from bigtensor.data.opening import VALUES, open_samples
+from bigtensor.data.feature_table import VALUES
+from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.row_shares import RowShares
 from bigtensor.data.rows.rows_where import RowsWhere, StoredVariable
 from bigtensor.data.rows.samples import Samples

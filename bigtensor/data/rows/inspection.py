@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from math import prod
 from pathlib import PurePosixPath
 from typing import Any
 
+import xarray as xr
 import zarr
 
 from bigtensor.data.addresses.store_files import StoreFiles
@@ -28,8 +30,8 @@ LARGE_UNIT_NBYTES = 128 * 2**20
 reading in the middle of them."""
 
 
-def inspect_store(source: ZarrSource, group: zarr.Group, sample_dim: str, feature_dim: str) -> None:
-    """Warn of chunks that make a store slow or heavy to read, and look for absent files.
+def inspect_files(source: ZarrSource, group: zarr.Group) -> None:
+    """Look for absent files.
 
     Zarr reads the fill value where the file of a chunk is absent, without an error. A writer may
     leave out chunks that hold nothing else; the layout of this package never does, because its
@@ -41,8 +43,6 @@ def inspect_store(source: ZarrSource, group: zarr.Group, sample_dim: str, featur
         Described rows of the store.
     group : zarr.Group
         The opened store of the source.
-    sample_dim, feature_dim : str
-        The dimensions of the values.
 
     Raises
     ------
@@ -52,24 +52,48 @@ def inspect_store(source: ZarrSource, group: zarr.Group, sample_dim: str, featur
     Warns
     -----
     LayoutWarning
-        When chunks are far too small or too large, or files are absent from another store.
+        When files are absent from another store.
     """
-    _inspect_chunks(source, group, sample_dim, feature_dim)
     for variable in filter(None, (source.variable, *row_variables(source))):
         _inspect_files(source, group, variable)
 
 
-def _inspect_chunks(
-    source: ZarrSource, group: zarr.Group, sample_dim: str, feature_dim: str
-) -> None:
-    """Warn of chunks that are far too small or too large."""
-    array: Any = group[source.variable]
-    width, itemsize = len(source.features), source.dtype.itemsize
-    if source.rows * width * itemsize < SMALL_DATA_NBYTES:
+def stored_chunks(values: xr.DataArray) -> dict[Hashable, int]:
+    """Return the length of a chunk on disk along every dimension.
+
+    Parameters
+    ----------
+    values : DataArray
+        A variable of an opened store.
+    """
+    return dict(zip(values.dims, values.encoding.get("chunks") or values.shape, strict=True))
+
+
+def inspect_chunks(address: str, values: xr.DataArray, sample_dim: str) -> None:
+    """Warn of chunks that make a store slow or heavy to read.
+
+    Parameters
+    ----------
+    address : str
+        Path or URL of the store.
+    values : DataArray
+        The two-dimensional variable of the values, before or after its decoding.
+    sample_dim : str
+        Name of the sample dimension.
+
+    Warns
+    -----
+    LayoutWarning
+        When chunks are far too small or too large.
+    """
+    (feature_dim,) = (dim for dim in values.dims if dim != sample_dim)
+    rows, width = values.sizes[sample_dim], values.sizes[feature_dim]
+    itemsize, chunks = values.dtype.itemsize, stored_chunks(values)
+    shape = (chunks[sample_dim], chunks[feature_dim])
+    if values.nbytes < SMALL_DATA_NBYTES:
         return
-    shape = array.chunks[::-1] if source.transposed else array.chunks
     chunk_nbytes, unit_nbytes = prod(shape) * itemsize, shape[0] * width * itemsize
-    words = f"{source.describe()}: a chunk of {source.variable!r} holds {shape[0]:,} rows of "
+    words = f"{address} ({rows:,} rows): a chunk of {values.name!r} holds {shape[0]:,} rows of "
     words += f"{shape[1]} of the {width} features ({chunk_nbytes / 2**20:.3g} MiB)"
     if unit_nbytes > LARGE_UNIT_NBYTES:
         trouble = (
@@ -80,13 +104,12 @@ def _inspect_chunks(
         trouble = "chunks this small make reading several times slower"
     else:
         return
-    path = PurePosixPath(source.url)
-    better = f"{source.url.removesuffix(path.suffix)}-rechunked{path.suffix or '.zarr'}"
-    rows = chunk_rows(width, itemsize)
+    path = PurePosixPath(address)
+    better = f"{address.removesuffix(path.suffix)}-rechunked{path.suffix or '.zarr'}"
     warn(
         f"{words}; {trouble}. Import the data again with 'bigtensor import', or rewrite the store "
-        f"once: xarray.open_zarr({source.url!r}).drop_encoding().chunk({{{sample_dim!r}: {rows}, "
-        f"{feature_dim!r}: -1}}).to_zarr({better!r})",
+        f"once: xarray.open_zarr({address!r}).drop_encoding().chunk({{{sample_dim!r}: "
+        f"{chunk_rows(width, itemsize)}, {feature_dim!r}: -1}}).to_zarr({better!r})",
         LayoutWarning,
     )
 

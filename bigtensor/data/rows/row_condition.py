@@ -330,7 +330,10 @@ def _check_pair(
     for variable in variables:
         if available[variable.name].kind == "others":
             raise condition_error(
-                text, variable.place, f"{variable.name!r} holds neither numbers nor names"
+                text,
+                variable.place,
+                f"{variable.name!r} holds neither numbers nor names; select the rows by dates "
+                "before, such as with .sel in xarray",
             )
     named = [side for side in variables if available[side.name].kind == "names"]
     if len(variables) == 2:

@@ -61,6 +61,11 @@ def with_sample_weight(samples: Samples, weight: RowVariableLike) -> Samples:
     DataError
         When the weights are no numbers, not one a row, all zero, or the rows lie in a store.
     """
+    if isinstance(weight, str):
+        raise DataError(
+            f"sample_weight is the text {weight!r}; expected one number a row, such as "
+            f"data[{weight!r}]. A variable 'weight' along the samples is used without sample_weight"
+        )
     values = weight.data if isinstance(weight, xr.DataArray) else weight
     lazy_rows = isinstance(samples.sources[0], LazySource)
     weights = values if lazy_rows and is_lazy_array(values) else _as_numbers(values)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import xarray as xr
+
 from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.sources.row_sources import LazySource, Source
 from bigtensor.data.values.matrices import DATES_REMEDY
 from bigtensor.data.values.plain_arrays import native_dtype
-from bigtensor.errors import DataError, MissingValueWarning, warn
+from bigtensor.errors import DataError, FileFormatWarning, MissingValueWarning, warn
 
 _MISSING_TEXTS = {"nan", "<NA>", "NaT"}
 """Texts that NumPy and pandas make of missing values where they convert them to strings."""
@@ -88,4 +91,32 @@ def warn_of_missing_texts(source: Source) -> None:
             "of a missing value; to have it missing, give None in its place, or convert the "
             "original pandas table with .astype('category') rather than .astype(str)",
             MissingValueWarning,
+        )
+
+
+def warn_of_undecoded(variable: xr.DataArray) -> None:
+    """Warn of packed values and of values that stand for missing ones, by the attributes alone.
+
+    xarray moves these attributes of the CF conventions to ``encoding`` when it decodes values. Zero
+    as ``_FillValue`` is the default of Zarr v2, and -1 is the code of a missing category.
+
+    Parameters
+    ----------
+    variable : DataArray
+        Numbers as the caller gives them.
+    """
+    names = [name for name in ("scale_factor", "add_offset") if name in variable.attrs]
+    defaults = {0, -1} if variable.dtype.kind == "i" else {0}
+    for name, passed in (("_FillValue", defaults), ("missing_value", set())):
+        markers = np.atleast_1d(variable.attrs.get(name, np.nan))
+        if markers.dtype.kind in "iuf" and not set(markers[markers == markers].tolist()) <= passed:
+            names.append(name)
+    if names:
+        listed = ", ".join(f"{name}={variable.attrs[name]}" for name in names)
+        warn(
+            f"{variable.name or 'the array'} has the attributes {listed}, which xarray removes "
+            "when it decodes values, so that packed numbers and fill values are probably taken for "
+            "measured ones; open the data with mask_and_scale of xarray on, its default, or "
+            "use xarray.decode_cf(dataset). If the values are decoded, remove these attributes",
+            FileFormatWarning,
         )

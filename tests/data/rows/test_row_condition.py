@@ -173,6 +173,7 @@ def test_any_text__is_a_condition_or_an_error(text: str) -> None:
         ("CD3", "character 1", "not true or false"),
         ("3 > 2", "character 1", "name a variable"),
         ("when > 2", "character 1", "neither"),
+        ("when > '2000-02-01'", "character 1", ".sel in xarray"),
         ("batch == sample_id", "character 1", "a text"),
         ("7AAD > 2", "character 1", "`7-AAD`"),
         ("CD3 in [1, gate]", "character 12", "a list"),
