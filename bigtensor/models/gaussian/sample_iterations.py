@@ -65,6 +65,14 @@ class SampleIterations:
         ended = in_memory(script, self.rows)
         return ended.state.components, ended.measures[-1]
 
+    def first_gains(self, initial: GaussianComponents) -> tuple[float, float]:
+        """Return the gain of a row by the first EM iteration, and by the next two, in nats."""
+        script = em_iterations(
+            EmIterate(initial, self.total), self.step, max_iter=4, tolerance=self.tolerance
+        )
+        before, *after = in_memory(script, self.rows).measures
+        return (after[0] - before, after[-1] - after[0]) if after else (0.0, 0.0)
+
     def distinct(self, initial: GaussianComponents) -> tuple[GaussianComponents, float]:
         """Return the components after EM iterations, with indistinct pairs merged, as `settled`."""
         components, likelihood = self.settled(initial)

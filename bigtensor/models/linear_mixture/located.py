@@ -9,6 +9,7 @@ from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.moment_tensors.sample_tensor import Refined, SampleTensor
+from bigtensor.statistics.gaussian.label_means import LabelMeansResult
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,8 +27,10 @@ class LinearPreparation:
     pilot : dict
         Rows of the sample; after a search in it also its rounds and the weight that it leaves.
     clusters : GaussianComponents, optional
-        Components of clusters of the rows of the sample, if EM iterations set out from them and not
-        from the terms.
+        Components of clusters of the rows of the sample or of labelled rows, if EM iterations set
+        out from them and not from the terms.
+    label_means : LabelMeansResult, optional
+        Means of labelled rows; None without labels.
     diagnostics : dict
         Diagnostics of the preparation.
     """
@@ -37,6 +40,7 @@ class LinearPreparation:
     terms: Terms
     pilot: dict[str, Any]
     clusters: GaussianComponents | None = None
+    label_means: LabelMeansResult | None = None
     diagnostics: dict[str, Any] = field(default_factory=dict)
 
 

@@ -60,7 +60,7 @@ def starting_columns(tensor: SampleTensor, rows: Block, settings: LinearSettings
 def labelled_terms(tensor: SampleTensor, rows: Block, settings: LinearSettings) -> Script:
     """Ask for the means of labelled rows, and move them towards the moment of the sample.
 
-    Power updates would lead away from them.
+    Power updates would lead away from them. The means are returned beside the terms.
     """
     label_means: LabelMeansResult = yield label_pass(settings, np.concatenate(tensor.references))
     check_label_means(label_means, settings.shape.groups)
@@ -75,7 +75,7 @@ def labelled_terms(tensor: SampleTensor, rows: Block, settings: LinearSettings) 
     left = left_weight(contract, starts, terms, DiscoverySettings(settings.n_components, UPDATES))
     moments = sum_in_memory(tensor.covariances(), rows)
     tails = _tails(terms, tensor, rows, moments, settings)
-    return FoundTerms(terms, diagnostics | {"left_weight": left, "tails": tails})
+    return FoundTerms(terms, diagnostics | {"left_weight": left, "tails": tails}), label_means
 
 
 def label_pass(settings: LinearSettings, point: np.ndarray) -> Pass[LabelMeansResult]:

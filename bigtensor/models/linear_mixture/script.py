@@ -14,7 +14,7 @@ from bigtensor.models.contract.iteration import Iterations
 from bigtensor.models.contract.script import Estimate, Script, Solved
 from bigtensor.models.gaussian.em_iterations import EmIterate, SharedCovarianceEm, em_iterations
 from bigtensor.models.gaussian.fitted_components import GaussianComponents, distinct_components
-from bigtensor.models.linear_mixture.clusters import PilotComponents, searched_components
+from bigtensor.models.linear_mixture.clusters import labelled_components, searched_components
 from bigtensor.models.linear_mixture.columns import LinearTerms, mixture_of
 from bigtensor.models.linear_mixture.from_formed_tensor import (
     from_compressed_tensor,
@@ -27,7 +27,7 @@ from bigtensor.models.linear_mixture.from_passes import (
 )
 from bigtensor.models.linear_mixture.from_sample import from_sample
 from bigtensor.models.linear_mixture.located import LinearPreparation, Located
-from bigtensor.models.linear_mixture.pilot_search import labelled_terms, starting_columns
+from bigtensor.models.linear_mixture.pilot_search import starting_columns
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.linear_mixture.verdict import is_too_few, judged
 from bigtensor.models.moment_tensors.pilot_tensor import centred_tensor
@@ -37,7 +37,7 @@ from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.combinators import Together
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
 from bigtensor.statistics.gaussian.gaussian_posterior import GaussianPosteriorSums
-from bigtensor.statistics.gaussian.label_means import LabelMeans
+from bigtensor.statistics.gaussian.label_means import LabelMeans, LabelMeansResult
 from bigtensor.statistics.moments.covariances import Covariances, CovariancesResult
 from bigtensor.statistics.moments.projected_moment import ProjectedMoment
 from bigtensor.statistics.moments.tensor_contractions import TensorContractions
@@ -66,7 +66,7 @@ STORED_CLASSES = (
     *(GaussianComponents, LinearPreparation, LinearSettings, SampleTensor, Terms, Reach),
     *(WithinReach, Together, TensorContractions, Covariances, GaussianPosteriorSums),
     ProjectedMoment,
-    *(GaussianDensities, LabelMeans),
+    *(GaussianDensities, LabelMeans, LabelMeansResult),
 )
 """Dataclasses that a saved linear mixture, prepared or fitted, is made of."""
 
@@ -88,7 +88,7 @@ def prepare(settings: LinearSettings) -> Script:
             settings, tensor, starting_columns(tensor, rows, settings), diagnostics
         )
     if settings.shape.groups:
-        best = PilotComponents((yield from labelled_terms(tensor, rows, settings)))
+        best = yield from labelled_components(tensor, rows, settings)
     else:
         best = yield from searched_components(tensor, rows, settings)
     return LinearPreparation(
@@ -97,6 +97,7 @@ def prepare(settings: LinearSettings) -> Script:
         best.searched.terms,
         diagnostics | best.searched.diagnostics,
         best.clusters,
+        best.label_means,
     )
 
 
@@ -185,4 +186,10 @@ def _concluded(
         "converged": bool(iterations and iterations.converged),
         **terms.diagnostics,
     }
-    return judged(terms.components, preparation.settings, diagnostics)
+    return judged(
+        terms.components,
+        preparation.settings,
+        diagnostics,
+        located.refined.first["total"],
+        preparation.label_means,
+    )

@@ -15,10 +15,14 @@ from bigtensor.models.gaussian.mixture_faults import (
     noise_ratio,
 )
 from bigtensor.models.linear_mixture.columns import adds_up
+from bigtensor.models.linear_mixture.dependent_features import dependent_features
+from bigtensor.models.linear_mixture.labels import empty_components, labels_elsewhere
 from bigtensor.models.linear_mixture.search import MOST_LEFT, OF_NOISE, noise_level
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.pilot.outliers import outlier_faults
 from bigtensor.models.words.faults import as_warnings, confirmation_before_notes
+from bigtensor.statistics.gaussian.label_means import LabelMeansResult
+from bigtensor.statistics.moments.covariances import CovariancesResult
 
 MOST_PER_FEATURE = 6
 """Components for every feature of a view, up to which searches from rows succeed.
@@ -35,9 +39,27 @@ Searches with z = 1 succeed with 50 rows a component (0.14), miss some with 20 (
 
 
 def judged(
-    components: GaussianComponents, settings: LinearSettings, diagnostics: dict[str, Any]
+    components: GaussianComponents,
+    settings: LinearSettings,
+    diagnostics: dict[str, Any],
+    total: CovariancesResult,
+    label_means: LabelMeansResult | None = None,
 ) -> Solved:
-    """Return a solution with the verdict on it, and warn of a fault."""
+    """Return a solution with the verdict on it, and warn of a fault.
+
+    Parameters
+    ----------
+    components : GaussianComponents
+        Of all rows.
+    settings : LinearSettings
+        Resolved parameters of the fit.
+    diagnostics : dict
+        Facts of the fit.
+    total : CovariancesResult
+        Covariances of all rows within the views.
+    label_means : LabelMeansResult, optional
+        Means of labelled rows; None without labels.
+    """
     k, asked, pilot = components.n_components, settings.n_components, diagnostics["pilot"]
     diagnostics = {
         **diagnostics,
@@ -50,7 +72,11 @@ def judged(
         faults = (
             faults or _fewer(k, settings, diagnostics) or _sum(diagnostics) or _noise(diagnostics)
         )
-    faults += lost_labels(components.names, settings.shape.groups)
+    faults = [*faults, *lost_labels(components.names, settings.shape.groups)]
+    if label_means is not None:
+        faults += empty_components(components, settings.shape.all_rows)
+        faults += labels_elsewhere(components, label_means, settings.shape.groups)
+    faults += dependent_features(components, total)
     notes = outlier_faults(diagnostics)
     notes += [(None, note) for note in doubled_weights(components.weights)]
     notes += [(None, note) for note in heavy_tails(pilot.get("tails"))]

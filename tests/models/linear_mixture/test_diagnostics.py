@@ -12,6 +12,7 @@ from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.linear_mixture.settings import LinearSettings
 from bigtensor.models.linear_mixture.verdict import judged
+from bigtensor.statistics.moments.covariances import CovariancesResult
 from tests.parameters import first_quick
 
 D, K = 12, 14
@@ -200,7 +201,7 @@ def test_components_beyond_the_limit__are_told():
     pilot = {"components_seen": 3, "left_weight": 0.9, "rows": 20_000, "tails": 0.0}
     told = {"pilot": pilot, "outlying_rows": 0, "first_outlying_rows": [], "weight_sum": 1.0}
     with pytest.warns(ConditioningWarning, match="More than 108 .* views of 18"):
-        judged(found, settings, told)
+        judged(found, settings, told, CovariancesResult(np.zeros(54), np.eye(54), 20_000.0))
 
 
 def test_fewer_components_than_asked_for__are_no_reason_to_ask_for_more():
@@ -212,7 +213,7 @@ def test_fewer_components_than_asked_for__are_no_reason_to_ask_for_more():
     pilot = {"components_seen": 2, "left_weight": 5.0, "rows": 2_000, "tails": 0.0}
     told = {"pilot": pilot, "outlying_rows": 0, "first_outlying_rows": [], "weight_sum": 1.0}
     with pytest.warns(ConditioningWarning, match="2 of the 3 components asked for"):
-        judged(found, settings, told)
+        judged(found, settings, told, CovariancesResult(np.zeros(9), np.eye(9), 2_000.0))
 
 
 def test_fewer_rows_than_pilot__judge_by_all_of_them():
