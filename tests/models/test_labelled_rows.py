@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from sklearn.datasets import load_wine
 from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 
@@ -89,6 +90,16 @@ def test_lost_label__is_named_by_a_warning() -> None:
         model = LinearMixture(4, max_iter=0, random_state=0).fit(tables, y)
     assert model.classes_.tolist() == [5, 10, 20]
     assert np.mean(model.classes_[model.predict(tables)] == np.array([5, 10, 20])[group]) > 0.98
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+def test_labels__of_components_that_iterations_exchange(covariance_type: str) -> None:
+    rows, cultivar = load_wine(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(rows))[::10]
+    y = np.full(len(rows), -1)
+    y[order] = cultivar[order]
+    model = GaussianMixture(3, covariance_type=covariance_type, random_state=0).fit(rows, y)
+    assert np.mean(model.classes_[model.predict(rows)] == cultivar) > 0.9
 
 
 CODES = np.random.default_rng(0).integers(0, 3, (60, 4)).astype(np.int32)

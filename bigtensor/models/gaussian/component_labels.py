@@ -6,7 +6,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.spatial.distance import cdist
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import DataError, ParameterError, Setting
 from bigtensor.models.contract.data_shape import GroupLabels
 from bigtensor.statistics.gaussian.label_means import LabelMeansResult
@@ -39,6 +42,33 @@ def check_label_means(label_means: LabelMeansResult, labels: GroupLabels) -> Non
             f"the rows with the label {labels[empty[0]]!r} are left out or have no weight: label "
             "other rows of this component"
         )
+
+
+def label_log_densities(
+    label_means: LabelMeansResult, weights: FloatArray, means: FloatArray, covariance: FloatArray
+) -> FloatArray:
+    """Return the log-densities of all rows of a label by component: ``(labels, components)``.
+
+    What they have in common over the components is left out. Of rows with one covariance, their
+    mean tells the rest.
+
+    Parameters
+    ----------
+    label_means : LabelMeansResult
+        Means of labelled rows.
+    weights : (k,) float64 array
+        Of the components.
+    means : (k, d) float64 array
+        Of the components.
+    covariance : (d, d) float64 array
+        Of all components, or their mean.
+    """
+    root = np.linalg.cholesky(covariance)
+    rows, centres = (
+        solve_triangular(root, points.T, lower=True).T for points in (label_means.means, means)
+    )
+    squares = cdist(rows, centres, "sqeuclidean")
+    return np.asarray(label_means.weights[:, None] * (np.log(weights) - squares / 2))
 
 
 def array_of_labels(labels: GroupLabels) -> NDArray[Any]:

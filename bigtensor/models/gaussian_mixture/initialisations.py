@@ -6,6 +6,7 @@ from collections.abc import Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.optimize import linear_sum_assignment
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
@@ -24,11 +25,15 @@ from bigtensor.decomposition.sample_tensors.gaussian_columns import (
 from bigtensor.decomposition.sample_tensors.terms import Terms
 from bigtensor.features.clustering import kmeans
 from bigtensor.features.merged_clusters import merged_clusters
+from bigtensor.models.contract.data_shape import GroupLabels
 from bigtensor.models.contract.script import Step
+from bigtensor.models.gaussian.component_labels import label_log_densities
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.settings import FEW_COMPONENTS, GaussianSettings
 from bigtensor.models.moment_tensors.pilot_tensor import sample_initialisations
 from bigtensor.models.moment_tensors.sample_tensor import Correction, SampleTensor, discover_terms
+from bigtensor.statistics.gaussian.label_means import LabelMeansResult
 from bigtensor.statistics.within_reach import Reach
 
 ORDERS = (3,)
@@ -149,6 +154,48 @@ def label_initialisation(
 ) -> GaussianComponents:
     """Return equally probable components with the means of labelled rows."""
     return replace(given_initialisation(means, total, settings), names=settings.shape.groups)
+
+
+def matched_to_labels(
+    components: GaussianComponents | OwnCovarianceComponents,
+    label_means: LabelMeansResult,
+    labels: GroupLabels,
+) -> GaussianComponents | OwnCovarianceComponents:
+    """Return components in the order of the labels whose rows are nearest to them together.
+
+    EM iterations from the means of few labelled rows may end with components exchanged: on the wine
+    of scikit-learn with every tenth row labelled, .34 of the rows had their label, and then .97.
+
+    Parameters
+    ----------
+    components : GaussianComponents or OwnCovarianceComponents
+        At most as many as labels.
+    label_means : LabelMeansResult
+        Means of labelled rows.
+    labels : tuple of str, or of int or float
+        Names of the labels. Without enough components, only some are used.
+    """
+    logs = label_log_densities(
+        label_means, components.weights, components.means, _mean_covariance(components)
+    )
+    chosen, matched = linear_sum_assignment(logs, maximize=True)
+    names = tuple(labels[label] for label in chosen)
+    weights, means = components.weights[matched], components.means[matched]
+    if isinstance(components, GaussianComponents):
+        return replace(components, weights=weights, means=means, names=names)
+    covariances = components.covariances[matched]
+    return replace(components, weights=weights, means=means, covariances=covariances, names=names)
+
+
+def _mean_covariance(components: GaussianComponents | OwnCovarianceComponents) -> FloatArray:
+    """Return the covariance of the features within components, (d, d)."""
+    if isinstance(components, OwnCovarianceComponents):
+        if components.covariances.ndim == 3:
+            covariances = np.einsum("k,kde->de", components.weights, components.covariances)
+            return np.asarray(covariances)
+        return np.diag(components.mean_variances)
+    shared = components.covariance
+    return shared if shared.ndim == 2 else np.diag(shared)
 
 
 def _scaled_rows(pilot: PilotRows, settings: GaussianSettings) -> tuple[FloatArray, FloatArray]:

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.merging.replicated_trees import Replicate
 from bigtensor.errors import ParameterError, Setting
@@ -45,6 +46,7 @@ from bigtensor.models.gaussian_mixture.initialisations import (
     given_initialisation,
     kmeans_initialisation,
     label_initialisation,
+    matched_to_labels,
     moment_initialisation,
 )
 from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
@@ -178,12 +180,13 @@ def prepare(settings: GaussianSettings) -> Script:
         diagnostics["component_choice"] = choice.facts(settings.criterion)
         settings = replace(settings, n_components=choice.n_components)
     total = rows.total
-    labelled: GaussianComponents | None = None
-    if settings.shape.groups:
-        label_means: LabelMeansResult = yield label_pass(settings, total.mean[places])
-        check_label_means(label_means, settings.shape.groups)
-        labelled = label_initialisation(label_means.means[:, order], total, settings)
+    label_means = yield from _label_means(settings, total.mean, order)
+    labelled = None
+    if label_means is not None:
+        labelled = label_initialisation(label_means.means, total, settings)
     components, facts = best or (yield from _best_with_gain(rows, reach, settings, labelled))
+    if label_means is not None:
+        components = matched_to_labels(components, label_means, settings.shape.groups)
     if isinstance(components, OwnCovarianceComponents):
         strength = strength_of(facts)
         settings = replace(settings, strength=strength)
@@ -212,6 +215,17 @@ def prepare(settings: GaussianSettings) -> Script:
         {"constant_features": left_out} if left_out else {},
         replicates=replicates,
     )
+
+
+def _label_means(
+    settings: GaussianSettings, mean: FloatArray, order: IndexArray
+) -> Generator[Pass[LabelMeansResult], LabelMeansResult, LabelMeansResult | None]:
+    """Return the means of labelled rows, with features in an order; None without labels."""
+    if not settings.shape.groups:
+        return None
+    label_means = yield label_pass(settings, mean[np.argsort(order)])
+    check_label_means(label_means, settings.shape.groups)
+    return replace(label_means, means=label_means.means[:, order])
 
 
 def _ordinary_rows(

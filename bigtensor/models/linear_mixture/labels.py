@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
 
 from bigtensor.array_types import FloatArray
 from bigtensor.models.contract.data_shape import GroupLabels
+from bigtensor.models.gaussian.component_labels import label_log_densities
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.linear_mixture.columns import LEAST_ROWS
 from bigtensor.statistics.gaussian.label_means import LabelMeansResult
@@ -95,15 +94,7 @@ def in_words(names: Sequence[float | str]) -> str:
 
 
 def _log_probabilities(components: GaussianComponents, label_means: LabelMeansResult) -> FloatArray:
-    """Return the log-densities of all labelled rows by component: ``(labels, components)``.
-
-    What they have in common over the components is left out. Of rows with one covariance, their
-    mean tells the rest.
-    """
-    root = np.linalg.cholesky(components.covariance)
-    rows, means = (
-        solve_triangular(root, points.T, lower=True).T
-        for points in (label_means.means, components.means)
+    """Return the log-densities of all labelled rows by component: ``(labels, components)``."""
+    return label_log_densities(
+        label_means, components.weights, components.means, components.covariance
     )
-    squares = cdist(rows, means, "sqeuclidean")
-    return np.asarray(label_means.weights[:, None] * (np.log(components.weights) - squares / 2))
