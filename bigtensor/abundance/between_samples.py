@@ -11,13 +11,13 @@ with many, moderated ones; and with large sampling errors, z tests.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import log_expit
+from scipy.special import log_expit, logsumexp
 
-from bigtensor.array_types import FloatArray, IntArray
+from bigtensor.array_types import FloatArray, IndexArray, IntArray
 
 DEVIATIONS = np.geomspace(0.01, 60.0, 112)
 """Grid of standard deviations of logits. At .01, shares differ by one per cent of themselves. Those
@@ -43,6 +43,9 @@ discovery at 5 % in .34 of 120 simulations, and with these powers in .07.
 
 _MOST_STEPS = 60
 """Largest distance from the common scale, in steps of the grid: a factor of 110."""
+
+_UNDERFLOW = -600.0
+"""Logarithm of a mean likelihood below which terms of its sum may be zero by rounding."""
 
 _OUTLYING = 0.05
 """Probability that the standard deviation of a population is larger than those of the others say.
@@ -113,12 +116,12 @@ class DeviationPriors:
     ----------
     steps : (powers, populations) int64 array
         From a common scale to that of a population, in steps of the grid.
-    log_priors : mapping of int to (distributions, grid) float64 array
-        Distributions with scales that are so many steps larger.
+    priors : mapping of int to (distributions, grid) float64 array
+        By these steps: the distributions with scales that are so much larger. Rows sum to one.
     """
 
     steps: IntArray
-    log_priors: Mapping[int, FloatArray]
+    priors: Mapping[int, FloatArray]
 
     @classmethod
     def of_shares(cls, share_logits: FloatArray) -> DeviationPriors:
@@ -132,9 +135,7 @@ class DeviationPriors:
         rarity = -(log_expit(share_logits) + log_expit(-share_logits))
         steps = np.rint(np.outer(_RARITY_POWERS, rarity - rarity.mean()) / np.log(_RATIO))
         steps = np.clip(steps, -_MOST_STEPS, _MOST_STEPS).astype(np.int64)
-        # far from its scale, a narrow distribution is zero
-        with np.errstate(divide="ignore"):
-            return cls(steps, {step: np.log(_prior(step)) for step in np.unique(steps).tolist()})
+        return cls(steps, {step: _prior(_RATIO**step) for step in np.unique(steps).tolist()})
 
     def posteriors(self, log_likelihood: FloatArray, dependent: bool) -> FloatArray:
         """Return the posterior distribution of the standard deviation of every population.
@@ -152,31 +153,43 @@ class DeviationPriors:
             Rows sum to one.
         """
         relative = log_likelihood - log_likelihood.max(axis=1, keepdims=True)
-        log_priors = [[self.log_priors[step] for step in steps] for steps in self.steps.T.tolist()]
-        # products of many samples underflow far from the maximum, where only some priors have mass
-        evidence = np.array(
-            [
-                [_log_sums(one + log_prior) for log_prior in of_powers]
-                for one, of_powers in zip(relative, log_priors, strict=True)
-            ]
-        )
         count = len(relative)
+        evidence = np.empty((len(_RARITY_POWERS), count, len(_log_weights())))
+        for (power, step), members in self._by_step():
+            evidence[power, members] = _log_evidence(relative[members], self.priors[step])
         share = (count - 1) / count if dependent and count > 1 else 1.0
         # of the other populations: what this one says enters by its own likelihood
-        weight = _log_weights() + share * evidence.sum(axis=0) - evidence
-        weight = np.exp(weight - weight.max(axis=(1, 2), keepdims=True))
-        prior = [
-            sum(own @ np.exp(log_prior) for own, log_prior in zip(*pair, strict=True))
-            for pair in zip(weight, log_priors, strict=True)
-        ]
-        posterior = np.exp(relative) * np.array(prior)
+        weight = _log_weights() + share * evidence.sum(axis=1, keepdims=True) - evidence
+        weight = np.exp(weight - weight.max(axis=(0, 2), keepdims=True))
+        prior = np.zeros_like(relative)
+        for (power, step), members in self._by_step():
+            prior[members] += weight[power, members] @ self.priors[step]
+        posterior = np.exp(relative) * prior
         return np.asarray(posterior / posterior.sum(axis=1, keepdims=True))
 
+    def _by_step(self) -> Iterator[tuple[tuple[int, int], IndexArray]]:
+        """Yield powers and steps with the populations of this step."""
+        for power, steps in enumerate(self.steps):
+            for step in np.unique(steps).tolist():
+                yield (power, step), np.flatnonzero(steps == step)
 
-def _log_sums(log_terms: FloatArray) -> FloatArray:
-    """Return logarithms of the sums of exponentials along rows, each with a finite entry."""
-    most = log_terms.max(axis=1)
-    return np.asarray(most + np.log(np.exp(log_terms - most[:, None]).sum(axis=1)))
+
+def _log_evidence(relative: FloatArray, prior: FloatArray) -> FloatArray:
+    """Return the logarithms of mean likelihoods, (populations, distributions).
+
+    Parameters
+    ----------
+    relative : (populations, grid) float64 array
+        Log-likelihoods, at most zero.
+    prior : (distributions, grid) float64 array
+        Distributions over the grid.
+    """
+    # products of many samples underflow far from the maximum, where only some priors have mass
+    with np.errstate(divide="ignore"):
+        evidence = np.log(np.exp(relative) @ prior.T)
+        for row, column in np.argwhere(evidence < _UNDERFLOW):
+            evidence[row, column] = logsumexp(relative[row] + np.log(prior[column]))
+    return np.asarray(evidence)
 
 
 def _distributions() -> tuple[FloatArray, FloatArray]:
@@ -191,10 +204,10 @@ def _log_weights() -> FloatArray:
     return np.log(scales / (scales + _SMALL_DEVIATION))
 
 
-def _prior(step: int) -> FloatArray:
-    """Return distributions over the grid, whose scales are so many of its steps larger."""
+def _prior(factor: float) -> FloatArray:
+    """Return the distributions over the grid with all scales multiplied by a factor."""
     degrees, scales = _distributions()
-    scales = scales * _RATIO**step
+    scales = factor * scales
     ratio = (scales[:, None] / DEVIATIONS) ** 2
     # scaled inverse chi squared, of the logarithm of the variance
     log_density = 0.5 * degrees[:, None] * (np.log(ratio) - ratio)

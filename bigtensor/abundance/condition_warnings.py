@@ -32,7 +32,7 @@ def warn_of_spellings(name: str, groups: Sequence[str]) -> None:
     """Warn of groups whose names differ in capital letters or spaces alone."""
     alike: dict[str, list[str]] = {}
     for group in groups:
-        key = "".join(unicodedata.normalize("NFC", group).casefold().split())
+        key = " ".join(unicodedata.normalize("NFC", group).casefold().split())
         alike.setdefault(key, []).append(repr(group))
     pairs = [" and ".join(names) for names in alike.values() if len(names) > 1]
     if pairs:
@@ -58,17 +58,17 @@ def warn_of_single_samples(
     groups : sequence of str
         Names of its groups, the reference first; none of a number.
     codes : (samples,) int array
-        Group of every sample.
+        Group of every sample; -1 for a sample that adds nothing.
     by_default : bool
         True if nobody chose the reference.
     """
-    single = np.bincount(codes, minlength=len(groups))[: len(groups)] == 1
+    single = np.bincount(codes[codes >= 0], minlength=len(groups))[: len(groups)] == 1
     if not single.any():
         return
     members = [
         f"{groups[code]!r} ({sample})"
         for sample, code in zip(samples.names, codes.tolist(), strict=True)
-        if single[code]
+        if code >= 0 and single[code]
     ]
     words = (
         f"{name} has one sample in {listed(members)}. One sample has no spread of its own, so that "
@@ -82,12 +82,12 @@ def warn_of_single_samples(
         warn(words, ConditioningWarning)
 
 
-def warn_of_numbered_names(name: str, values: FloatArray, *, adjusted: bool) -> None:
-    """Warn if whole numbers with one slope look like names, such as of patients.
+def warn_of_numbered_names(name: str, values: FloatArray) -> None:
+    """Warn if whole numbers that are adjusted for look like names, such as of patients.
 
-    Names are numbered from zero or one without a gap. Names of a condition that is adjusted for may
-    also be repeated about equally often, as doses that are compared are. Ages of single samples are
-    neither.
+    Names are repeated about equally often, or numbered from zero or one without a gap. Ages of
+    single samples are neither. Numbers that are compared are not judged: time points and stages
+    are numbered, too.
 
     Parameters
     ----------
@@ -95,18 +95,15 @@ def warn_of_numbered_names(name: str, values: FloatArray, *, adjusted: bool) -> 
         Of the column.
     values : (samples,) float array
         Its numbers.
-    adjusted : bool
-        True for a condition that is adjusted for, False for the one that is compared.
     """
     distinct, counts = np.unique(values, return_counts=True)
     if len(distinct) < 3 or len(distinct) == counts.sum() or (values != np.rint(values)).any():
         return
     is_numbered = distinct[0] in (0, 1) and np.ptp(distinct) == len(distinct) - 1
-    repeated = adjusted and 1 < counts.min() <= counts.max() <= 2 * counts.min()
-    if is_numbered or repeated:
+    if is_numbered or 1 < counts.min() <= counts.max() <= 2 * counts.min():
         warn(
-            f"{name} is {'adjusted for' if adjusted else 'compared'} as a number, with one slope; "
-            f"if its {len(distinct)} whole numbers are names, as of patients or batches, give "
+            f"{name} is adjusted for as a number, with one slope; if its {len(distinct)} whole "
+            "numbers are names, as of patients or batches, give "
             + Setting("groups")
             + f" with {name} too",
             ConditioningWarning,

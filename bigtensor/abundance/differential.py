@@ -131,12 +131,11 @@ def differential_abundance(
         matched, by, adjust, groups, None if reference is None else str(reference)
     )
     numbers = [entry for entry in design.further if not entry.groups]
-    for entry in (design.condition, *design.further):
-        if not entry.groups:
-            warn_of_numbered_names(entry.name, entry.values, adjusted=entry.name != by)
+    for entry in numbers:
+        warn_of_numbered_names(entry.name, entry.values)
+    codes = np.where(design.uninformative, -1, design.condition.codes)
     warn_of_single_samples(
-        *(matched, by, design.condition.groups, design.condition.codes),
-        by_default=reference is None,
+        matched, by, design.condition.groups, codes, by_default=reference is None
     )
     result = _tested(table, design.matrix, design.tested, design.condition)
     return result.assign_attrs(
