@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +30,12 @@ from bigtensor.data.importers.source import (
 )
 from bigtensor.data.stores.layout import MATRIX
 from bigtensor.data.stores.zarr_groups import open_group
-from bigtensor.data.values.import_record import EARLIER_IMPORT, TRANSFORM
+from bigtensor.data.values.import_record import (
+    COMPENSATION,
+    EARLIER_IMPORT,
+    TRANSFORM,
+    UNCOMPENSATED,
+)
 from bigtensor.data.values.sparse_matrices import check_csr, with_summed_duplicates
 from bigtensor.errors import DataError, FileFormatError, StoreReadError
 
@@ -188,13 +193,14 @@ def _earlier_import(group: StoredGroup) -> dict[str, Any]:
     entry = group.get(f"uns/{EARLIER_IMPORT}")
     if not isinstance(entry, StoredGroup):
         return {}
-    names: list[str] = list(entry.keys())
-    try:
-        record = {name: json.loads(str(np.asarray(entry[name][()]).astype(str))) for name in names}
-        return {EARLIER_IMPORT: record} if "name" in record[TRANSFORM] else {}
-    except (KeyError, TypeError, ValueError):
+    record: dict[str, Any] = {}
+    for name in (TRANSFORM, COMPENSATION, UNCOMPENSATED):
         # anything may be there in files of other programs
-        return {}
+        with suppress(KeyError, TypeError, ValueError):
+            record[name] = json.loads(str(np.asarray(entry[name][()]).astype(str)))
+    transform = record.get(TRANSFORM)
+    is_record = isinstance(transform, dict) and isinstance(transform.get("name"), str)
+    return {EARLIER_IMPORT: record} if is_record else {}
 
 
 def _channels(group: StoredGroup, features: int) -> dict[str, tuple[str, ...]]:

@@ -11,6 +11,7 @@ from bigtensor.data.importers.panel import Panel, channels_of
 from bigtensor.data.importers.scales import (
     TransformName,
     choose_transform,
+    earlier_record,
     linear_markers,
     recorded_transform,
 )
@@ -193,6 +194,10 @@ def resolve_features(
                 for name, role in roles.items()
             }
     linear = named_linear if named_linear is not None else _linear(features, channels, roles)
+    linear = (
+        *linear,
+        *(name for name in earlier_record(first).untransformed if name not in linear),
+    )
     markers = {
         name: content[name]
         for name in features

@@ -353,10 +353,13 @@ class ImportJob:
 
         Without matrices, the files may be compensated already.
         """
-        earlier = self.sources[0].attrs.get(EARLIER_IMPORT)
-        if earlier is not None:
+        earlier = [source.attrs.get(EARLIER_IMPORT, {}) for source in self.sources]
+        if any(earlier):
+            # of all files: what one of them lacks is not known of the rows
             return {
-                name: earlier[name] for name in (COMPENSATION, UNCOMPENSATED) if name in earlier
+                name: earlier[0][name]
+                for name in (COMPENSATION, UNCOMPENSATED)
+                if all(name in record for record in earlier)
             }
         left = [source for source in self.sources if UNCOMPENSATED in source.attrs]
         channels = dict.fromkeys(name for source in left for name in source.attrs[UNCOMPENSATED])

@@ -62,16 +62,15 @@ def choose_transform(
         If no one cofactor suits all files, or an earlier import has transformed some of them in
         another way.
     """
-    applied = applied_before(sources)
-    if applied is not None:
+    earlier = earlier_transform(sources)
+    if earlier is not None:
         requested = {"name": chosen} if isinstance(chosen, str) else chosen.parameters()
-        if requested != {"name": "none"} and requested != applied:
+        if requested not in ({"name": "none"}, earlier):
             raise DataError(
                 f"an earlier import has transformed the values of {sources[0].path} "
-                f"({ImportRecord(applied).in_words()}), and they would be transformed again; leave "
+                f"({ImportRecord(earlier).in_words()}), and they would be transformed again; leave "
                 "out " + Setting("transform") + " and " + Setting("like")
             )
-        return Linear(applied)
     if cofactor is not None and chosen != "arcsinh":
         raise ParameterError(
             Setting("cofactor")
@@ -79,6 +78,8 @@ def choose_transform(
             + Setting("transform", "arcsinh")
             + f", not to {chosen!r}"
         )
+    if earlier is not None:
+        return Linear(earlier)
     if not isinstance(chosen, str):
         return chosen
     if chosen == "none":
@@ -90,7 +91,7 @@ def choose_transform(
     return Arcsinh(_cofactor(sources, markers) if cofactor is None else cofactor)
 
 
-def applied_before(sources: Sequence[ImportSource]) -> dict[str, Any] | None:
+def earlier_transform(sources: Sequence[ImportSource]) -> dict[str, Any] | None:
     """Return the transform of the import of the stores that files were exported from.
 
     Parameters
@@ -107,22 +108,36 @@ def applied_before(sources: Sequence[ImportSource]) -> dict[str, Any] | None:
     Raises
     ------
     DataError
-        If it differs between files.
+        If it differs between files, or other features were left linear.
     """
-    linear = {"name": "none"}
-    transforms: list[dict[str, Any]] = []
-    for source in sources:
-        record = dict(source.attrs.get(EARLIER_IMPORT, {}).get(TRANSFORM, linear))
-        record.pop("untransformed", None)
-        transforms.append(record)
-    for source, transform in zip(sources, transforms, strict=True):
-        if transform != transforms[0]:
+    records = [earlier_record(source) for source in sources]
+    transforms = [record.transform for record in records]
+    for source, record in zip(sources, records, strict=True):
+        if record != records[0]:
             raise DataError(
                 f"earlier imports have transformed the values of {sources[0].path} "
-                f"({ImportRecord(transforms[0]).in_words()}) and of {source.path} "
-                f"({ImportRecord(transform).in_words()}) in different ways; import them apart"
+                f"({_record_in_words(records[0])}) and of {source.path} "
+                f"({_record_in_words(record)}) in different ways; import them apart"
             )
-    return None if transforms[0] == linear else transforms[0]
+    return dict(transforms[0]) if transforms and transforms[0]["name"] != "none" else None
+
+
+def earlier_record(source: ImportSource) -> ImportRecord:
+    """Return the record of the import of the store that a file was exported from.
+
+    Its transform is "none" without such a record. Features are those of the file.
+    """
+    record = dict(source.attrs.get(EARLIER_IMPORT, {}).get(TRANSFORM, {"name": "none"}))
+    linear = record.pop("untransformed", ())
+    if record["name"] == "none":
+        return ImportRecord({"name": "none"})
+    return ImportRecord(record, tuple(name for name in source.features if name in linear))
+
+
+def _record_in_words(record: ImportRecord) -> str:
+    """Return the transform and the features that were left linear in words."""
+    linear = f"; linear: {', '.join(record.untransformed)}" * bool(record.untransformed)
+    return record.in_words() + linear
 
 
 def recorded_transform(record: Mapping[str, Any], owner: str) -> Transform:

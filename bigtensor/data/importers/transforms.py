@@ -43,11 +43,11 @@ class Linear:
 
     Parameters
     ----------
-    applied_before : mapping of str to object, optional
+    earlier : mapping of str to object, optional
         Name and parameters of the transform that an earlier import has applied to the values.
     """
 
-    applied_before: Mapping[str, Any] | None = field(default=None, hash=False)
+    earlier: Mapping[str, Any] | None = field(default=None, hash=False)
 
     def __call__(self, values: ArrayLike) -> FloatArray:
         """Return a float copy of the values.
@@ -71,7 +71,7 @@ class Linear:
 
     def parameters(self) -> dict[str, Any]:
         """Return the name, or the record of the earlier transform."""
-        return dict(self.applied_before or {"name": "none"})
+        return dict(self.earlier or {"name": "none"})
 
 
 @dataclass(frozen=True)

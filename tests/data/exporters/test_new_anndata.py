@@ -151,6 +151,12 @@ def test_colours__are_stable_and_all_different() -> None:
     assert min(np.abs(a - b).sum() for a, b in pairwise(channels)) > 60
 
 
+def labels_of_both(labels: Path) -> Path:
+    """Return these labels as those of a model of CD3 and CD4."""
+    zarr.open_group(labels).attrs["views"] = {"t": ["CD3", "CD4"]}
+    return labels
+
+
 def test_new_file__imported_again_keeps_the_record_of_its_import(
     labels: Path, tmp_path: Path
 ) -> None:
@@ -170,6 +176,14 @@ def test_new_file__imported_again_keeps_the_record_of_its_import(
         np.testing.assert_array_equal(model.predict([original, again])[:ROWS][5:], 0)
         values = [xr.open_zarr(path)["X"].to_numpy() for path in (original, again)]
         np.testing.assert_array_equal(values[0][5:], values[1])
+    linear = {"transform": "arcsinh", "cofactor": 15, "untransformed": ["CD4"]}
+    import_files(tmp_path / "cells.csv", original, **linear, overwrite=True)
+    partly = tmp_path / "partly.h5ad"
+    write_new_anndata(labels_of_both(labels), original, partly, {})
+    assert import_files(partly, again, overwrite=True).transform["untransformed"] == ["CD4"]
+    with pytest.raises(DataError, match=r"linear: CD4.*different ways"):
+        import_files([partly, exported], again, overwrite=True)
+
     import_files(tmp_path / "cells.csv", tmp_path / "5.zarr", transform="arcsinh", cofactor=5)
     for options in ({"transform": "arcsinh"}, {"like": tmp_path / "5.zarr"}):
         with pytest.raises(DataError, match=r"cofactor 15\b.*leave out transform"):
