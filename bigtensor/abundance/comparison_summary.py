@@ -73,7 +73,7 @@ def adjustment_in_words(result: xr.Dataset) -> str:
 
 
 def cautions(result: xr.Dataset) -> list[str]:
-    """Return what a reader of a comparison may overlook, a sentence without its stop each.
+    """Return cautions for the reader of a comparison, sentences without their stops.
 
     Parameters
     ----------
@@ -96,7 +96,7 @@ def cautions(result: xr.Dataset) -> list[str]:
 
 
 def star_legend(result: xr.Dataset) -> list[str]:
-    """Return what a star beside an odds ratio means, if there are several contrasts.
+    """Return the meaning of a star beside an odds ratio, if there are several contrasts.
 
     Parameters
     ----------

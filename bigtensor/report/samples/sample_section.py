@@ -85,7 +85,7 @@ def sample_section(
 
 
 def _comparison(weights: xr.Dataset, level: LabelLevel, groups: SampleGroups) -> list[Block]:
-    """Return what changes, a table of odds ratios, and the shares by group."""
+    """Return the changed populations, a table of odds ratios, and the shares by group."""
     result = differential_abundance(
         weights,
         *(groups.samples, groups.by),
@@ -130,7 +130,7 @@ def _odds_ratios(result: xr.Dataset, level: LabelLevel) -> Table:
 
 
 def _dots(result: xr.Dataset, level: LabelLevel) -> str:
-    """Return how to read the figure of shares by group."""
+    """Return the explanation of the figure of shares by group."""
     words = (
         f"A dot is a sample, with the standard error of its share. FDR is the false discovery rate "
         f"of a change of the {level.name} with {result.attrs['compared']}. The {level.name}s with "
@@ -146,7 +146,7 @@ def _dots(result: xr.Dataset, level: LabelLevel) -> str:
 
 
 def _compared(result: xr.Dataset) -> str:
-    """Return what was compared, adjusted for and left out."""
+    """Return the numbers of samples, the further conditions, and the samples that were left out."""
     by, adjusted = result.attrs["compared"], result.attrs["adjusted_for"]
     without = result.attrs["samples_without"]
     words = f"{result.attrs['samples_compared']} samples were compared"
