@@ -139,12 +139,13 @@ def killed_and_resumed(
     moments: int,
     scheduler: str,
     *,
-    after_a_part: bool = False,
+    after_a_sum: bool = False,
 ) -> Iterator[tuple[Driver, set[Part], set[str], Driver]]:
-    """Kill a fit at random moments and run the same command again.
+    """Kill a fit at random moments, or after a sum, and run the same command again.
 
-    The moments are spread over the time that a process takes which nobody kills. With
-    ``after_a_part``, the process is killed when a part is stored, however busy the machine is.
+    Random moments are spread over the time that a process takes which nobody kills. With
+    ``after_a_sum``, the process is killed when the first sum of a pass is stored, however busy the
+    machine is.
 
     Yields
     ------
@@ -152,7 +153,7 @@ def killed_and_resumed(
         Both runs, and the parts and sums that the first one left behind.
     """
     seconds = 0.0
-    if not after_a_part:
+    if not after_a_sum:
         (folder / "whole").mkdir()
         whole = Driver(undisturbed, folder / "whole", "whole", scheduler)
         whole.finish()
@@ -161,10 +162,11 @@ def killed_and_resumed(
     for number, moment in enumerate(rng.uniform(0, seconds, moments)):
         place = folder / str(number)
         place.mkdir()
-        print(f"seed {SEED}: killed {moment:.3f} s of {seconds:.3f} s after the start")
+        random_moment = f"{moment:.3f} s of {seconds:.3f} s after the start"
+        print(f"seed {SEED}: killed {'after a sum' if after_a_sum else random_moment}")
         killed = Driver(undisturbed, place, "killed", scheduler)
         time.sleep(max(0.0, killed.started + moment - time.perf_counter()))
-        while after_a_part and not any(stored_parts(place / "c")) and killed.process.poll() is None:
+        while after_a_sum and not stored_parts(place / "c")[1] and killed.process.poll() is None:
             time.sleep(0.01)
         killed.kill()
         parts, sums = stored_parts(place / "c")
@@ -175,13 +177,17 @@ def killed_and_resumed(
 
 
 def kill_and_resume(undisturbed: Undisturbed, folder: Path, moments: int, scheduler: str) -> None:
-    """Kill a fit at random moments, run the same command again, and compare."""
+    """Kill a fit, run the same command again, and compare.
+
+    It is killed at random moments, or after its first sum if ``moments`` is one.
+    """
     reused = 0
-    runs = killed_and_resumed(undisturbed, folder, moments, scheduler, after_a_part=moments == 1)
+    runs = killed_and_resumed(undisturbed, folder, moments, scheduler, after_a_sum=moments == 1)
     for killed, parts, sums, resumed in runs:
         again = resumed.computed()
         assert len(again) == len(set(again))
         assert not parts & set(again)
+        assert sums or moments > 1
         assert not sums & {name for name, _, _ in again}
         # what is left is exactly what was neither stored as a part nor within a sum
         left = {part for part in undisturbed.parts if part not in parts and part[0] not in sums}

@@ -48,7 +48,19 @@ EXCHANGE_FLOOR = 1e-3
 class _Search:
     """Best mixture so far, and how often it was reached.
 
-    An exchange that found it is `by_exchange`, and not one of `reached`.
+    Attributes
+    ----------
+    best : Estimated, optional
+        The mixture; None before the first one.
+    spectral : bool
+        True if EM iterations reached it from the spectral initialisation.
+    by_exchange : bool
+        True if an exchange reached it first.
+    reached : int
+        Number of times that it was reached from the spectral or a random initialisation. Exchanges
+        do not count.
+    ends : list of float
+        Mean log-likelihoods at the end of all other initialisations than the spectral one.
     """
 
     best: Estimated | None = None

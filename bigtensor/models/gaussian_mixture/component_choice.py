@@ -291,10 +291,31 @@ def log_densities(components: Components, block: Block) -> FloatArray:
     return np.asarray(logsumexp(_log_joint(mixture, block), axis=1) - mixture.log_volume)
 
 
-def deviation_of_log_densities(components: Components, block: Block) -> float:
-    """Return the standard deviation of the log densities of the rows of a block, in nats."""
-    densities = log_densities(components, block)
-    return float(np.sqrt(np.cov(densities, aweights=block.weight, ddof=0)))
+def lowest_log_density(components: Components, block: Block) -> float:
+    """Return the smallest log density of a component, in nats.
+
+    The log density of a component is the mean minus the standard deviation of the log densities of
+    its rows: those whose most probable component it is. Components with fewer than two rows are
+    left out. A mean of rows of the same components in other proportions is larger.
+
+    Parameters
+    ----------
+    components : GaussianComponents or OwnCovarianceComponents
+        The mixture.
+    block : Block
+        Rows.
+    """
+    joint, weights = log_joint_densities(components, block), block.row_weights()
+    densities, most_probable = log_densities(components, block), joint.argmax(axis=1)
+    lowest: list[float] = []
+    for component in range(components.n_components):
+        own = most_probable == component
+        if own.sum() < 2:
+            continue
+        mean = np.average(densities[own], weights=weights[own])
+        squares = np.average(np.square(densities[own] - mean), weights=weights[own])
+        lowest.append(float(mean - np.sqrt(squares)))
+    return min(lowest, default=float(densities.min()))
 
 
 def _log_joint(mixture: GaussianDensities | OwnCovarianceDensities, block: Block) -> FloatArray:

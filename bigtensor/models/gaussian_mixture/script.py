@@ -35,9 +35,9 @@ from bigtensor.models.gaussian_mixture.component_choice import (
     ComponentChoice,
     Components,
     chosen_components,
-    deviation_of_log_densities,
     information_score,
     information_score_of_one,
+    lowest_log_density,
 )
 from bigtensor.models.gaussian_mixture.initialisations import (
     ORDERS,
@@ -200,8 +200,8 @@ def prepare(settings: GaussianSettings) -> Script:
         if settings.criterion is not None:
             # indistinct components are not fewer than asked for if nobody asked for a number
             settings = replace(settings, n_components=components.n_components)
-    if settings.shape.in_rounds:
-        facts["log_density_deviation"] = deviation_of_log_densities(components, rows.block)
+    if settings.shape.in_rounds and not settings.marginalised:
+        facts["lowest_log_density"] = lowest_log_density(components, rows.block)
     replicates: Replicates | None = None
     if settings.n_populations is not None:
         fit = partial(_sample_components, reach=reach)

@@ -114,6 +114,8 @@ class GaussianSettings:
         Parameters to start from.
     competition : Competition
         Rules of the competition of initialisations in the pilot sample.
+    marginalised : bool
+        True if rows with missing entries count by their other entries.
     """
 
     shape: DataShape
@@ -130,6 +132,7 @@ class GaussianSettings:
     random_state: int
     initial: InitialArrays | None = None
     competition: Competition = THOROUGH
+    marginalised: bool = False
 
     @property
     def is_unregularised(self) -> bool:
@@ -269,6 +272,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
         pilot_rows=most_pilot_rows(parameters, shape, enough),
         random_state=parameters.random_state,
         initial=initial_arrays(parameters, k, d),
+        marginalised=parameters.missing == "marginalise",
     )
 
 

@@ -231,9 +231,10 @@ def test_tied__says_where_one_component_describes_the_rows_as_well():
         assert any("n_components='auto'" in sentence for sentence in sentences) == is_told
 
 
-def streamed(rows, covariance_type):
+def streamed(rows, covariance_type, n_components=3, **settings):
     """Return the model of batches, and the warnings of rows unlike the pilot sample."""
-    model = GaussianMixture(3, covariance_type=covariance_type, n_init=2, random_state=0)
+    settings |= {"covariance_type": covariance_type, "n_init": 2, "random_state": 0}
+    model = GaussianMixture(n_components, **settings)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for batch in np.split(rows, 3):
@@ -262,3 +263,28 @@ def test_partial_fit__does_not_warn_of_few_rows_with_heavy_tails():
     heavy = 6 * rng.normal(size=(3, 3))[rng.integers(3, size=1200)]
     for rows in (heavy + rng.standard_t(3, size=(1200, 3)), np.exp(rng.normal(size=(1200, 3)))):
         assert not streamed(rows, "full")[1]
+
+
+def test_partial_fit__does_not_warn_of_groups_in_other_proportions():
+    rng = default_rng(1)
+    label = np.r_[rng.random(1000) < 0.1, rng.random(2000) < 0.9].astype(int)
+    scale = np.array([0.05, 3.0])[label][:, None]
+    rows = np.array([[0, 0], [10, 0]])[label] + scale * rng.normal(size=(3000, 2))
+    model, told = streamed(rows, "full", 2)
+    assert max(np.mean(model.predict(rows) == label), np.mean(model.predict(rows) != label)) > 0.99
+    assert not told
+
+
+def test_partial_fit__does_not_warn_of_rows_with_entries_that_others_lack():
+    rng = default_rng(0)
+    rows = np.array([[0, 0], [6, 0], [0, 6]])[rng.integers(3, size=3000)]
+    rows = np.column_stack([rows + rng.normal(size=(3000, 2)), 1e-3 * rng.normal(size=3000)])
+    rows[1000:, 2] = np.nan
+    assert not streamed(rows, "full", missing="marginalise")[1]
+
+
+def test_partial_fit__does_not_warn_of_many_components_of_few_rows():
+    rng = default_rng(0)
+    rows = np.array([[0, 0, 0], [6, 0, 0], [0, 6, 0]])[rng.integers(3, size=3000)]
+    rows = (rows + rng.normal(size=(3000, 3))) * [1, 1, 1000]
+    assert not streamed(rows, "spherical", 88)[1]

@@ -72,12 +72,15 @@ def test_populations_of_rows_with_holes__are_those_of_complete_rows(rings) -> No
 def test_number_of_components__is_chosen_from_the_number_of_populations_on(
     rings, monkeypatch
 ) -> None:
-    monkeypatch.setattr("bigtensor.models.gaussian_mixture.settings.MOST_CHOSEN", 5)
+    for module in ("settings", "verdict"):
+        monkeypatch.setattr(f"bigtensor.models.gaussian_mixture.{module}.MOST_CHOSEN", 5)
     X = rings[0][:600]
     model = GaussianMixture(n_populations=3, n_init=2, reg_covar=1e-6).fit(X)
     counts = model.diagnostics_["pilot"]["component_choice"]["by_number_of_components"]
     assert min(map(int, counts)) == 3
     assert len(model.weights_) >= 3
+    (note,) = (one for one in model.diagnostics_["verdict"]["sentences"] if "largest" in one)
+    assert "at most 5 are" in note
 
 
 @pytest.mark.parametrize(
