@@ -344,7 +344,8 @@ class WeightWarning(BigtensorWarning):
     """Rows probably count otherwise than is meant.
 
     Sample weights add up to less than half the number of rows, statistics that are merged have rows
-    in common, or statistics that are solved lack many of the expected rows.
+    in common, statistics that are solved lack many of the expected rows, or a DataArray has weights
+    that are not used.
     """
 
 

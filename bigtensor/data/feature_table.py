@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -212,10 +213,20 @@ def feature_names_of(array: xr.DataArray, sample_dim: str) -> tuple[str, ...]:
 def _with_short_numbers(index: pd.MultiIndex) -> pd.MultiIndex:
     """Return stacked coordinates with 10.1 in place of 10.100000381469727, the nearest float32.
 
-    Names of the same place are then equal for coordinates of 32 and 64 bits.
+    Names of the same place are then equal for coordinates of 32 and 64 bits, and for those of 32
+    bits that xarray has promoted to 64.
     """
     for position, level in enumerate(index.levels):
-        if level.dtype in (np.float16, np.float32):
-            short = [float(str(number)) for number in level.to_numpy()]
-            index = index.set_levels(short, level=position)
+        if level.dtype in (np.float32, np.float64):
+            short = [_short_number(number) for number in level.to_numpy()]
+            # numbers of 64 bits may lie beside the nearest ones of 32
+            if len({*short}) == len(short):
+                index = index.set_levels(short, level=position)
     return index
+
+
+def _short_number(number: np.floating[Any]) -> float:
+    """Return the shortest number of the same float32, if it is one, and the number otherwise."""
+    with np.errstate(over="ignore"):
+        single = np.float32(number)
+    return float(str(single)) if single == number else float(number)

@@ -109,13 +109,12 @@ def open_samples(
     data : path, xarray, AnnData, dask array or DataFrame, array-like, sparse, or a list of these
         Several data sets are read one after the other, as one. A path or URL names a Zarr store or
         an AnnData file, ``.h5ad`` or Zarr. A Dataset holds one numeric variable with the sample
-        dimension and one other; where there are several it is the one called ``X``. Variables,
-        also coordinates of a DataArray, called ``weight`` and ``sequence`` along the sample
-        dimension are used as such. Of AnnData
-        it is X, dense, sparse or backed, unless `layer` or `obsm` is given. Blocks of sparse rows
-        are CSR arrays. The rows of a Dask DataFrame are counted, which computes its graph once.
-        Strings are categories. Integers and booleans are codes of categories, or measured values
-        for a model that takes no codes.
+        dimension and one other; where there are several it is the one called ``X``. Variables
+        called ``weight`` and ``sequence`` along the sample dimension are used as such, but not
+        coordinates of a DataArray. Of AnnData it is X, dense, sparse or backed, unless `layer` or
+        `obsm` is given. Blocks of sparse rows are CSR arrays. The rows of a Dask DataFrame are
+        counted, which computes its graph once. Strings are categories. Integers and booleans are
+        codes of categories, or measured values for a model that takes no codes.
     views : mapping of str to features, optional
         See `Views.resolve`. By default every feature with the role ``use`` is its own view, see
         `bigtensor.data.importers.panel.Panel`. Without roles it is every feature, except for
@@ -184,6 +183,7 @@ def open_samples(
         roles = _roles(data_sets[0], sources[0], sample_dim)
         samples = _samples(sources, views, records, roles)
         samples = replace(samples, matrix=_matrix(data_sets[0], sources[0], name))
+        warn_of_undecoded([number for part in data_sets for number in _numbers(part, sample_dim)])
         parts = data_sets
     selected = samples.sources
     whole = replace(samples, sources=tuple(map(all_rows, selected)))
@@ -216,12 +216,8 @@ def _check_not_selected(samples: Samples) -> None:
 
 
 def _has_sequence(part: object, sample_dim: str) -> bool:
-    """Return True for xarray data with the variable or the coordinate `SEQUENCE`."""
-    if isinstance(part, xr.DataArray):
-        part = part.coords
-    return isinstance(part, xr.Dataset | xr.Coordinates) and bool(
-        _row_variable(part, SEQUENCE, sample_dim)
-    )
+    """Return True for a Dataset with the variable `SEQUENCE`."""
+    return isinstance(part, xr.Dataset) and bool(_row_variable(part, SEQUENCE, sample_dim))
 
 
 def _samples(
@@ -259,6 +255,15 @@ def _samples(
     for data in recorded[1:]:
         require_same_import(data, recorded[0], resolved.feature_names)
     return Samples(tuple(sources), resolved, record=record, roles=roles, code_map=code_map)
+
+
+def _numbers(data: object, sample_dim: str) -> list[tuple[xr.DataArray, xr.Dataset | None]]:
+    """Return the values and the weights of xarray data, with the Dataset that holds them."""
+    if isinstance(data, xr.Dataset):
+        weight = _row_variable(data, "weight", sample_dim)
+        variables = [values_of(data, sample_dim), *([] if weight is None else [data[weight]])]
+        return [(variable, data) for variable in variables]
+    return [(data, None)] if isinstance(data, xr.DataArray) else []
 
 
 def _record(data: object, source: Source) -> ImportRecord | None:
@@ -325,8 +330,7 @@ def _source(data: DataSetLike, sample_dim: str, name: str) -> Source:
     if isinstance(data, xr.Dataset):
         return _dataset_source(data, sample_dim)
     if isinstance(data, xr.DataArray):
-        weight, sequence = _weight_and_sequence(data.coords, sample_dim)
-        return _data_array_source(data, sample_dim, weight, sequence, None)
+        return _data_array_source(data, sample_dim, None, None, None)
     if is_convertible_table(data):
         # NumPy would not keep the names, dates and missing values of polars and pyarrow
         optional_module("pyarrow", "tables")
@@ -423,30 +427,24 @@ def _is_encoded(variable: xr.DataArray) -> bool:
     return isinstance(marker, Real) and not np.isnan(float(marker))
 
 
-def _row_variable(variables: xr.Dataset | xr.Coordinates, name: str, sample_dim: str) -> str | None:
-    """Return the name of a variable along the samples, if there is one."""
-    if name not in variables or variables[name].dims != (sample_dim,):
+def _row_variable(dataset: xr.Dataset, name: str, sample_dim: str) -> str | None:
+    """Return the name of a variable along the samples, if the data set has it."""
+    if name not in dataset or dataset[name].dims != (sample_dim,):
         return None
     if name == "weight":
-        check_weight_dtype(variables[name].dtype, "the variable 'weight'")
+        check_weight_dtype(dataset[name].dtype, "the variable 'weight'")
     return name
-
-
-def _weight_and_sequence(
-    variables: xr.Dataset | xr.Coordinates, sample_dim: str
-) -> tuple[xr.DataArray | None, xr.DataArray | None]:
-    """Return the weights and the sequences of the rows, where they lie beside the values."""
-    weight, sequence = (
-        variables[name] if _row_variable(variables, name, sample_dim) else None
-        for name in ("weight", SEQUENCE)
-    )
-    return weight, None if sequence is None else with_whole_ids(sequence)
 
 
 def _dataset_source(dataset: xr.Dataset, sample_dim: str) -> Source:
     """Describe the values of a Dataset, with its weights and sequences."""
+
+    def along_samples(name: str) -> xr.DataArray | None:
+        return dataset[name] if _row_variable(dataset, name, sample_dim) else None
+
     values = values_of(dataset, sample_dim)
-    weight, sequence = _weight_and_sequence(dataset, sample_dim)
+    weight, sequence = along_samples("weight"), along_samples(SEQUENCE)
+    sequence = None if sequence is None else with_whole_ids(sequence)
     store = dataset.encoding.get("source")
     source = _data_array_source(values, sample_dim, weight, sequence, store)
     # groups are looked up by name later, when the Dataset is not at hand
@@ -469,9 +467,6 @@ def _data_array_source(
             f"expected a DataArray with the dimension {sample_dim!r} and one for the features, "
             f"got {dict(array.sizes)}; " + layout_remedy([array], sample_dim)
         )
-    for variable in (array, weight):
-        if variable is not None:
-            warn_of_undecoded(variable)
     names = feature_names_of(array, sample_dim)
     if holds_strings(array):
         array = _coded(array.transpose(sample_dim, ...), names)

@@ -113,17 +113,27 @@ def test_remedy_for_tables_of_other_names__is_the_name_of_the_samples() -> None:
             open_samples(other)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_names_of_places__do_not_depend_on_the_precision_of_coordinates(dtype: str) -> None:
+@pytest.mark.parametrize("dtypes", [["float32"], ["float64"], ["float32", "float64"]])
+def test_names_of_places__do_not_depend_on_the_precision_of_coordinates(dtypes: list[str]) -> None:
     maps, _ = grid(5)
-    maps = maps.assign_coords(lat=np.linspace(10.1, 50.3, 6).round(2).astype(dtype))
+    lat = np.linspace(10.1, 50.3, 6).round(2)
+    for dtype in dtypes:
+        lat = lat.astype(dtype)
+    maps = maps.assign_coords(lat=lat)
     table = maps.stack(place=("lat", "lon"))
     names = open_samples(table, sample_dim="time").features
     assert names[:2] == ("(10.1, 0.0)", "(10.1, 1.0)")
     assert names[-1] == "(50.3, 4.0)"
     assert len(set(names)) == 30
-    if dtype == "float64":
+    if dtypes == ["float64"]:
         assert names == tuple(str(place) for place in table["place"].to_numpy())
+
+
+def test_names_of_places__stay_different_for_neighbours_of_32_and_64_bits() -> None:
+    maps, _ = grid(5)
+    lat = [float(np.float32(10.1)), 10.1, 1e300, 0.1, 0.5, np.inf]
+    table = maps.assign_coords(lat=lat).stack(place=("lat", "lon"))
+    assert len(set(open_samples(table, sample_dim="time").features)) == 30
 
 
 def test_names_of_places__keep_levels_that_are_no_numbers() -> None:

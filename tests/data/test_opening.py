@@ -24,7 +24,7 @@ from bigtensor.data.rows import inspection
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.row_sources import ArraySource, LazySource, ZarrSource
 from bigtensor.data.sources.xarray_source import XarraySource
-from bigtensor.data.stores.layout import SampleStoreWriter
+from bigtensor.data.stores.layout import SampleStoreWriter, chunk_rows
 from bigtensor.data.values.matrices import DATES_REMEDY, feature_names
 from bigtensor.errors import DataError, LayoutError, LayoutWarning, StoreReadError, ViewError
 from tests.engine.sums import write_store
@@ -131,36 +131,6 @@ def test_open__decodes_weights_and_sequences_as_xarray_shows_them(tmp_path: Path
         columns = open_samples(path).sources[0].read(0, ROWS)
         np.testing.assert_array_equal(columns.weight, xr.open_zarr(path)["weight"])
         np.testing.assert_array_equal(columns.sequence, sequence)
-
-
-@pytest.mark.parametrize("chunks", [None, 7])
-@pytest.mark.parametrize("ids", [np.arange(ROWS) // 7, np.repeat([*"abcdef"], 10)])
-def test_open__takes_weights_and_sequences_that_are_coordinates(
-    ids: np.ndarray, chunks: int | None
-) -> None:
-    data = dataset().assign(weight=("sample", WEIGHT), sequence=("sample", ids))
-    data = data if chunks is None else data.chunk(sample=chunks)
-    expected = open_samples(data)
-    for other in (data.set_coords(["weight", "sequence"]), data.drop_vars("weight")):
-        samples = open_samples(other.set_coords("sequence")["X"])
-        assert samples.has_weight == ("weight" in other)
-        of_array, of_dataset = (rows.sources[0].read(0, ROWS) for rows in (samples, expected))
-        np.testing.assert_array_equal(of_array.sequence, of_dataset.sequence)
-        np.testing.assert_array_equal(of_array.values, of_dataset.values)
-        if samples.has_weight:
-            np.testing.assert_array_equal(of_array.weight, WEIGHT)
-
-
-def test_open__refuses_or_passes_over_a_coordinate_that_is_no_weight_as_in_a_dataset() -> None:
-    text = dataset().assign_coords(weight=("sample", ["a"] * ROWS))
-    for data in (text, text["X"]):
-        with pytest.raises(DataError, match="the variable 'weight' holds <U1"):
-            open_samples(data)
-    for entry in (("feature", WEIGHT[:3]), 2.0, (("sample", "draw"), np.ones((ROWS, 2)))):
-        data = dataset().assign(weight=entry)
-        assert not open_samples(data).has_weight
-        if np.ndim(entry[-1] if isinstance(entry, tuple) else entry) < 2:
-            assert not open_samples(data.set_coords("weight")["X"]).has_weight
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -618,6 +588,24 @@ def test_open__warns_of_bad_chunks_with_a_remedy_that_works(
     better = open_samples(tmp_path / "b-rechunked.zarr")  # warns no more
     np.testing.assert_array_equal(read(better), values)
     assert better.sources[0].unit_rows == 16_384
+
+
+@pytest.mark.parametrize("zarr_format", [2, 3])
+def test_open__warns_of_packed_chunks_by_their_decoded_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, zarr_format: Any
+) -> None:
+    """A chunk has 0.24 MiB as int16, and 0.98 MiB as the float64 that xarray decodes it to."""
+    monkeypatch.setattr(inspection, "SMALL_DATA_NBYTES", 2**16)
+    monkeypatch.setattr(inspection, "LARGE_UNIT_NBYTES", 2**19)
+    packed = xr.Dataset({"X": (("sample", "feature"), np.zeros((6000, 64)))})
+    encoding = {"dtype": "int16", "scale_factor": 0.01, "_FillValue": -9999, "chunks": (2000, 64)}
+    options = {"consolidated": False, "zarr_format": zarr_format}
+    packed.to_zarr(tmp_path / "p.zarr", encoding={"X": encoding}, **options)
+    with pytest.warns(LayoutWarning) as caught:
+        samples = open_samples(tmp_path / "p.zarr")
+    (message,) = [str(warning.message) for warning in caught]
+    assert "0.977 MiB have to be read" in message
+    assert f"'sample': {chunk_rows(64, samples.dtype.itemsize)}," in message
 
 
 def test_open__leaves_no_setting_of_zarr_behind(tmp_path: Path) -> None:

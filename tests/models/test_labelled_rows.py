@@ -5,9 +5,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import dask.array as da
+import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from numpy.typing import NDArray
 from sklearn.datasets import load_wine
 from sklearn.model_selection import cross_val_score
@@ -116,12 +119,16 @@ UNLABELLED = np.arange(60) % 3 > 0
         np.where(UNLABELLED, np.nan, GROUP),
         np.where(UNLABELLED, "", np.array(["low", "mid", "high"])[GROUP]),
         pd.Series(np.where(UNLABELLED, None, GROUP.astype(object))),
+        pd.array(np.where(UNLABELLED, -1, GROUP), "Int64"),
+        pd.Series(np.where(UNLABELLED, "", "word")).replace("", None).astype("string"),
+        np.where(UNLABELLED, -1, GROUP).astype(object).tolist(),
+        np.where(UNLABELLED, None, "word").tolist(),
     ],
-    ids=["-1", "NaN", "empty", "None"],
+    ids=["-1", "NaN", "empty", "None", "Int64", "NA", "list", "list of names"],
 )
 def test_labels_of_some_rows__for_a_model_without_labels_are_a_warning(y: object) -> None:
     model = DiscreteMixture(1, ridge=None, random_state=0)
-    with pytest.warns(LabelWarning, match=r"20 of 60 rows, and DiscreteMixture"):
+    with pytest.warns(LabelWarning, match=r"20 of 60 .*DiscreteMixture.* out y"):
         model.fit(CODES, y)
 
 
@@ -152,13 +159,35 @@ def test_labels_of_some_rows__are_a_warning_of_every_mixture(model: KernelMixtur
         lambda: np.where(GROUP > 1, "", "word").astype("U1") + "x",
         lambda: 10.0 * (GROUP - 2),
         lambda: np.stack([GROUP, -GROUP], 1),
+        lambda: np.where(GROUP > 0, "word", ""),
+        lambda: np.where(GROUP > 0, 0.5, np.nan),
+        lambda: np.where(GROUP > 0, "word", None),
+        lambda: np.where(np.arange(60) % 2 > 0, "word", "").tolist(),
+        lambda: [[1], [2, 3]] * 30,
+        lambda: pd.Series([np.arange(2), np.arange(3)] * 30),
+        lambda: np.zeros(60, "datetime64[s]"),
     ],
-    ids=["none", "classes", "with -1", "-1 and 1", "names", "regression", "two outputs"],
+    ids=[
+        *("none", "classes", "with -1", "-1 and 1", "names", "regression", "two outputs"),
+        *("some empty", "some NaN", "some None", "half", "ragged", "arrays", "dates"),
+    ],
 )
 def test_labels_of_all_rows__are_no_warning(y: Callable[[], object]) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", LabelWarning)
         DiscreteMixture(1, ridge=None, random_state=0).fit(CODES, y())
+
+
+@pytest.mark.parametrize("kind", ["array", "series", "xarray"])
+def test_lazy_labels__are_not_computed_for_a_warning(kind: str) -> None:
+    def refuse(block: object) -> object:
+        raise AssertionError("labels were computed")
+
+    lazy = da.ones(60, chunks=20, dtype=int).map_blocks(refuse, dtype=int)
+    if kind == "series":
+        lazy = dd.from_dask_array(lazy)
+    y = xr.DataArray(lazy, dims="sample") if kind == "xarray" else lazy
+    DiscreteMixture(1, ridge=None, random_state=0).fit(CODES, y)
 
 
 def test_pipeline__passes_labels_of_all_rows_without_a_warning() -> None:

@@ -77,7 +77,8 @@ def inspect_chunks(address: str, values: xr.DataArray, sample_dim: str) -> None:
     address : str
         Path or URL of the store.
     values : DataArray
-        The two-dimensional variable of the values, before or after its decoding.
+        The two-dimensional variable of the values as xarray decodes it, because tasks hold, and
+        a rewritten store gets, decoded numbers.
     sample_dim : str
         Name of the sample dimension.
 

@@ -94,29 +94,50 @@ def warn_of_missing_texts(source: Source) -> None:
         )
 
 
-def warn_of_undecoded(variable: xr.DataArray) -> None:
+def warn_of_undecoded(numbers: Sequence[tuple[xr.DataArray, xr.Dataset | None]]) -> None:
     """Warn of packed values and of values that stand for missing ones, by the attributes alone.
 
-    xarray moves these attributes of the CF conventions to ``encoding`` when it decodes values. Zero
-    as ``_FillValue`` is the default of Zarr v2, and -1 is the code of a missing category.
+    xarray moves these attributes of the CF conventions to ``encoding`` when it decodes values.
 
     Parameters
     ----------
-    variable : DataArray
-        Numbers as the caller gives them.
+    numbers : sequence of (DataArray, Dataset)
+        Numbers as the caller gives them, and the Dataset that holds them, if there is one. The
+        first ones that are not decoded are warned of.
     """
-    names = [name for name in ("scale_factor", "add_offset") if name in variable.attrs]
-    defaults = {0, -1} if variable.dtype.kind == "i" else {0}
-    for name, passed in (("_FillValue", defaults), ("missing_value", set())):
-        markers = np.atleast_1d(variable.attrs.get(name, np.nan))
-        if markers.dtype.kind in "iuf" and not set(markers[markers == markers].tolist()) <= passed:
-            names.append(name)
-    if names:
+    for variable, dataset in numbers:
+        names = _undecoded(variable)
+        if not names:
+            continue
         listed = ", ".join(f"{name}={variable.attrs[name]}" for name in names)
+        decoded = "data" if dataset is not None else "data.to_dataset(name='X')"
         warn(
             f"{variable.name or 'the array'} has the attributes {listed}, which xarray removes "
             "when it decodes values, so that packed numbers and fill values are probably taken for "
             "measured ones; open the data with mask_and_scale of xarray on, its default, or "
-            "use xarray.decode_cf(dataset). If the values are decoded, remove these attributes",
+            f"use xarray.decode_cf({decoded}). If the values are decoded, remove "
+            f"{' and '.join(names)} from the attributes",
             FileFormatWarning,
         )
+        return
+
+
+def _undecoded(variable: xr.DataArray) -> list[str]:
+    """Return the attributes that decoding would have removed, without those that change nothing.
+
+    Scale 1 and offset 0 remain on decoded images of rioxarray. 0 as ``_FillValue`` is the default
+    of Zarr v2, and -1 is the code of a missing category.
+    """
+    codes = {-1} if variable.dtype.kind == "i" else set()
+    passed: dict[str, set[int]] = {
+        "scale_factor": {1},
+        "add_offset": {0},
+        "_FillValue": {0} | codes,
+        "missing_value": codes,
+    }
+    names = []
+    for name, neutral in passed.items():
+        numbers = np.atleast_1d(variable.attrs.get(name, np.nan))
+        if numbers.dtype.kind in "iuf" and not set(numbers[numbers == numbers].tolist()) <= neutral:
+            names.append(name)
+    return names

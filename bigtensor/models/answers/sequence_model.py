@@ -88,10 +88,10 @@ class SequenceModel(Estimator):
         Warns
         -----
         SequenceWarning
-            When ids come back after another sequence, dates along the rows do not ascend, or `y`
-            looks like ids of sequences.
+            When ids come back after another sequence, dates along the rows do not ascend, `y`
+            looks like ids of sequences, or a coordinate ``sequence`` of a DataArray is not used.
         LabelWarning
-            When `y` holds labels of some rows.
+            When `y` holds labels of less than half of the rows.
         """
         check_workers(options.get("workers"))
         lengths = self._lengths_of(X, y, sequence, lengths)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.code_maps import Categories, CodeMap
@@ -18,6 +19,7 @@ from bigtensor.data.rows.selected_rows import rows_left_out
 from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.values.categories import MOST_CATEGORIES, are_strings
 from bigtensor.data.values.kinds import Kind
+from bigtensor.data.values.lazy_arrays import is_lazy_array
 from bigtensor.data.values.plain_arrays import CODES, converted
 from bigtensor.errors import DataError, LabelWarning, Setting, warn
 
@@ -207,42 +209,68 @@ def labels_of_fit(
 
 
 def warn_of_labels(y: str | RowVariableLike | None, model: str) -> None:
-    """Warn of labels of some rows for a model that ignores them.
+    """Warn of labels of few rows for a model that ignores them.
 
-    Complete labels are part of what scikit-learn passes to every step. They may have a class -1, so
-    that -1 stands for none only if most rows have it.
+    Complete labels are part of what scikit-learn passes to every step. They may have a class -1 or
+    an empty name, so that these stand for none only if most rows have them.
 
     Parameters
     ----------
     y : object
-        Labels as `fit` takes them.
+        Labels as `fit` takes them. Lazy ones are not read.
     model : str
         Name of the model, for the message.
 
     Warns
     -----
     LabelWarning
-        If `y` names a variable, or rows are without a label.
+        If `y` names a variable, or more than half of the rows are without a label.
     """
-    # lazy labels are not read for a warning
-    if y is None or getattr(y, "chunks", None) is not None:
+    if y is None or is_lazy_array(y.data if isinstance(y, xr.DataArray) else y):
         return
     if isinstance(y, str):
         labels = f"the variable {y!r}"
     else:
-        values = as_names(y)
-        if values.ndim != 1 or labels_of_some_rows(y) is None:
+        values = _names_as_objects(y)
+        unlabelled = _has_no_label(values)
+        n_unlabelled, rows = np.count_nonzero(unlabelled), len(unlabelled)
+        if 2 * n_unlabelled <= rows or _are_two_classes(values[unlabelled], values[~unlabelled]):
             return
-        unlabelled = stands_for_none(values)
-        are_numbers = not pd.isna(values).any() and values.dtype.kind in "if"
-        if are_numbers and ((values < -1).any() or 2 * unlabelled.sum() <= len(values)):
-            return
-        labels = f"labels of {np.count_nonzero(~unlabelled):,} of {len(values):,} rows"
+        labels = f"labels of {rows - n_unlabelled:,} of {rows:,} rows"
     warn(
-        Setting("y") + f" holds {labels}, and {model} takes no labels: they are ignored. "
-        "GaussianMixture and LinearMixture start from labels of some rows.",
+        Setting("y") + f" holds {labels}, and {model} takes no labels: they are ignored. Leave out "
+        "y, or use GaussianMixture or LinearMixture, which start from labels of some rows.",
         LabelWarning,
     )
+
+
+def _names_as_objects(y: RowVariableLike) -> NDArray[Any]:
+    """Return labels as an array, and those of a list as objects.
+
+    NumPy would make texts of numbers and of None among texts, and refuses lists of several lengths.
+    """
+    return np.asarray(y, object) if isinstance(y, list | tuple) else np.asarray(y)
+
+
+def _has_no_label(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return True for -1, NaN, None and empty names, and nothing for what is not one label a row.
+
+    All entries are compared at once, because two million names would take a second one by one.
+    """
+    if values.ndim != 1 or values.dtype.kind not in "iufbOUST":
+        return np.zeros(0, bool)
+    if values.dtype.kind in "iufb":
+        return np.asarray((values == -1) | np.isnan(values))
+    unlabelled = np.asarray(pd.isna(values))
+    named = values[~unlabelled]
+    empty = b"" if values.dtype.kind == "S" else ""
+    try:
+        is_none = named == empty
+        unlabelled[~unlabelled] = is_none | (named == -1) if named.dtype.kind == "O" else is_none
+    except (TypeError, ValueError):
+        # objects that cannot be compared, such as arrays, are no labels
+        return np.zeros(0, bool)
+    return unlabelled
 
 
 def _are_two_classes(unlabelled: NDArray[Any], labelled: NDArray[Any]) -> bool:

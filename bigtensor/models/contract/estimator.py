@@ -37,7 +37,7 @@ from bigtensor.models.contract.declarations import (
 )
 from bigtensor.models.contract.fitted_model import FittedModel
 from bigtensor.models.contract.model_files import in_stored_layout
-from bigtensor.models.contract.opened_fit import OpenedFit, shape_of
+from bigtensor.models.contract.opened_fit import OpenedFit, shape_of, warn_of_coordinates
 from bigtensor.models.contract.opening_for_answers import open_for_answers
 from bigtensor.models.contract.parameters import (
     ParameterValues,
@@ -102,7 +102,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
             stand for none. Components are then the labels, ``classes_``, in ascending order, and
             start from the means of their rows. `predict` returns positions in ``classes_``. An
             array that labels all rows is ignored, and so are the two classes -1 and 1. Other models
-            ignore labels, and those with `predict` warn of labels of some rows.
+            ignore labels, and those with `predict` warn of labels of less than half of the rows.
         sample_weight : (rows,) array-like, optional
             Weights of the rows, not negative, by default those that are stored with the data. Their
             meaning is the parameter `weights` of the model.
@@ -441,6 +441,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         views = self.views
         if self.takes.by_view and views is None and is_by_view(X):
             X, views = side_by_side(X)
+        warn_of_coordinates(X, self.sample_dim, self.takes, sample_weight, sequence)
         samples = open_samples(
             X,
             views,
@@ -459,12 +460,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
             shape = replace(shape, expected_rows=rows or shape.effective_rows)
         settings = self.steps.settings_of(self.parameter_values(seed), shape)
         return OpenedFit(
-            X,
-            parameters,
-            samples,
-            shape,
-            settings,
-            seed,
+            *(X, parameters, samples, shape, settings, seed),
             tuple(self._planned_passes(settings, in_rounds=in_rounds)),
             () if in_rounds else tuple(self.steps.planned_methods(settings)),
             memory_parameters(self.declares),

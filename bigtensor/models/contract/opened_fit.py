@@ -6,10 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import xarray as xr
+
 from bigtensor.data.rows.samples import Samples
 from bigtensor.engine.plan import Plan, make_plan
 from bigtensor.engine.runtime import Processes
-from bigtensor.errors import ParameterError, Setting
+from bigtensor.errors import (
+    BigtensorWarning,
+    ParameterError,
+    SequenceWarning,
+    Setting,
+    WeightWarning,
+    warn,
+)
+from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import PlannedMethod, PlannedPass
 
@@ -90,6 +100,50 @@ class OpenedFit:
             self.smaller,
             checkpoint=checkpoint,
         )
+
+
+def warn_of_coordinates(
+    data: object, sample_dim: str, takes: Data, sample_weight: object, sequence: object
+) -> None:
+    """Warn of coordinates of a DataArray that look like weights or sequences, and are not used.
+
+    Parameters
+    ----------
+    data : object
+        Data of a fit, as the caller gives them.
+    sample_dim : str
+        Name of the sample dimension.
+    takes : Data
+        Data that the model takes.
+    sample_weight, sequence : object
+        Weights and sequences as the caller gives them, or None.
+
+    Warns
+    -----
+    WeightWarning
+        If there are numbers ``weight`` along the rows.
+    SequenceWarning
+        If there are integers or names ``sequence`` along the rows, for a model of rows in order.
+    """
+    if not isinstance(data, xr.DataArray):
+        return
+    unused: list[tuple[str, str, str, type[BigtensorWarning]]] = []
+    if sample_weight is None:
+        unused.append(("weight", "sample_weight", "biuf", WeightWarning))
+    if sequence is None and takes.in_order:
+        unused.append(("sequence", "sequence", "iuOUST", SequenceWarning))
+    for name, setting, kinds, category in unused:
+        coordinate = data.coords.get(name)
+        if coordinate is None or name in data.xindexes:
+            continue
+        if coordinate.dims == (sample_dim,) and coordinate.dtype.kind in kinds:
+            warn(
+                f"the DataArray has a coordinate {name!r}, which is not used because it may mean "
+                f"something else; if it holds the {name} of every row, give "
+                f"{setting}=data[{name!r}]. Remove it with .drop_vars({name!r}) to end this "
+                "warning",
+                category,
+            )
 
 
 def shape_of(samples: Samples) -> DataShape:

@@ -1,5 +1,6 @@
 """Checks of data sets before their rows are read."""
 
+import re
 import warnings
 
 import numpy as np
@@ -34,6 +35,11 @@ def test_packed_values__are_warned_of_until_they_are_decoded(tmp_path, zarr_form
     for other in (undecoded, undecoded["X"]):
         (message,) = messages(other)
         assert "scale_factor=0.01, add_offset=280.0, _FillValue=-32767" in message
+        (remedy,) = re.findall(r"xarray\.decode_cf\(.*?\)(?=\.? )", message)
+        table = eval(remedy, {"xarray": xr, "data": other})
+        assert not messages(table)
+        np.testing.assert_allclose(table["X"], VALUES, atol=0.006)
+    assert len(messages([undecoded["X"], undecoded["X"]])) == 1
     decoded = xr.open_zarr(path, chunks=chunks, consolidated=False)
     for other in (path, decoded, decoded["X"], xr.decode_cf(undecoded), undecoded.drop_attrs()):
         assert not messages(other)
@@ -48,6 +54,11 @@ def test_packed_values__are_warned_of_until_they_are_decoded(tmp_path, zarr_form
         ({"_FillValue": np.int16(-32767)}, "i2", 1),
         ({"_FillValue": np.nan, "missing_value": np.float32(np.nan)}, "f4", 0),
         ({"_FillValue": -1}, "i4", 0),  # the code of a missing entry
+        ({"missing_value": -1}, "i4", 0),
+        ({"missing_value": -1}, "u4", 1),
+        ({"missing_value": -1.0}, "f4", 1),
+        ({"scale_factor": 1.0, "add_offset": 0.0}, "f4", 0),  # as rioxarray keeps them
+        ({"scale_factor": np.array([1]), "add_offset": 273.15}, "f4", 1),
         ({"_FillValue": 0.0}, "f8", 0),  # the default of Zarr v2
         ({"_FillValue": "none", "units": "K"}, "f8", 0),
     ],
