@@ -78,7 +78,7 @@ def _no_better_than_one(comparison: dict[str, float], k: int, weight: float) -> 
         math.log(max(weight, 1.0))
     ):
         return []
-    sentence = f"By their BIC, rows are as well described with one component as with {k}."
+    sentence = f"BIC prefers one component to {k}."
     return [(None, sentence)]
 
 
