@@ -68,7 +68,9 @@ def label_log_densities(
         solve_triangular(root, points.T, lower=True).T for points in (label_means.means, means)
     )
     squares = cdist(rows, centres, "sqeuclidean")
-    return np.asarray(label_means.weights[:, None] * (np.log(weights) - squares / 2))
+    # a component may have lost all its rows
+    log_weights = np.log(np.maximum(weights, np.finfo(np.float64).tiny))
+    return np.asarray(label_means.weights[:, None] * (log_weights - squares / 2))
 
 
 def array_of_labels(labels: GroupLabels) -> NDArray[Any]:
