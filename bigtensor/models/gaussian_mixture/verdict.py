@@ -115,7 +115,7 @@ def unlike_pilot(diagnostics: dict[str, Any], settings: GaussianSettings) -> lis
     that is half of their rows, had no warning at two standard deviations from the first one in
     five streams, a warning in three of five at three, and in all of five at four and six.
     """
-    pilot, likelihoods = diagnostics["pilot"], diagnostics["mean_log_likelihood"]
+    pilot, likelihoods = diagnostics["pilot"], diagnostics.get("mean_log_likelihood")
     lowest = pilot.get("lowest_log_density")
     if lowest is None or not likelihoods or settings.starts_from_all_arrays:
         return []
