@@ -63,6 +63,14 @@ _SMALL_DEVIATION = 0.1
 it and uniform in the logarithm above it, where a single population then has the test of linear
 regression."""
 
+_EACH_DEGREES, _EACH_SCALE = (
+    axis.ravel() for axis in np.meshgrid(_DEGREES, _SCALES, indexing="ij")
+)
+"""Degrees of freedom and scale of every distribution."""
+
+_LOG_WEIGHTS = np.log(_EACH_SCALE / (_EACH_SCALE + _SMALL_DEVIATION))
+"""Logarithm of the weight of every distribution."""
+
 
 @dataclass(frozen=True, eq=False)
 class GridFits:
@@ -154,12 +162,12 @@ class DeviationPriors:
         """
         relative = log_likelihood - log_likelihood.max(axis=1, keepdims=True)
         count = len(relative)
-        evidence = np.empty((len(_RARITY_POWERS), count, len(_log_weights())))
+        evidence = np.empty((len(_RARITY_POWERS), count, len(_LOG_WEIGHTS)))
         for (power, step), members in self._by_step():
             evidence[power, members] = _log_evidence(relative[members], self.priors[step])
         share = (count - 1) / count if dependent and count > 1 else 1.0
         # of the other populations: what this one says enters by its own likelihood
-        weight = _log_weights() + share * evidence.sum(axis=1, keepdims=True) - evidence
+        weight = _LOG_WEIGHTS + share * evidence.sum(axis=1, keepdims=True) - evidence
         weight = np.exp(weight - weight.max(axis=(0, 2), keepdims=True))
         prior = np.zeros_like(relative)
         for (power, step), members in self._by_step():
@@ -186,28 +194,16 @@ def _log_evidence(relative: FloatArray, prior: FloatArray) -> FloatArray:
     """
     # products of many samples underflow far from the maximum, where only some priors have mass
     with np.errstate(divide="ignore"):
-        evidence = np.log(np.exp(relative) @ prior.T)
-        for row, column in np.argwhere(evidence < _UNDERFLOW):
-            evidence[row, column] = logsumexp(relative[row] + np.log(prior[column]))
+        evidence, log_prior = np.log(np.exp(relative) @ prior.T), np.log(prior)
+    small = evidence < _UNDERFLOW
+    for row in np.flatnonzero(small.any(axis=1)):
+        evidence[row, small[row]] = logsumexp(relative[row] + log_prior[small[row]], axis=1)
     return np.asarray(evidence)
-
-
-def _distributions() -> tuple[FloatArray, FloatArray]:
-    """Return the degrees of freedom and the scale of every distribution."""
-    degrees, scales = np.meshgrid(_DEGREES, _SCALES, indexing="ij")
-    return degrees.ravel(), scales.ravel()
-
-
-def _log_weights() -> FloatArray:
-    """Return the logarithm of the weight of every distribution."""
-    _, scales = _distributions()
-    return np.log(scales / (scales + _SMALL_DEVIATION))
 
 
 def _prior(factor: float) -> FloatArray:
     """Return the distributions over the grid with all scales multiplied by a factor."""
-    degrees, scales = _distributions()
-    scales = factor * scales
+    degrees, scales = _EACH_DEGREES, factor * _EACH_SCALE
     ratio = (scales[:, None] / DEVIATIONS) ** 2
     # scaled inverse chi squared, of the logarithm of the variance
     log_density = 0.5 * degrees[:, None] * (np.log(ratio) - ratio)

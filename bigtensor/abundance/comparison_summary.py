@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import xarray as xr
@@ -111,8 +112,10 @@ def star_legend(result: xr.Dataset) -> list[str]:
     ]
 
 
-def summary_rows(result: xr.Dataset, *, most_groups: int | None = None) -> list[tuple[str, ...]]:
-    """Return a table of all populations, the surest first, below its heads.
+def summary_rows(
+    result: xr.Dataset, *, most_groups: int | None = None
+) -> Iterator[tuple[str, ...]]:
+    """Yield the heads of a table, and its row for every population, the surest first.
 
     The columns are the population, its mean share in every group, its odds ratios, its p value and
     its false discovery rate.
@@ -135,7 +138,7 @@ def summary_rows(result: xr.Dataset, *, most_groups: int | None = None) -> list[
     names = result[level].to_numpy()
     heads = [f"share in {group}" for group in groups]
     heads += [f"odds ratio {name}" for name in result["contrast"].to_numpy()[:contrasts]]
-    rows = [(level, *heads, "p value", "false discovery rate")]
+    yield (level, *heads, "p value", "false discovery rate")
     for place in surest_first(result):
         line = result.isel({level: int(place)})
         shares = line["group_weight"].to_numpy().tolist() if groups else []
@@ -147,8 +150,7 @@ def summary_rows(result: xr.Dataset, *, most_groups: int | None = None) -> list[
                 for ratio, rate in zip(ratios, rates, strict=False)
             ]
         tests = [_probability(float(line[name])) for name in ("p_value", "false_discovery_rate")]
-        rows.append((str(names[place]), *(f"{share:.3%}" for share in shares), *ratios, *tests))
-    return rows
+        yield (str(names[place]), *(f"{share:.3%}" for share in shares), *ratios, *tests)
 
 
 def _level(result: xr.Dataset) -> str:

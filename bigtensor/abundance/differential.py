@@ -133,7 +133,8 @@ def differential_abundance(
     numbers = [entry for entry in design.further if not entry.groups]
     for entry in numbers:
         warn_of_numbered_names(entry.name, entry.values)
-    codes = np.where(design.uninformative, -1, design.condition.codes)
+    uninformative = design.uninformative
+    codes = np.where(uninformative, -1, design.condition.codes)
     warn_of_single_samples(
         matched, by, design.condition.groups, codes, by_default=reference is None
     )
@@ -144,9 +145,7 @@ def differential_abundance(
         adjusted_as_numbers=[entry.name for entry in numbers],
         samples_compared=len(kept),
         samples_without=without,
-        samples_uninformative=[
-            table.samples[place] for place in np.flatnonzero(design.uninformative)
-        ],
+        samples_uninformative=[table.samples[place] for place in np.flatnonzero(uninformative)],
     )
 
 

@@ -54,7 +54,7 @@ def test_summary_rows__have_odds_ratios_and_intervals_the_surest_first():
 
 def test_summary_rows__of_narrow_tables_have_stars_in_place_of_intervals():
     result = compared("aaaabbbbcccc", 5)
-    narrow, whole = (summary_rows(result, most_groups=most) for most in (2, None))
+    narrow, whole = ([*summary_rows(result, most_groups=most)] for most in (2, None))
     assert [len(head) for head in (narrow[0], whole[0])] == [5, 8]
     assert narrow[1][1].endswith("*")
     assert "(" not in narrow[1][1]

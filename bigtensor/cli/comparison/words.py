@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from io import StringIO
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from bigtensor.abundance.comparison_summary import (
@@ -114,12 +115,12 @@ def _table(result: xr.Dataset) -> list[str]:
     from rich.console import Console
     from rich.table import Table
 
-    head, *rows = summary_rows(result, most_groups=MOST_GROUPS)
+    head, *rows = islice(summary_rows(result, most_groups=MOST_GROUPS), MOST_SHOWN + 1)
     shown = Table(box=None, pad_edge=False)
     shown.add_column(head[0], no_wrap=True)
     for title in head[1:]:
         shown.add_column(title, justify="right")
-    for row in rows[:MOST_SHOWN]:
+    for row in rows:
         shown.add_row(*row)
     text = StringIO()
     Console(file=text, width=160, markup=False, highlight=False, emoji=False).print(shown)

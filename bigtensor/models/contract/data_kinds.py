@@ -245,7 +245,7 @@ def warn_of_labels(y: str | RowVariableLike | None, model: str) -> None:
 
 
 def _names_as_objects(y: RowVariableLike) -> NDArray[Any]:
-    """Return labels as an array, and those of a list as objects.
+    """Return labels as an array, which holds the objects of a list as they are.
 
     NumPy would make texts of numbers and of None among texts, and refuses lists of several lengths.
     """
@@ -253,7 +253,7 @@ def _names_as_objects(y: RowVariableLike) -> NDArray[Any]:
 
 
 def _has_no_label(values: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return True for -1, NaN, None and empty names, and nothing for what is not one label a row.
+    """Return True for -1, NaN, None and empty names; no entry without one label a row.
 
     All entries are compared at once, because two million names would take a second one by one.
     """

@@ -305,8 +305,10 @@ def lowest_log_density(components: Components, block: Block) -> float:
     block : Block
         Rows.
     """
-    joint, weights = log_joint_densities(components, block), block.row_weights()
-    densities, most_probable = log_densities(components, block), joint.argmax(axis=1)
+    mixture, weights = components.mixture(), block.row_weights()
+    joint = _log_joint(mixture, block)
+    densities = logsumexp(joint, axis=1) - mixture.log_volume
+    most_probable = joint.argmax(axis=1)
     lowest: list[float] = []
     for component in range(components.n_components):
         own = most_probable == component
