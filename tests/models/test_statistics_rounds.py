@@ -22,7 +22,7 @@ from bigtensor.errors import (
     ViewError,
     WeightWarning,
 )
-from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.preparation import KernelMixturePreparation
 from bigtensor.store import read_group
 from tests.models.kernel_mixture.parameters import mixture_parameters
 from tests.parameters import first_quick
@@ -234,7 +234,10 @@ def test_preparation__is_stored_whole(rows, tmp_path, kernels):
     model = KernelMixture(3, views=views, kernel=kernels, **PRECISE).prepare(data)
     loaded = bigtensor.load(model.save(tmp_path / "prepared.zarr"))
     before, after = (
-        {field.name: getattr(one._rounds.preparation, field.name) for field in fields(Preparation)}
+        {
+            field.name: getattr(one._rounds.preparation, field.name)
+            for field in fields(KernelMixturePreparation)
+        }
         for one in (model, loaded)
     )
     assert content_key(after) == content_key(before)

@@ -7,7 +7,7 @@ import numpy as np
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.discrete_mixture.core import EXACT_SYMBOLS, POWER_PASSES
 from bigtensor.models.discrete_mixture.expectation_maximisation import EM_PASSES
-from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
+from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, DiscreteSettings, three_groups
 from bigtensor.models.discrete_mixture.solution import DiscreteSolution
 from bigtensor.models.pilot.sample import pilot_pass
 from bigtensor.statistics.base import Pass
@@ -26,14 +26,14 @@ _SYMBOL_ARRAYS = 24
 """Arrays of a number a symbol and direction that the driver holds while it solves the moments."""
 
 
-def planned_preparation(settings: Settings) -> list[PlannedPass]:
+def planned_preparation(settings: DiscreteSettings) -> list[PlannedPass]:
     """Return upper bounds of the passes before the sums over all rows."""
     if settings.counted:
         return []
     return [PlannedPass(pilot_pass(settings), driver_nbytes=_driver_nbytes(settings, PILOT_ROWS))]
 
 
-def planned_refinement(settings: Settings) -> list[PlannedPass]:
+def planned_refinement(settings: DiscreteSettings) -> list[PlannedPass]:
     """Return upper bounds of the sums over all rows."""
     if settings.counted:
         held = _driver_nbytes(settings, table_cells(settings.sizes))
@@ -62,7 +62,7 @@ def planned_refinement(settings: Settings) -> list[PlannedPass]:
     return planned
 
 
-def _driver_nbytes(settings: Settings, most: int) -> int:
+def _driver_nbytes(settings: DiscreteSettings, most: int) -> int:
     """Return an upper bound of what the driver makes of at most so many distinct rows."""
     rows, k = min(settings.shape.rows, most), settings.most_components
     groups = three_groups(settings.sizes, _used(settings))
@@ -71,7 +71,7 @@ def _driver_nbytes(settings: Settings, most: int) -> int:
     return of_rows + 8 * _SYMBOL_ARRAYS * symbols
 
 
-def _used(settings: Settings) -> tuple[int, ...]:
+def _used(settings: DiscreteSettings) -> tuple[int, ...]:
     """Return the views that may tell anything."""
     return tuple(view for view, size in enumerate(settings.sizes) if size > 1)
 

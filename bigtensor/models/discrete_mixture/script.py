@@ -30,7 +30,7 @@ from bigtensor.models.discrete_mixture.expectation_maximisation import (
     em_iterations,
 )
 from bigtensor.models.discrete_mixture.independence import comparison_with_independence
-from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, Settings, three_groups
+from bigtensor.models.discrete_mixture.settings import PILOT_ROWS, DiscreteSettings, three_groups
 from bigtensor.models.discrete_mixture.solution import DiscreteFit, DiscreteSolution
 from bigtensor.models.discrete_mixture.verdict import FEW_ROWS, judged
 from bigtensor.models.pilot.sample import pilot_pass
@@ -49,12 +49,12 @@ from bigtensor.statistics.row_sample import Sample
 
 
 @dataclass(frozen=True, eq=False)
-class Preparation:
+class DiscretePreparation:
     """Decisions before the sums over all rows.
 
     Attributes
     ----------
-    settings : Settings
+    settings : DiscreteSettings
         Resolved parameters of the fit.
     choice : Choice, optional
         From the pilot sample; None where all rows are counted, which choose then.
@@ -72,7 +72,7 @@ class Preparation:
         Decisions and numbers of the fit, as JSON holds them.
     """
 
-    settings: Settings
+    settings: DiscreteSettings
     choice: Choice | None = None
     groups: Groups | None = None
     start: DiscreteSolution | None = None
@@ -87,19 +87,19 @@ _FEW_CATEGORIES = 10
 
 STORED_CLASSES = (
     *(Populations, MergeTree),
-    *(DiscreteFit, DiscreteSolution, Preparation, Settings, Choice, SymbolGroup),
+    *(DiscreteFit, DiscreteSolution, DiscretePreparation, DiscreteSettings, Choice, SymbolGroup),
     *(CodeCounts, SketchedPairs, ProjectedSymbols, PosteriorSums, MixtureDensities, CodeTables),
 )
 """Dataclasses that a saved discrete mixture, prepared or fitted, is made of."""
 
 
-def prepare(settings: Settings) -> Script:
+def prepare(settings: DiscreteSettings) -> Script:
     """Ask for a sample where the joint table is too large to count the rows in.
 
     In rounds no row is kept.
     """
     if settings.counted:
-        return Preparation(settings)
+        return DiscretePreparation(settings)
     sample: Sample = yield pilot_pass(settings)
     rows = CodeCountsResult(
         np.asarray(sample.values, np.int32),
@@ -107,11 +107,11 @@ def prepare(settings: Settings) -> Script:
         len(sample.values),
     )
     if settings.shape.rows <= PILOT_ROWS and not settings.shape.in_rounds:
-        return Preparation(settings, rows=rows)
+        return DiscretePreparation(settings, rows=rows)
     return (yield from _prepared_from(rows, settings))
 
 
-def refine(preparation: Preparation) -> Script:
+def refine(preparation: DiscretePreparation) -> Script:
     """Ask for the counts of all rows, or for the moments and posterior sums of large alphabets."""
     settings = preparation.settings
     if settings.counted:
@@ -140,7 +140,7 @@ def refine(preparation: Preparation) -> Script:
     return conclude(estimated)
 
 
-def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, None, Solved]:
+def _of_rows(counts: CodeCountsResult, settings: DiscreteSettings) -> Generator[Step, None, Solved]:
     """Return the mixture of rows that the driver holds."""
     ordered = _ordered(counts, settings, sampled=False)
     rows, weight = ordered.rows, ordered.rows.total_weight()
@@ -170,8 +170,8 @@ def _of_rows(counts: CodeCountsResult, settings: Settings) -> Generator[Step, No
 
 
 def _prepared_from(
-    counts: CodeCountsResult, settings: Settings
-) -> Generator[Step, None, Preparation]:
+    counts: CodeCountsResult, settings: DiscreteSettings
+) -> Generator[Step, None, DiscretePreparation]:
     """Choose from a sample what its rows do not decide alone."""
     ordered = _ordered(counts, settings, sampled=True)
     rows, weight = ordered.rows, ordered.rows.total_weight()
@@ -184,11 +184,13 @@ def _prepared_from(
             key: estimated.diagnostics[key] for key in kept if key in estimated.diagnostics
         }
         start = ordered.in_data(estimated.solution)
-        return Preparation(settings, choice, groups, start, weight, diagnostics=diagnostics)
+        return DiscretePreparation(settings, choice, groups, start, weight, diagnostics=diagnostics)
     choice, first = (yield from _chosen(rows, problem, ordered.settings)), None
     if not problem.is_spectral(choice.n_components):
         first = ordered.in_data((yield from _estimated(rows, problem, choice)).solution)
-    return Preparation(settings, choice, groups, first, weight, places=tuple(ordered.places))
+    return DiscretePreparation(
+        settings, choice, groups, first, weight, places=tuple(ordered.places)
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +204,7 @@ class _OrderedRows:
     ----------
     rows : Block
         Distinct rows with views and codes in the order of their content.
-    settings : Settings
+    settings : DiscreteSettings
         Settings with the views in this order.
     order : list of int
         Position of every view in the data.
@@ -212,7 +214,7 @@ class _OrderedRows:
     """
 
     rows: Block
-    settings: Settings
+    settings: DiscreteSettings
     order: list[int]
     places: list[IntArray]
 
@@ -274,7 +276,9 @@ class _OrderedRows:
         return solution.of_views(np.argsort(self.order)).of_categories(self.places)
 
 
-def _ordered(counts: CodeCountsResult, settings: Settings, *, sampled: bool) -> _OrderedRows:
+def _ordered(
+    counts: CodeCountsResult, settings: DiscreteSettings, *, sampled: bool
+) -> _OrderedRows:
     """Return the distinct rows of a positive weight, all in the order of their content.
 
     Categories that do not occur are left out, unless the rows are a sample of more rows.
@@ -314,7 +318,7 @@ def _ordered(counts: CodeCountsResult, settings: Settings, *, sampled: bool) -> 
 
 
 def _initialised(
-    rows: Block, problem: Problem, settings: Settings
+    rows: Block, problem: Problem, settings: DiscreteSettings
 ) -> Generator[Step, None, tuple[Choice, Estimated]]:
     """Return the choice and the estimate of rows, or of a part of many rows of grouped views."""
     if problem.compares_initialisations and rows.rows > MOST_COMPETING_ROWS:
@@ -335,14 +339,16 @@ def _estimated(rows: Block, problem: Problem, choice: Choice) -> Generator[Step,
     return in_memory(estimate(problem, choice.n_components, choice.ridge), rows)
 
 
-def _chosen(rows: Block, problem: Problem, settings: Settings) -> Generator[Step, None, Choice]:
+def _chosen(
+    rows: Block, problem: Problem, settings: DiscreteSettings
+) -> Generator[Step, None, Choice]:
     """Return the number of components and the ridge, from the rows where they were not given."""
     number = None if settings.n_components == "auto" else int(settings.n_components)
     most = settings.most_components
     return (yield from choose(rows, problem, number, most, settings.ridge))
 
 
-def _groups_of(rows: Block, settings: Settings) -> Groups:
+def _groups_of(rows: Block, settings: DiscreteSettings) -> Groups:
     """Return three groups of the views of which several categories occur."""
     used = [
         view
@@ -352,7 +358,9 @@ def _groups_of(rows: Block, settings: Settings) -> Groups:
     return three_groups(settings.sizes, tuple(used), rows.total_weight())
 
 
-def _problem(groups: Groups, settings: Settings, weight: float, *, distinct_rows: int) -> Problem:
+def _problem(
+    groups: Groups, settings: DiscreteSettings, weight: float, *, distinct_rows: int
+) -> Problem:
     """Return the problem of rows that the driver holds, or of passes over data if it holds none.
 
     Raises
@@ -388,7 +396,7 @@ def _problem(groups: Groups, settings: Settings, weight: float, *, distinct_rows
     )
 
 
-def _concluded(settings: Settings, choice: Choice, estimated: Estimated) -> Solved:
+def _concluded(settings: DiscreteSettings, choice: Choice, estimated: Estimated) -> Solved:
     """Return the fitted mixture with its diagnostics, and warn of its faults."""
     chosen, solution = settings.n_components == "auto", estimated.solution
     if chosen:

@@ -44,7 +44,7 @@ MOST_COUNTED = 20
 
 
 @dataclass(frozen=True)
-class Settings:
+class DiscreteSettings:
     """Resolved parameters and the data that they are resolved for.
 
     Attributes
@@ -73,7 +73,7 @@ class Settings:
     n_starts: int
     random_state: int
 
-    def in_order(self, order: Sequence[int]) -> Settings:
+    def in_order(self, order: Sequence[int]) -> DiscreteSettings:
         """Return settings of the views in another order.
 
         Parameters
@@ -90,7 +90,7 @@ class Settings:
             ),
         )
 
-    def with_sizes(self, sizes: Sequence[int]) -> Settings:
+    def with_sizes(self, sizes: Sequence[int]) -> DiscreteSettings:
         """Return settings of the first categories of every view.
 
         Parameters
@@ -130,7 +130,7 @@ class Settings:
         return max(1, min(MOST_COUNTED, (free + 1) // least))
 
 
-def settings_of(parameters: ParameterValues, shape: DataShape) -> Settings:
+def settings_of(parameters: ParameterValues, shape: DataShape) -> DiscreteSettings:
     """Return the resolved parameters for the data.
 
     Raises
@@ -161,7 +161,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> Settings:
         )
     if parameters.n_components != "auto":
         check_rows_for_components(shape.most_occurrences, int(parameters.n_components))
-    return Settings(
+    return DiscreteSettings(
         shape=shape,
         n_components=parameters.n_components,
         method=parameters.method,

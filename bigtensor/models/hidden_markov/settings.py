@@ -24,7 +24,7 @@ from bigtensor.models.hidden_markov.declared_parameters import (
     PARAMETERS,
 )
 from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS as MIXTURE_PARAMETERS
-from bigtensor.models.kernel_mixture.settings import Settings as KernelSettings
+from bigtensor.models.kernel_mixture.settings import KernelMixtureSettings as KernelSettings
 from bigtensor.models.kernel_mixture.settings import settings_of as settings_of_mixture
 from bigtensor.statistics.codes.triple_counts import WINDOW
 
@@ -83,7 +83,7 @@ class MarkovSettings:
         Most EM iterations along whole sequences.
     random_state : int
         Seed of the model.
-    densities : kernel_mixture.settings.Settings, optional
+    densities : kernel_mixture.settings.KernelMixtureSettings, optional
         Settings of kernel emissions.
     emissions : str
         Kind of emissions.

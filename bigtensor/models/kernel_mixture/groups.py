@@ -25,7 +25,7 @@ from bigtensor.features.column_order import content_order
 from bigtensor.features.group_map import GroupMap
 from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.features.maps import FeatureMap
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.settings import KernelMixtureSettings
 from bigtensor.models.kernel_mixture.view_features import coarse_maps, exact_features
 
 Groups = tuple[GroupMap, GroupMap, GroupMap]
@@ -57,7 +57,7 @@ class SampleFeatures:
 
     Attributes
     ----------
-    settings : Settings
+    settings : KernelMixtureSettings
         Settings for the features of the sample.
     members : tuple of tuples of str
         The views of every group.
@@ -71,7 +71,7 @@ class SampleFeatures:
         ``bandwidths``, ``landmarks`` and ``groups``, with the ``group_choice`` if there was one.
     """
 
-    settings: Settings
+    settings: KernelMixtureSettings
     members: Members
     maps: Mapping[str, FeatureMap]
     values: Mapping[str, FloatArray]
@@ -83,7 +83,7 @@ class SampleFeatures:
         cls,
         rows: FloatArray,
         scale: FloatArray,
-        settings: Settings,
+        settings: KernelMixtureSettings,
         landmarks: Mapping[str, FloatArray] | None = None,
     ) -> SampleFeatures:
         """Evaluate the features with the coarse bandwidth, and choose the groups.
@@ -94,7 +94,7 @@ class SampleFeatures:
             The sample.
         scale : (features,) float64 array
             The scale of the features inside components.
-        settings : Settings
+        settings : KernelMixtureSettings
             Settings with bandwidths and groups of views.
         landmarks : mapping of str to (p, d) float64 array, optional
             Landmarks of views with another bandwidth.
@@ -210,7 +210,7 @@ def projected_views(
 
 
 def _chosen_groups(
-    values: Mapping[str, FloatArray], settings: Settings
+    values: Mapping[str, FloatArray], settings: KernelMixtureSettings
 ) -> tuple[Members, dict[tuple[str, str], FloatArray], dict[str, Any]]:
     """Return the groups that are given, or those that tell the components apart.
 

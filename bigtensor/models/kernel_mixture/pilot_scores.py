@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from bigtensor.array_types import FloatArray
-from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.preparation import KernelMixturePreparation
 from bigtensor.models.kernel_mixture.solve import Refinement, refined
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums, PosteriorSumsResult
@@ -84,7 +84,7 @@ class PilotScores:
 
 def score_pilot(
     passes: Refinement,
-    preparation: Preparation,
+    preparation: KernelMixturePreparation,
     *,
     contained: bool,
     of_component: NDArray[np.intp] | None,
@@ -99,7 +99,7 @@ def score_pilot(
     ----------
     passes : Refinement
         Posterior passes that ended with the mixture.
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Preparation of the mixture, with the rows of the pilot sample.
     contained : bool
         True if the last pass read the rows of the sample. It may have read other rows of larger
@@ -147,7 +147,10 @@ def score_pilot(
 
 
 def _log_densities(
-    sums: PosteriorSumsResult, sample: Sample, preparation: Preparation, pairs: list[Pair]
+    sums: PosteriorSumsResult,
+    sample: Sample,
+    preparation: KernelMixturePreparation,
+    pairs: list[Pair],
 ) -> FloatArray:
     """Return log densities of rows: of the mixture, of one component, with each pair as one."""
     slices = preparation.slices
@@ -167,7 +170,7 @@ def _log_densities(
 
 
 def _pooled(
-    sums: PosteriorSumsResult, members: FloatArray, preparation: Preparation
+    sums: PosteriorSumsResult, members: FloatArray, preparation: KernelMixturePreparation
 ) -> MixtureDensities:
     """Return components that are made of several: members is ``(k, components)``."""
     mass = sums.mass @ members

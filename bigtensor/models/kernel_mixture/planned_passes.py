@@ -27,7 +27,7 @@ from bigtensor.models.kernel_mixture.choices.bandwidth import (
 from bigtensor.models.kernel_mixture.choices.replicates import replicates_nbytes
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
-from bigtensor.models.kernel_mixture.settings import DELTA, Settings
+from bigtensor.models.kernel_mixture.settings import DELTA, KernelMixtureSettings
 from bigtensor.models.kernel_mixture.stages import (
     LEAST_CANDIDATES,
     Stage,
@@ -42,7 +42,7 @@ from bigtensor.statistics.densities.posterior_sums import PosteriorSums
 from bigtensor.statistics.densities.view_densities import EmbeddedDensities, MixtureDensities
 
 
-def planned_preparation(settings: Settings) -> list[PlannedPass]:
+def planned_preparation(settings: KernelMixtureSettings) -> list[PlannedPass]:
     """Return upper bounds of the passes before the moments."""
     sample = pilot_pass(settings.largest_sample, least_candidates=LEAST_CANDIDATES)
     nbytes = max(_sample_nbytes(settings), _sample_nbytes(settings.largest_sample))
@@ -58,7 +58,7 @@ def planned_preparation(settings: Settings) -> list[PlannedPass]:
     return planned
 
 
-def planned_refinement(settings: Settings) -> list[PlannedPass]:
+def planned_refinement(settings: KernelMixtureSettings) -> list[PlannedPass]:
     """Return upper bounds of the moments and the posterior passes."""
     rows, planned = settings.shape.rows, list[PlannedPass]()
     if settings.spectral:
@@ -87,7 +87,7 @@ def planned_refinement(settings: Settings) -> list[PlannedPass]:
     return planned
 
 
-def _sample_nbytes(settings: Settings) -> int:
+def _sample_nbytes(settings: KernelMixtureSettings) -> int:
     """Return an upper bound of the bytes that the driver derives from the sample, in float64.
 
     The features of all views lie there once by view and once beside each other in groups, with two
@@ -101,12 +101,12 @@ def _sample_nbytes(settings: Settings) -> int:
     return 8 * _held_rows(settings) * columns
 
 
-def _held_rows(settings: Settings) -> int:
+def _held_rows(settings: KernelMixtureSettings) -> int:
     """Return the largest number of rows of the sample after rows are repeated by their weights."""
     return min(settings.pilot_rows, settings.shape.most_occurrences)
 
 
-def _blank_posterior(stage: Stage, settings: Settings) -> Pass[Any]:
+def _blank_posterior(stage: Stage, settings: KernelMixtureSettings) -> Pass[Any]:
     """Return a posterior pass of the right sizes."""
     mixture, maps = blank_mixture(settings), blank_embedded_maps(settings)
     statistic = PosteriorSums(
@@ -118,7 +118,7 @@ def _blank_posterior(stage: Stage, settings: Settings) -> Pass[Any]:
     return Pass(stage.name, statistic, stage.windows)
 
 
-def _blank_map(view: str, n_features: int, settings: Settings) -> FeatureMap:
+def _blank_map(view: str, n_features: int, settings: KernelMixtureSettings) -> FeatureMap:
     """Return a feature map of the right size and no meaning."""
     kind, dtype = settings.kernels[view], settings.feature_dtype
     if kind == DELTA:
@@ -136,7 +136,7 @@ def _blank_map(view: str, n_features: int, settings: Settings) -> FeatureMap:
     )
 
 
-def _blank_groups(settings: Settings) -> Groups:
+def _blank_groups(settings: KernelMixtureSettings) -> Groups:
     """Return groups of feature maps of the right sizes."""
     names = [name for name, _ in settings.shape.views]
     # the data choose the groups: two of one view leave the largest third
@@ -148,12 +148,12 @@ def _blank_groups(settings: Settings) -> Groups:
     return first, second, third
 
 
-def blank_embedded_maps(settings: Settings) -> dict[str, FeatureMap]:
+def blank_embedded_maps(settings: KernelMixtureSettings) -> dict[str, FeatureMap]:
     """Return feature maps of the right sizes for the embedded views."""
     return {name: _blank_map(name, settings.n_landmarks, settings) for name in settings.embedded}
 
 
-def blank_mixture(settings: Settings) -> MixtureDensities:
+def blank_mixture(settings: KernelMixtureSettings) -> MixtureDensities:
     """Return a mixture of the right size."""
     k = settings.n_components
     columns = settings.tabulated_columns

@@ -26,7 +26,7 @@ from bigtensor.models.kernel_mixture.groups import (
     projected_views,
 )
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
-from bigtensor.models.kernel_mixture.settings import MANY, Settings
+from bigtensor.models.kernel_mixture.settings import MANY, KernelMixtureSettings
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.view_features import fine_maps
 from bigtensor.models.pilot.outliers import MOST_NAMED
@@ -37,12 +37,12 @@ from bigtensor.statistics.row_sample import Sample
 
 
 @dataclass(frozen=True, eq=False)
-class Preparation:
+class KernelMixturePreparation:
     """Everything that is fixed before the first full pass.
 
     Attributes
     ----------
-    settings : Settings
+    settings : KernelMixtureSettings
         For the features that vary, with the number of components that was counted.
     assignment : (n0,) integer array
         The k-means cluster of every row of the sample.
@@ -69,7 +69,7 @@ class Preparation:
         The components of the clusters of these rows, where a fit in rounds starts from them.
     """
 
-    settings: Settings
+    settings: KernelMixtureSettings
     assignment: NDArray[np.intp]
     clustering_weight: FloatArray | None
     grids: Grids
@@ -138,14 +138,14 @@ class Preparation:
         return [np.asarray(gather(group.masses, axis=0)) for group in self.groups]
 
 
-def prepare_from(sample: Sample, settings: Settings) -> Preparation:
+def prepare_from(sample: Sample, settings: KernelMixtureSettings) -> KernelMixturePreparation:
     """Choose bandwidths, landmarks, directions and grids from a sample.
 
     Parameters
     ----------
     sample : Sample
         Pilot sample.
-    settings : Settings
+    settings : KernelMixtureSettings
         Resolved parameters of the fit.
 
     Raises
@@ -189,7 +189,7 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
             # views of few categories do not tell so many components apart
             return prepare_from(whole, settings.without_moments)
         diagnostics |= of_features
-    return Preparation(
+    return KernelMixturePreparation(
         settings=settings,
         assignment=clusters.labels,
         clustering_weight=clustering_weight,
@@ -203,7 +203,9 @@ def prepare_from(sample: Sample, settings: Settings) -> Preparation:
     )
 
 
-def _with_distinct_rows(sample: Sample, settings: Settings) -> tuple[Settings, list[str]]:
+def _with_distinct_rows(
+    sample: Sample, settings: KernelMixtureSettings
+) -> tuple[KernelMixtureSettings, list[str]]:
     """Return settings with at most as many components to merge as distinct rows, and a note."""
     if settings.n_populations is None:
         return settings, []
@@ -217,14 +219,16 @@ def _with_distinct_rows(sample: Sample, settings: Settings) -> tuple[Settings, l
     return replace(settings, n_components=enough), [note]
 
 
-def _without_far_values(sample: Sample, settings: Settings) -> tuple[Sample, list[str]]:
+def _without_far_values(
+    sample: Sample, settings: KernelMixtureSettings
+) -> tuple[Sample, list[str]]:
     """Leave rows with a far value out of a sample, and return it with a sentence on them, or none.
 
     Parameters
     ----------
     sample : Sample
         Pilot sample of features in common units.
-    settings : Settings
+    settings : KernelMixtureSettings
         Resolved parameters of the fit.
     """
     names = settings.shape.features
@@ -246,7 +250,7 @@ def _without_far_values(sample: Sample, settings: Settings) -> tuple[Sample, lis
 
 
 def sample_clusters(
-    rows: FloatArray, weight: FloatArray | None, settings: Settings
+    rows: FloatArray, weight: FloatArray | None, settings: KernelMixtureSettings
 ) -> SampleClusters:
     """Cluster the sample; categories are compared by their indicators, and have the scale one.
 
@@ -256,7 +260,7 @@ def sample_clusters(
         The sample.
     weight : (n0,) float64 array, optional
         Weights of the rows; None stands for ones.
-    settings : Settings
+    settings : KernelMixtureSettings
         Settings with the number of components.
     """
     measured, unit = _measured_columns(settings), _unit(rows, settings)
@@ -277,7 +281,7 @@ def sample_clusters(
     return SampleClusters(clusters.labels, scale)
 
 
-def sample_positions(rows: FloatArray, settings: Settings) -> FloatArray:
+def sample_positions(rows: FloatArray, settings: KernelMixtureSettings) -> FloatArray:
     """Return the coordinates in which rows of the sample are compared: ``(n0, d)``.
 
     Indicators stand for categories. In common units all features are divided by one number.
@@ -286,7 +290,7 @@ def sample_positions(rows: FloatArray, settings: Settings) -> FloatArray:
     ----------
     rows : (n0, features) float64 array
         The sample.
-    settings : Settings
+    settings : KernelMixtureSettings
         Settings with the units and the categorical views.
     """
     compared, _ = _compared(rows, settings)
@@ -296,7 +300,7 @@ def sample_positions(rows: FloatArray, settings: Settings) -> FloatArray:
     return np.asarray((compared - compared.mean(axis=0)) / np.where(unit > 0, unit, 1.0))
 
 
-def _compared(rows: FloatArray, settings: Settings) -> tuple[FloatArray, list[str]]:
+def _compared(rows: FloatArray, settings: KernelMixtureSettings) -> tuple[FloatArray, list[str]]:
     """Return measured features and indicators of categories, with their names.
 
     In common units measured features are divided by one length, about their spread, so that their
@@ -312,13 +316,13 @@ def _compared(rows: FloatArray, settings: Settings) -> tuple[FloatArray, list[st
     return np.hstack(compared), compared_names
 
 
-def _measured_columns(settings: Settings) -> list[int]:
+def _measured_columns(settings: KernelMixtureSettings) -> list[int]:
     """Return the columns of measured features in the values of a block."""
     columns = range(len(settings.shape.features))
     return [column for column in columns if column not in settings.categorical_columns]
 
 
-def _unit(rows: FloatArray, settings: Settings) -> float:
+def _unit(rows: FloatArray, settings: KernelMixtureSettings) -> float:
     """Return the length that measured features in common units are divided by."""
     if settings.units == "own":
         return 1.0
@@ -340,7 +344,10 @@ def _categories(values: FloatArray, feature: str) -> FloatArray:
 
 
 def _posterior_widths(
-    scale: FloatArray, columns: tuple[int, ...], settings: Settings, diagnostics: dict[str, Any]
+    scale: FloatArray,
+    columns: tuple[int, ...],
+    settings: KernelMixtureSettings,
+    diagnostics: dict[str, Any],
 ) -> FloatArray | None:
     """Return the widths of the posterior passes, one a tabulated view."""
     if settings.posterior_width is None or not columns:

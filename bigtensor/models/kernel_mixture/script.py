@@ -33,8 +33,8 @@ from bigtensor.models.kernel_mixture.embedded_view import EmbeddedView
 from bigtensor.models.kernel_mixture.groups import OtherView
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
 from bigtensor.models.kernel_mixture.pilot_scores import score_pilot
-from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_from
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.preparation import KernelMixturePreparation, prepare_from
+from bigtensor.models.kernel_mixture.settings import KernelMixtureSettings
 from bigtensor.models.kernel_mixture.solution import KernelFit, KernelSolution
 from bigtensor.models.kernel_mixture.solve import (
     Refinement,
@@ -71,20 +71,28 @@ from bigtensor.statistics.moments.triple_moments import TripleMoments, TripleMom
 from bigtensor.statistics.row_sample import Sample
 
 STORED_CLASSES = (
-    *(KernelFit, KernelSolution, EmbeddedView, Populations, MergeTree, Preparation, Settings),
+    *(
+        KernelFit,
+        KernelSolution,
+        EmbeddedView,
+        Populations,
+        MergeTree,
+        KernelMixturePreparation,
+        KernelMixtureSettings,
+    ),
     *(Grids, GroupMap, OtherView, Nystroem, OneHot, GaussianKernel, LaplaceKernel),
     *(TripleMoments, PosteriorSums, MixtureDensities, TabulatedDensities, EmbeddedDensities),
 )
 """Dataclasses that a saved kernel mixture, prepared or fitted, is made of."""
 
 
-def prepare(settings: Settings) -> Script:
+def prepare(settings: KernelMixtureSettings) -> Script:
     """Ask for a sample, and fix everything that the sums depend on. In rounds no row is kept."""
-    preparation: Preparation = yield from prepare_from_sample(settings)
+    preparation: KernelMixturePreparation = yield from prepare_from_sample(settings)
     return without_rows(preparation) if settings.shape.in_rounds else preparation
 
 
-def prepare_from_sample(settings: Settings) -> Script:
+def prepare_from_sample(settings: KernelMixtureSettings) -> Script:
     """Ask for a sample, and fix everything that the sums depend on.
 
     Constant features are left out of the sample, the settings, the preparation, and all later
@@ -139,7 +147,7 @@ def prepare_from_sample(settings: Settings) -> Script:
     return replace(preparation, outliers=outliers)
 
 
-def refine(preparation: Preparation) -> Script:
+def refine(preparation: KernelMixturePreparation) -> Script:
     """Ask for the moments and the posterior sums, and solve between them.
 
     Without rows of a sample, in rounds, posterior passes go on for as long as there are sums.
@@ -175,7 +183,7 @@ def _concluded(
     passes: Refinement,
     co_posterior: CoPosteriorSumsResult | None = None,
     *,
-    preparation: Preparation,
+    preparation: KernelMixturePreparation,
     diagnostics: dict[str, Any],
     stage: Stage,
 ) -> Solved:
@@ -187,7 +195,7 @@ def _concluded(
         Passes of this stage.
     co_posterior : CoPosteriorSumsResult, optional
         What the components share; of the last of these passes unless it is given.
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Decisions from the pilot sample.
     diagnostics : dict
         Decisions and numbers of the fit, as JSON holds them.
@@ -227,7 +235,7 @@ def _concluded(
 
 
 def _initialisation(
-    preparation: Preparation, diagnostics: dict[str, Any]
+    preparation: KernelMixturePreparation, diagnostics: dict[str, Any]
 ) -> Generator[Pass[Any] | Estimate | Step, Any, tuple[MixtureDensities, bool]]:
     """Return the mixture to start from, and whether it is a doubtful one."""
     if preparation.start is not None:
@@ -252,7 +260,7 @@ def _initialisation(
 def _concluded_from_moments(
     mixture: MixtureDensities,
     moments: TripleMomentsResult,
-    preparation: Preparation,
+    preparation: KernelMixturePreparation,
     diagnostics: dict[str, Any],
 ) -> Solved:
     """Return the solution of the moments alone."""
@@ -262,7 +270,7 @@ def _concluded_from_moments(
     return judged_moments(fit, diagnostics, sample_outliers(diagnostics))
 
 
-def without_rows(preparation: Preparation) -> Preparation:
+def without_rows(preparation: KernelMixturePreparation) -> KernelMixturePreparation:
     """Return the preparation of a fit in rounds: the initial components, and no rows."""
     start = None
     if preparation.groups is None:
@@ -280,7 +288,7 @@ def without_rows(preparation: Preparation) -> Preparation:
 def finished(
     solution: KernelSolution,
     co_posterior: CoPosteriorSumsResult | None,
-    preparation: Preparation,
+    preparation: KernelMixturePreparation,
     diagnostics: dict[str, Any],
 ) -> KernelFit:
     """Put the components in order, and merge them where populations were asked for.
@@ -291,7 +299,7 @@ def finished(
         The estimate.
     co_posterior : CoPosteriorSumsResult, optional
         What the components share.
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Decisions from the pilot sample.
     diagnostics : dict
         Receives the number of populations and the record of their choice.
@@ -307,7 +315,7 @@ def finished(
     return KernelFit(ordered, populations)
 
 
-def clustered_components(preparation: Preparation) -> KernelSolution:
+def clustered_components(preparation: KernelMixturePreparation) -> KernelSolution:
     """Return the components that the clusters of the sample make, if there are enough."""
     n_clusters, k = _cluster_count(preparation), preparation.n_components
     if n_clusters < k:
@@ -319,7 +327,7 @@ def clustered_components(preparation: Preparation) -> KernelSolution:
 
 
 def spectral_components(
-    moments: TripleMomentsResult, preparation: Preparation, diagnostics: dict[str, Any]
+    moments: TripleMomentsResult, preparation: KernelMixturePreparation, diagnostics: dict[str, Any]
 ) -> MultiviewMixture:
     """Decompose the moments and record diagnostics."""
     spectral = decomposed(moments, preparation)
@@ -327,7 +335,9 @@ def spectral_components(
     return spectral
 
 
-def ordinary_sample(pilot: Sample, settings: Settings) -> tuple[Sample, dict[str, Any]]:
+def ordinary_sample(
+    pilot: Sample, settings: KernelMixtureSettings
+) -> tuple[Sample, dict[str, Any]]:
     """Return the rows of the pilot sample that are no outliers, and diagnostics of these.
 
     Bandwidths, grids and components are made from ordinary rows.
@@ -336,7 +346,7 @@ def ordinary_sample(pilot: Sample, settings: Settings) -> tuple[Sample, dict[str
     ----------
     pilot : Sample
         Rows as they were drawn, at least as many as are used.
-    settings : Settings
+    settings : KernelMixtureSettings
         Settings with the number of rows to use.
     """
     drawn = pilot.smaller(settings.pilot_rows, settings.random_state)
@@ -346,6 +356,6 @@ def ordinary_sample(pilot: Sample, settings: Settings) -> tuple[Sample, dict[str
     return ordinary.sample.by_occurrence(settings.pilot_rows), outliers
 
 
-def _cluster_count(preparation: Preparation) -> int:
+def _cluster_count(preparation: KernelMixturePreparation) -> int:
     """Return the number of clusters of the pilot sample that have rows."""
     return int(np.unique(preparation.assignment).size)

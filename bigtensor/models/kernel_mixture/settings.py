@@ -37,7 +37,7 @@ ViewKernel = str | CustomKernel
 
 
 @dataclass(frozen=True)
-class Settings:
+class KernelMixtureSettings:
     """Resolved model parameters.
 
     Attributes
@@ -93,10 +93,10 @@ class Settings:
         Seed of the model.
     notes : tuple of str
         Choices that follow from the data's description, as sentences.
-    if_dependent : Settings, optional
+    if_dependent : KernelMixtureSettings, optional
         Settings of populations, which replace these if the pilot sample shows that features depend
         on each other within components. None unless that is left to the data.
-    if_no_moments : Settings, optional
+    if_no_moments : KernelMixtureSettings, optional
         Settings with the k-means initialisation; see `without_moments`. None unless the
         initialisation is spectral and was not asked for.
     posterior_width_of_two_views : float, optional
@@ -129,8 +129,8 @@ class Settings:
     feature_dtype: str
     random_state: int
     notes: tuple[str, ...] = ()
-    if_dependent: Settings | None = None
-    if_no_moments: Settings | None = None
+    if_dependent: KernelMixtureSettings | None = None
+    if_no_moments: KernelMixtureSettings | None = None
     posterior_width_of_two_views: float | None = None
 
     @property
@@ -142,7 +142,7 @@ class Settings:
         self,
         views: NamedViews,
         groups: tuple[tuple[str, ...], ...] | None,
-    ) -> Settings:
+    ) -> KernelMixtureSettings:
         """Return the settings for fewer views or features."""
         other, of_clusters = self.if_dependent, self.if_no_moments
         return replace(
@@ -155,12 +155,12 @@ class Settings:
         )
 
     @property
-    def largest_sample(self) -> Settings:
+    def largest_sample(self) -> KernelMixtureSettings:
         """Settings with the larger pilot sample, if the data decide between two."""
         return self if self.if_dependent is None else self.if_dependent
 
     @property
-    def without_moments(self) -> Settings:
+    def without_moments(self) -> KernelMixtureSettings:
         """Settings with the k-means initialisation, unless the other one was asked for."""
         if self.if_no_moments is None:
             return self
@@ -172,7 +172,7 @@ class Settings:
         )
 
     @property
-    def of_two_views(self) -> Settings:
+    def of_two_views(self) -> KernelMixtureSettings:
         """Settings if constant features leave two views of more, too few for moments."""
         settings = self.without_moments
         return replace(settings, posterior_width=settings.posterior_width_of_two_views)
@@ -298,7 +298,7 @@ def _view_kernels(
 
 def settings_of(
     parameters: ParameterValues, shape: DataShape, *, least_views: int | None = None
-) -> Settings:
+) -> KernelMixtureSettings:
     """Resolve the parameters of a `KernelMixture` for the data.
 
     Parameters
@@ -330,7 +330,7 @@ def settings_of(
             + Setting("n_samples", shape.rows)
             + "; use a smaller number of components"
         )
-    return Settings(
+    return KernelMixtureSettings(
         shape=shape,
         n_components=k,
         counted=parameters.n_components == "auto" and parameters.n_populations is None,
@@ -364,7 +364,9 @@ def settings_of(
     )
 
 
-def _settings_if_dependent(parameters: ParameterValues, shape: DataShape) -> Settings | None:
+def _settings_if_dependent(
+    parameters: ParameterValues, shape: DataShape
+) -> KernelMixtureSettings | None:
     """Return the settings of populations where the data may decide for them.
 
     They do if neither components nor populations were asked for. Later steps of a fit in rounds see
@@ -385,7 +387,7 @@ def _settings_if_dependent(parameters: ParameterValues, shape: DataShape) -> Set
 
 def _settings_if_no_moments(
     parameters: ParameterValues, shape: DataShape, start: str
-) -> Settings | None:
+) -> KernelMixtureSettings | None:
     """Return the settings of the initialisation of two views, unless another one was asked for."""
     if parameters.init != "auto" or start != "spectral" or parameters.view_groups is not None:
         return None

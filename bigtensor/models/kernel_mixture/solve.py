@@ -31,7 +31,7 @@ from bigtensor.models.kernel_mixture.histogram_densities import (
     histogram_bandwidths,
     smooth_histograms,
 )
-from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.preparation import KernelMixturePreparation
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.stages import Stage
 from bigtensor.purpose_seeds import purpose_seed
@@ -55,7 +55,9 @@ for a mean accuracy of 0.9949; 1e-4 took 10.7 for 0.9952, and 1e-3 took 7.3 for 
 """
 
 
-def decomposed(moments: TripleMomentsResult, preparation: Preparation) -> MultiviewMixture:
+def decomposed(
+    moments: TripleMomentsResult, preparation: KernelMixturePreparation
+) -> MultiviewMixture:
     """Return weights and mean features of the components from the moments."""
     sums = AugmentedMoments(moments.triple, moments.seconds, moments.weight)
     k, masses = preparation.n_components, preparation.masses
@@ -67,7 +69,7 @@ def decomposed(moments: TripleMomentsResult, preparation: Preparation) -> Multiv
 
 
 def spectral_initialisation(
-    spectral: MultiviewMixture, preparation: Preparation
+    spectral: MultiviewMixture, preparation: KernelMixturePreparation
 ) -> MixtureDensities:
     """Return the mixture of the spectral densities, each group of views as one density."""
     assert preparation.groups is not None
@@ -103,7 +105,7 @@ def spectral_initialisation(
 
 
 def mixture_of_moments(
-    moments: TripleMomentsResult, preparation: Preparation
+    moments: TripleMomentsResult, preparation: KernelMixturePreparation
 ) -> MixtureDensities | None:
     """Return the spectral mixture of some moments, or None if they do not support one."""
     try:
@@ -114,7 +116,7 @@ def mixture_of_moments(
 
 
 def moments_solution(
-    mixture: MixtureDensities, weight: float, preparation: Preparation
+    mixture: MixtureDensities, weight: float, preparation: KernelMixturePreparation
 ) -> KernelSolution:
     """Return the mixture that a posterior pass would start from, as a solution of its own.
 
@@ -127,7 +129,7 @@ def moments_solution(
         From `spectral_initialisation`: its densities are positive.
     weight : float
         The sum of the sample weights behind the moments.
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Decisions from the pilot sample.
     """
     grids, k = preparation.grids, mixture.n_components
@@ -161,7 +163,7 @@ def moments_solution(
     )
 
 
-def clustered_initialisation(preparation: Preparation) -> KernelSolution:
+def clustered_initialisation(preparation: KernelMixturePreparation) -> KernelSolution:
     """Return the components of the k-means clusters of the pilot sample, with broad densities."""
     sample, k = preparation.pilot, preparation.n_components
     assert sample is not None
@@ -170,7 +172,10 @@ def clustered_initialisation(preparation: Preparation) -> KernelSolution:
 
 
 def sums_of_sample(
-    sample: Sample, labels: NDArray[np.integer], n_labels: int, preparation: Preparation
+    sample: Sample,
+    labels: NDArray[np.integer],
+    n_labels: int,
+    preparation: KernelMixturePreparation,
 ) -> PosteriorSumsResult:
     """Return the sums of a posterior pass over labelled rows of a sample, without a likelihood.
 
@@ -182,7 +187,7 @@ def sums_of_sample(
         Component of every row.
     n_labels : int
         Number of components.
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Decisions from the pilot sample.
     """
     shares = np.zeros((len(sample.values), n_labels))
@@ -226,7 +231,7 @@ class Refinement:
 
 def posterior_solution(
     mixture: MixtureDensities,
-    preparation: Preparation,
+    preparation: KernelMixturePreparation,
     stage: Stage,
     conclude: Callable[[Refinement], Solved] | None = None,
 ) -> Generator[Pass[Any] | Estimate, PosteriorSumsResult, Refinement]:
@@ -236,7 +241,7 @@ def posterior_solution(
     ----------
     mixture : MixtureDensities
         The initialisation.
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Decisions from the pilot sample.
     stage : Stage
         The stage that the passes belong to.
@@ -294,13 +299,13 @@ class _Pass:
 
 
 def fitted_in_memory(
-    preparation: Preparation, iterations: int, *, co_posterior: bool = False
+    preparation: KernelMixturePreparation, iterations: int, *, co_posterior: bool = False
 ) -> Refinement:
     """Fit components to the pilot sample alone: its clusters, and EM iterations over its rows.
 
     Parameters
     ----------
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Decisions from the pilot sample, with its rows.
     iterations : int
         Number of EM iterations.
@@ -315,7 +320,7 @@ def fitted_in_memory(
 
 
 def refined(
-    sums: PosteriorSumsResult, preparation: Preparation, *, reported: bool = True
+    sums: PosteriorSumsResult, preparation: KernelMixturePreparation, *, reported: bool = True
 ) -> KernelSolution:
     """Re-estimate weights and densities from the sums of a posterior pass.
 
@@ -326,7 +331,7 @@ def refined(
     ----------
     sums : PosteriorSumsResult
         Sums of the pass.
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Decisions from the pilot sample.
     reported : bool, default True
         False for iterations that only the mixture of the next pass is wanted of: broad densities
@@ -375,7 +380,7 @@ def _embedded_view(
     feature_map: FeatureMap,
     embedding: FloatArray,
     mass: FloatArray,
-    preparation: Preparation,
+    preparation: KernelMixturePreparation,
 ) -> EmbeddedView:
     """Return the density of a wider view from the sums of its features."""
     mean = embedding / np.maximum(mass, np.finfo(np.float64).tiny)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from bigtensor.models.kernel_mixture.groups import Groups
 from bigtensor.models.kernel_mixture.options import SpectralOptions
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.settings import KernelMixtureSettings
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.moments.triple_moments import TripleMoments, TripleMomentsResult
 from bigtensor.statistics.windows import (
@@ -80,17 +80,17 @@ def moments_pass(
     return Pass("moments", TripleMoments(groups), rows)
 
 
-def rounds_stage(settings: Settings) -> Stage:
+def rounds_stage(settings: KernelMixtureSettings) -> Stage:
     """Return the EM iterations of a fit in rounds. Their number is not bounded."""
     return Stage("posterior", MOST_ROUNDS, False, co_posterior=settings.n_populations is not None)
 
 
-def posterior_stages(settings: Settings, *, doubtful: bool) -> list[Stage]:
+def posterior_stages(settings: KernelMixtureSettings, *, doubtful: bool) -> list[Stage]:
     """Return the posterior passes after an initialisation.
 
     Parameters
     ----------
-    settings : Settings
+    settings : KernelMixtureSettings
         Resolved parameters of the fit.
     doubtful : bool
         True if the initialisation did not converge, or is k-means.
@@ -114,7 +114,7 @@ def posterior_stages(settings: Settings, *, doubtful: bool) -> list[Stage]:
     return [Stage("settling", MOST_PASSES, settle, windows), polishing]
 
 
-def longest_stages(settings: Settings) -> list[Stage]:
+def longest_stages(settings: KernelMixtureSettings) -> list[Stage]:
     """Return the largest number of EM iterations for any initialisation."""
     sure, doubtful = (posterior_stages(settings, doubtful=one) for one in (False, True))
     most = max(sure[-1].most, doubtful[-1].most)
@@ -126,7 +126,7 @@ def _polishing_passes(rows: int) -> int:
     return POLISHING_PASSES if rows < MANY_ROWS else POLISHING_PASSES_OF_MANY
 
 
-def moments_windows(settings: Settings) -> tuple[tuple[int, int], ...] | None:
+def moments_windows(settings: KernelMixtureSettings) -> tuple[tuple[int, int], ...] | None:
     """Return the rows that the moments of an initialisation are summed over; None for all.
 
     EM iterations over the same rows and over all rows follow, so that the initialisation needs no
@@ -140,7 +140,7 @@ def moments_windows(settings: Settings) -> tuple[tuple[int, int], ...] | None:
     return sample_windows(rows, -(-int(settings.moments_rows) // 2), SETTLING_WINDOWS)
 
 
-def moments_reason(settings: Settings, *, windowed: bool) -> str:
+def moments_reason(settings: KernelMixtureSettings, *, windowed: bool) -> str:
     """Return why the moments were summed over their rows, for the diagnostics."""
     if settings.moments_rows == "all":
         return SpectralOptions.setting("moments_rows", "all")

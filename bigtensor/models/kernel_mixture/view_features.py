@@ -19,7 +19,7 @@ from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import OneHot, find_categories
 from bigtensor.models.contract.driver_threads import map_on_threads
 from bigtensor.models.kernel_mixture.embedded_view import features_of
-from bigtensor.models.kernel_mixture.settings import DELTA, Settings, ViewKernel
+from bigtensor.models.kernel_mixture.settings import DELTA, KernelMixtureSettings, ViewKernel
 from bigtensor.purpose_seeds import purpose_seed
 
 NARROWEST = 0.7
@@ -45,7 +45,10 @@ FEW_FEATURES = 3
 
 
 def coarse_maps(
-    rows: FloatArray, scale: FloatArray, settings: Settings, chosen: Mapping[str, FloatArray]
+    rows: FloatArray,
+    scale: FloatArray,
+    settings: KernelMixtureSettings,
+    chosen: Mapping[str, FloatArray],
 ) -> tuple[dict[str, FeatureMap], dict[str, Any]]:
     """Return orthonormal features of every view with the coarse bandwidth, which moments want.
 
@@ -55,7 +58,7 @@ def coarse_maps(
         The sample.
     scale : (features,) float64 array
         The scale of the features inside components.
-    settings : Settings
+    settings : KernelMixtureSettings
         Settings with kernels, landmarks and the bandwidth factor.
     chosen : mapping of str to (p, d) float64 array
         Landmarks of views with another bandwidth, which they do not depend on unless a kernel
@@ -120,7 +123,7 @@ class _CoarseView:
 def _coarse_view(
     values: FloatArray,
     within: FloatArray,
-    settings: Settings,
+    settings: KernelMixtureSettings,
     sample_rows: int,
     kind: ViewKernel,
     chosen: FloatArray | None,
@@ -145,7 +148,10 @@ def _coarse_view(
 
 
 def fine_maps(
-    rows: FloatArray, scale: FloatArray, settings: Settings, diagnostics: dict[str, Any]
+    rows: FloatArray,
+    scale: FloatArray,
+    settings: KernelMixtureSettings,
+    diagnostics: dict[str, Any],
 ) -> dict[str, FeatureMap]:
     """Return the features that the densities of embedded views are made of.
 
@@ -188,13 +194,13 @@ def exact_features(feature_map: FeatureMap, values: FloatArray) -> FloatArray:
     return features_of(feature_map, values)
 
 
-def _indicators(values: FloatArray, settings: Settings) -> OneHot:
+def _indicators(values: FloatArray, settings: KernelMixtureSettings) -> OneHot:
     """Return the indicators of the categories in the sample."""
     return OneHot(find_categories(values), dtype=settings.feature_dtype)
 
 
 def _views_of_sample(
-    rows: FloatArray, scale: FloatArray, settings: Settings
+    rows: FloatArray, scale: FloatArray, settings: KernelMixtureSettings
 ) -> list[tuple[str, FloatArray, FloatArray]]:
     """Return name, values and scale of every view; views that are alike are put into one."""
     pieces = [settings.slices[name] for name, _ in settings.shape.views]
@@ -208,7 +214,9 @@ def _views_of_sample(
     return [(settings.shape.views[0][0], pooled, within)]
 
 
-def _for_all_views(maps: dict[str, FeatureMap], settings: Settings) -> dict[str, FeatureMap]:
+def _for_all_views(
+    maps: dict[str, FeatureMap], settings: KernelMixtureSettings
+) -> dict[str, FeatureMap]:
     """Give every view the map of the first one where they share their components."""
     if not settings.shared:
         return maps
@@ -259,7 +267,7 @@ def _landmarks(
     values: FloatArray,
     within: FloatArray,
     kernel: Kernel,
-    settings: Settings,
+    settings: KernelMixtureSettings,
     chosen: FloatArray | None = None,
 ) -> Landmarks:
     """Choose the landmarks of one view, or take those that were chosen for another bandwidth."""

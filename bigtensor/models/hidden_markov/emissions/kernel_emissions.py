@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.models.contract.data_shape import NamedViews
-from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.preparation import KernelMixturePreparation
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.solve import refined
 from bigtensor.statistics.densities.falling_densities import FallingDensities
@@ -28,7 +28,9 @@ class KernelEmissions:
     solution: KernelSolution
 
     @classmethod
-    def of_sums(cls, sums: PosteriorSumsResult, preparation: Preparation) -> KernelEmissions:
+    def of_sums(
+        cls, sums: PosteriorSumsResult, preparation: KernelMixturePreparation
+    ) -> KernelEmissions:
         """Return the densities of posterior sums (Song et al. 2014, sec. 3)."""
         return cls(refined(sums, preparation))
 

@@ -15,8 +15,8 @@ from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import Script, Step
 from bigtensor.models.hidden_markov.emissions.kernel_emissions import KernelEmissions
 from bigtensor.models.kernel_mixture import script as kernel_script
-from bigtensor.models.kernel_mixture.preparation import Preparation
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.preparation import KernelMixturePreparation
+from bigtensor.models.kernel_mixture.settings import KernelMixtureSettings
 from bigtensor.models.kernel_mixture.solve import sums_of_sample
 from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.base import Result, Statistic
@@ -34,7 +34,7 @@ class KernelPreparation:
 
     Attributes
     ----------
-    kernel : Preparation
+    kernel : KernelMixturePreparation
         Grids and landmarks of the densities.
     cells : Cells
         Cells of the space of the rows, which stand for codes.
@@ -42,7 +42,7 @@ class KernelPreparation:
         Sums over the rows of the pilot sample, by cell.
     """
 
-    kernel: Preparation
+    kernel: KernelMixturePreparation
     cells: Cells
     sums: PosteriorSumsResult
 
@@ -119,17 +119,17 @@ def blank_cells(settings: MeasuredSettings, count: int) -> Cells:
     return Cells(np.zeros((count, features)), np.zeros(features), np.ones(features))
 
 
-def prepare_densities(settings: Settings, count: int) -> Script:
+def prepare_densities(settings: KernelMixtureSettings, count: int) -> Script:
     """Ask for the pilot sample, and lay grids, landmarks and cells over it.
 
     Parameters
     ----------
-    settings : Settings
+    settings : KernelMixtureSettings
         Of the densities.
     count : int
         Largest number of cells.
     """
-    kernel: Preparation = yield from kernel_script.prepare_from_sample(settings)
+    kernel: KernelMixturePreparation = yield from kernel_script.prepare_from_sample(settings)
     yield Step("choosing the cells")
     sample = kernel.pilot
     assert sample is not None

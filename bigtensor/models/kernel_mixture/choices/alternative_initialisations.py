@@ -12,8 +12,8 @@ from bigtensor.data.rows.block import Block
 from bigtensor.models.contract.driver_threads import map_on_threads
 from bigtensor.models.contract.script import Step, in_memory
 from bigtensor.models.kernel_mixture.groups import projected_views
-from bigtensor.models.kernel_mixture.preparation import Preparation
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.preparation import KernelMixturePreparation
+from bigtensor.models.kernel_mixture.settings import KernelMixtureSettings
 from bigtensor.models.kernel_mixture.solve import (
     mixture_of_moments,
     posterior_solution,
@@ -102,12 +102,12 @@ class Trial:
         return self.bandwidth is None
 
 
-def has_alternatives(settings: Settings) -> bool:
+def has_alternatives(settings: KernelMixtureSettings) -> bool:
     """Return True if other initialisations are tried beside a doubtful one.
 
     Parameters
     ----------
-    settings : Settings
+    settings : KernelMixtureSettings
         Settings that say whether the initialisation is spectral, and how it goes on.
     """
     return (
@@ -120,12 +120,12 @@ def has_alternatives(settings: Settings) -> bool:
     )
 
 
-def trial_pass(settings: Settings) -> Pass[Sample]:
+def trial_pass(settings: KernelMixtureSettings) -> Pass[Sample]:
     """Return the pass that draws the rows in which initialisations are compared.
 
     Parameters
     ----------
-    settings : Settings
+    settings : KernelMixtureSettings
         Settings with the shape of the data.
     """
     row_nbytes = len(settings.shape.features) * np.dtype(settings.shape.dtype).itemsize
@@ -137,7 +137,7 @@ def trial_pass(settings: Settings) -> Pass[Sample]:
 def best_initialisation(
     first: MixtureDensities,
     of_clusters: MixtureDensities | None,
-    preparation: Preparation,
+    preparation: KernelMixturePreparation,
     diagnostics: dict[str, Any],
 ) -> Generator[Pass[Any] | Step, Any, MixtureDensities]:
     """Compare initialisations in a sample, until the best likelihood recurs.
@@ -150,7 +150,7 @@ def best_initialisation(
         The doubtful initialisation.
     of_clusters : MixtureDensities, optional
         That of the clusters of the pilot sample, if there are enough of them.
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Its preparation.
     diagnostics : dict
         Holds the rows of its moments. Receives ``initialisations``: bandwidth factor (None for
@@ -198,7 +198,7 @@ def best_initialisation(
 
 
 def _batches(
-    settings: Settings, *, with_clusters: bool, same_rows: bool
+    settings: KernelMixtureSettings, *, with_clusters: bool, same_rows: bool
 ) -> list[tuple[float | str | None, ...]]:
     """Return the initialisations that are tried before likelihoods are compared, batch by batch.
 
@@ -206,7 +206,7 @@ def _batches(
 
     Parameters
     ----------
-    settings : Settings
+    settings : KernelMixtureSettings
         With the number of rows.
     with_clusters : bool
         There are enough clusters to begin with.
@@ -222,7 +222,9 @@ def _batches(
     return [begin, *(tuple(later[at : at + AT_ONCE]) for at in range(0, len(later), AT_ONCE))]
 
 
-def _alternative(preparation: Preparation, rows: Block, bandwidth: float) -> Trial | None:
+def _alternative(
+    preparation: KernelMixturePreparation, rows: Block, bandwidth: float
+) -> Trial | None:
     """Settle an initialisation of another bandwidth; None where the moments make no components."""
     groups, others, _ = projected_views(preparation.features_with_bandwidth(bandwidth))
     prepared = replace(preparation, groups=groups, others=others)
@@ -235,7 +237,7 @@ def _alternative(preparation: Preparation, rows: Block, bandwidth: float) -> Tri
 
 def _settled(
     mixture: MixtureDensities,
-    preparation: Preparation,
+    preparation: KernelMixturePreparation,
     rows: Block,
     bandwidth: float | None,
     rows_of_start: int,

@@ -15,7 +15,7 @@ from bigtensor.models.kernel_mixture.groups import (
     SampleFeatures,
     projected_views,
 )
-from bigtensor.models.kernel_mixture.preparation import Preparation
+from bigtensor.models.kernel_mixture.preparation import KernelMixturePreparation
 from bigtensor.models.kernel_mixture.solve import mixture_of_moments
 from bigtensor.models.kernel_mixture.stages import moments_windows
 from bigtensor.statistics.base import Pass, Statistic
@@ -38,13 +38,13 @@ Choice = tuple[float, dict[str, Any]]
 
 
 def factor_of_largest_gap(
-    preparation: Preparation,
+    preparation: KernelMixturePreparation,
 ) -> Generator[Step, None, Choice]:
     """Choose the bandwidth whose k-th singular value stands out most from the next one.
 
     Parameters
     ----------
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Preparation of the pilot sample.
     """
     k = preparation.n_components
@@ -58,7 +58,7 @@ def factor_of_largest_gap(
 
 
 def factor_by_cross_validation(
-    preparation: Preparation,
+    preparation: KernelMixturePreparation,
 ) -> Generator[Pass[Any] | Step, Any, Choice]:
     """Choose the bandwidth whose spectral mixture gives rows it has not seen the best likelihood.
 
@@ -69,7 +69,7 @@ def factor_by_cross_validation(
 
     Parameters
     ----------
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Preparation of the pilot sample. Its own groups are not used.
 
     Yields
@@ -170,8 +170,8 @@ def _gap(values: FloatArray, k: int) -> float:
 
 
 def with_chosen_bandwidth(
-    preparation: Preparation,
-) -> Generator[Pass[Any] | Step, Any, Preparation]:
+    preparation: KernelMixturePreparation,
+) -> Generator[Pass[Any] | Step, Any, KernelMixturePreparation]:
     """Choose the bandwidth of the moments as the settings say, and prepare their features again."""
     settings = preparation.settings
     if preparation.groups is None or settings.bandwidth not in CHOICES:

@@ -10,7 +10,7 @@ import numpy as np
 from bigtensor.decomposition.multiview.component_count import count_components
 from bigtensor.models.kernel_mixture.groups import SampleFeatures
 from bigtensor.models.kernel_mixture.preparation import sample_clusters
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.settings import KernelMixtureSettings
 from bigtensor.purpose_seeds import purpose_seed
 from bigtensor.statistics.row_sample import Sample
 
@@ -31,7 +31,9 @@ Of 250 sets of 300 rows of independent views, 5 orders found a second component 
 """
 
 
-def with_counted_components(sample: Sample, settings: Settings) -> tuple[Settings, dict[str, Any]]:
+def with_counted_components(
+    sample: Sample, settings: KernelMixtureSettings
+) -> tuple[KernelMixtureSettings, dict[str, Any]]:
     """Count the components where their number is to be found, knowing nothing of them.
 
     The scale inside components is that of as many k-means clusters as are looked for, and the
@@ -42,12 +44,12 @@ def with_counted_components(sample: Sample, settings: Settings) -> tuple[Setting
     ----------
     sample : Sample
         Pilot sample in which components are counted.
-    settings : Settings
+    settings : KernelMixtureSettings
         Its number of components is the largest that is looked for.
 
     Returns
     -------
-    settings : Settings
+    settings : KernelMixtureSettings
         With the number of components that was found.
     diagnostics : dict
         ``count``, and for every group of views the ``singular_values`` and their ``null``; empty

@@ -9,7 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import Setting, ViewError
-from bigtensor.models.kernel_mixture.settings import SPECTRAL_VIEWS, Settings, check_views
+from bigtensor.models.kernel_mixture.settings import (
+    SPECTRAL_VIEWS,
+    KernelMixtureSettings,
+    check_views,
+)
 from bigtensor.models.pilot.constant_features import (
     LeftOut,
     described,
@@ -20,8 +24,8 @@ from bigtensor.statistics.row_sample import Sample
 
 
 def without_constant_features(
-    sample: Sample, settings: Settings, varying: NDArray[np.bool_]
-) -> tuple[Sample, Settings, LeftOut]:
+    sample: Sample, settings: KernelMixtureSettings, varying: NDArray[np.bool_]
+) -> tuple[Sample, KernelMixtureSettings, LeftOut]:
     """Leave constant features out of a sample and of the settings, and warn.
 
     A view all of whose features are constant disappears.
@@ -30,7 +34,7 @@ def without_constant_features(
     ----------
     sample : Sample
         Pilot sample with all features.
-    settings : Settings
+    settings : KernelMixtureSettings
         Settings for all features.
     varying : (features,) bool array
         From `varying_columns`, with a column that is constant.
@@ -39,7 +43,7 @@ def without_constant_features(
     -------
     sample : Sample
         Sample without the constant features.
-    settings : Settings
+    settings : KernelMixtureSettings
         Settings without the constant features.
     left_out : dict of str to list of str
         Constant features of every view that has any.

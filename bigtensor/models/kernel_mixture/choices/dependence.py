@@ -15,8 +15,8 @@ from bigtensor.models.kernel_mixture.choices.held_out_densities import (
 )
 from bigtensor.models.kernel_mixture.choices.replicates import ITERATIONS
 from bigtensor.models.kernel_mixture.pilot_scores import mean_difference
-from bigtensor.models.kernel_mixture.preparation import Preparation, prepare_from
-from bigtensor.models.kernel_mixture.settings import ROWS_OF_A_COMPONENT, Settings
+from bigtensor.models.kernel_mixture.preparation import KernelMixturePreparation, prepare_from
+from bigtensor.models.kernel_mixture.settings import ROWS_OF_A_COMPONENT, KernelMixtureSettings
 from bigtensor.models.kernel_mixture.solution import responsibilities_of
 from bigtensor.models.kernel_mixture.solve import fitted_in_memory
 from bigtensor.statistics.row_sample import Sample
@@ -56,8 +56,8 @@ _PRODUCTS, _ROUNDING = 2**22, 1e-10
 
 
 def with_populations_if_dependent(
-    sample: Sample, settings: Settings
-) -> tuple[Settings, float | None]:
+    sample: Sample, settings: KernelMixtureSettings
+) -> tuple[KernelMixtureSettings, float | None]:
     """Choose populations in place of components where features depend on each other within them.
 
     Features depend on each other if they are correlated within components, or if held-out rows are
@@ -68,12 +68,12 @@ def with_populations_if_dependent(
     ----------
     sample : Sample
         Pilot sample in which the dependence is measured.
-    settings : Settings
+    settings : KernelMixtureSettings
         With the number of components that was counted.
 
     Returns
     -------
-    settings : Settings
+    settings : KernelMixtureSettings
         Settings of populations, or with more components, if features are dependent.
     dependence : float or None
         Root mean square correlation within components, if it was looked for.
@@ -106,16 +106,18 @@ def with_populations_if_dependent(
     return replace(merged, notes=(*merged.notes, note)), dependence
 
 
-def are_more_likely(sample: Sample, settings: Settings, merged: Settings) -> bool:
+def are_more_likely(
+    sample: Sample, settings: KernelMixtureSettings, merged: KernelMixtureSettings
+) -> bool:
     """Return True if held-out rows are more likely under many components than under few.
 
     Parameters
     ----------
     sample : Sample
         Pilot sample. Components are fitted to half of it, with fine densities.
-    settings : Settings
+    settings : KernelMixtureSettings
         With the number of components that was counted.
-    merged : Settings
+    merged : KernelMixtureSettings
         With the many components that are merged into populations.
     """
     rows = fitted_and_held(sample, settings, "dependence")
@@ -130,8 +132,8 @@ def are_more_likely(sample: Sample, settings: Settings, merged: Settings) -> boo
 
 
 def _with_components_until_independent(
-    sample: Sample, settings: Settings
-) -> tuple[Settings, float | None]:
+    sample: Sample, settings: KernelMixtureSettings
+) -> tuple[KernelMixtureSettings, float | None]:
     """Add components until features are independent within them.
 
     The count has no component that only shares densities with others, as where each of several
@@ -154,12 +156,12 @@ def _with_components_until_independent(
     return settings, of_counted
 
 
-def _independent_rows(sample: Sample, settings: Settings) -> float:
+def _independent_rows(sample: Sample, settings: KernelMixtureSettings) -> float:
     """Return the number of rows of the data, of which copies in the sample count less."""
     return settings.shape.effective_rows * sample.independent_share
 
 
-def _noise_of_square(settings: Settings, count: int, rows: float) -> float:
+def _noise_of_square(settings: KernelMixtureSettings, count: int, rows: float) -> float:
     """Return the standard error of the mean squared correlation of independent normal features.
 
     A squared correlation within n rows has a standard deviation of ``sqrt(2) / n``. Squares are
@@ -170,7 +172,7 @@ def _noise_of_square(settings: Settings, count: int, rows: float) -> float:
     return float(np.sqrt(2 * count / pairs) / rows)
 
 
-def _with_added_components(settings: Settings, count: int) -> Settings:
+def _with_added_components(settings: KernelMixtureSettings, count: int) -> KernelMixtureSettings:
     """Return settings with this number of components, and a note if it is not the counted one."""
     counted = settings.n_components
     if count == counted:
@@ -182,7 +184,7 @@ def _with_added_components(settings: Settings, count: int) -> Settings:
     return replace(settings, n_components=count, notes=(*settings.notes, note))
 
 
-def dependence_within_components(sample: Sample, settings: Settings) -> float:
+def dependence_within_components(sample: Sample, settings: KernelMixtureSettings) -> float:
     """Return the root mean square correlation of features of different views within components.
 
     Components are fitted to the sample alone. The square that sampling noise gives is subtracted.
@@ -191,7 +193,7 @@ def dependence_within_components(sample: Sample, settings: Settings) -> float:
     ----------
     sample : Sample
         Pilot sample to which components are fitted.
-    settings : Settings
+    settings : KernelMixtureSettings
         With the number of components.
 
     Returns
@@ -211,7 +213,9 @@ def dependence_within_components(sample: Sample, settings: Settings) -> float:
     return mean_correlation(values, posterior, pairs, sample.independent_share)
 
 
-def _pairs_of_views(preparation: Preparation, settings: Settings) -> NDArray[np.bool_]:
+def _pairs_of_views(
+    preparation: KernelMixturePreparation, settings: KernelMixtureSettings
+) -> NDArray[np.bool_]:
     """Return a mask of the pairs of measured features of different views: ``(d, d)``."""
     view = np.concatenate(
         [np.full(len(members), place) for place, (_, members) in enumerate(preparation.views)]

@@ -12,7 +12,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.models.kernel_mixture.choices.replicates import FEWEST_ROWS_OF_A_COMPONENT
 from bigtensor.models.kernel_mixture.pilot_scores import log_joint
 from bigtensor.models.kernel_mixture.preparation import prepare_from
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.settings import KernelMixtureSettings
 from bigtensor.models.kernel_mixture.solve import fitted_in_memory
 from bigtensor.models.pilot.constant_features import varying_columns
 from bigtensor.purpose_seeds import purpose_seed
@@ -31,7 +31,7 @@ _SAME = 1e-9
 
 
 def fitted_and_held(
-    sample: Sample, settings: Settings, purpose: str
+    sample: Sample, settings: KernelMixtureSettings, purpose: str
 ) -> tuple[Sample, Sample] | None:
     """Return random rows to fit components to, and others to compare the fits on.
 
@@ -41,7 +41,7 @@ def fitted_and_held(
     ----------
     sample : Sample
         Pilot sample.
-    settings : Settings
+    settings : KernelMixtureSettings
         With the seed and the columns of categories.
     purpose : str
         Purpose of the comparison. Each has random rows of its own.
@@ -92,7 +92,7 @@ def spread_rounded(
 
 
 def held_out_log_densities(
-    fitted: Sample, held: Sample, settings: Settings, iterations: int
+    fitted: Sample, held: Sample, settings: KernelMixtureSettings, iterations: int
 ) -> FloatArray:
     """Return the log densities of held-out rows under components of other rows: ``(rows,)``.
 
@@ -100,7 +100,7 @@ def held_out_log_densities(
     ----------
     fitted, held : Sample
         Rows that components are fitted to, and rows whose density is returned.
-    settings : Settings
+    settings : KernelMixtureSettings
         With the number of components, of which there may be fewer for few rows.
     iterations : int
         EM iterations, from the clusters of k-means.

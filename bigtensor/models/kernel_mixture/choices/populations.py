@@ -24,8 +24,8 @@ from bigtensor.decomposition.merging.replicated_trees import (
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.kernel_mixture.choices.dependence import mean_correlation
 from bigtensor.models.kernel_mixture.choices.replicates import grow_replicates
-from bigtensor.models.kernel_mixture.preparation import Preparation, sample_positions
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.preparation import KernelMixturePreparation, sample_positions
+from bigtensor.models.kernel_mixture.settings import KernelMixtureSettings
 from bigtensor.models.kernel_mixture.solution import KernelSolution, responsibilities_of
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
 
@@ -33,7 +33,7 @@ from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
 def find_populations(
     solution: KernelSolution,
     sums: CoPosteriorSumsResult,
-    preparation: Preparation,
+    preparation: KernelMixturePreparation,
     diagnostics: dict[str, Any],
 ) -> Populations:
     """Merge the components of a fit into populations.
@@ -44,7 +44,7 @@ def find_populations(
         With its components in their final order.
     sums : CoPosteriorSumsResult
         Of the same components, over all rows.
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Without rows of the pilot sample there are no means of components, and they are merged by
         how separate they are.
     diagnostics : dict
@@ -70,7 +70,7 @@ def find_populations(
     return Populations.cut(tree, settings.n_populations, temperature)
 
 
-def _tree_of_shared_rows(sums: CoPosteriorSumsResult, settings: Settings) -> MergeTree:
+def _tree_of_shared_rows(sums: CoPosteriorSumsResult, settings: KernelMixtureSettings) -> MergeTree:
     """Return the tree by the criterion of the settings, or by one that needs no means."""
     if settings.merging in (LEVELS, SEPARATION):
         return separation_tree(sums)
@@ -80,7 +80,7 @@ def _tree_of_shared_rows(sums: CoPosteriorSumsResult, settings: Settings) -> Mer
 def _tree_in_levels(
     posterior: FloatArray,
     sums: CoPosteriorSumsResult,
-    preparation: Preparation,
+    preparation: KernelMixturePreparation,
     diagnostics: dict[str, Any],
 ) -> MergeTree:
     """Return the tree in levels of features, and the cut that halves of the sample agree on."""
@@ -93,7 +93,7 @@ def _tree_in_levels(
     return tree
 
 
-def product_temperature(posterior: FloatArray, preparation: Preparation) -> float:
+def product_temperature(posterior: FloatArray, preparation: KernelMixturePreparation) -> float:
     """Return the factor by which log ratios of products of densities overstate the evidence.
 
     A product counts evidence that several views share once for each of them. Let two components
@@ -111,7 +111,7 @@ def product_temperature(posterior: FloatArray, preparation: Preparation) -> floa
     ----------
     posterior : (n0, components) float64 array
         Posterior probabilities of the rows of the pilot sample, times their weights.
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Decisions from the pilot sample, with its rows.
     """
     columns = list(preparation.grids.columns)

@@ -16,8 +16,8 @@ from bigtensor.decomposition.merging.replicated_trees import (
 )
 from bigtensor.features.clustering import kmeans
 from bigtensor.models.contract.driver_threads import map_on_threads
-from bigtensor.models.kernel_mixture.preparation import Preparation
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.preparation import KernelMixturePreparation
+from bigtensor.models.kernel_mixture.settings import KernelMixtureSettings
 from bigtensor.models.kernel_mixture.solution import responsibilities_of
 from bigtensor.models.kernel_mixture.solve import fitted_in_memory
 from bigtensor.purpose_seeds import purpose_seed
@@ -49,14 +49,16 @@ of 600,000 cells took 4.6 s in place of 5.9.
 """
 
 
-def grow_replicates(positions: FloatArray, preparation: Preparation) -> list[Replicate]:
+def grow_replicates(
+    positions: FloatArray, preparation: KernelMixturePreparation
+) -> list[Replicate]:
     """Fit and merge components on both halves of random splits of the pilot sample.
 
     Parameters
     ----------
     positions : (n0, d) float64 array
         Positions of the rows of the sample, see `sample_positions`.
-    preparation : Preparation
+    preparation : KernelMixturePreparation
         Decisions from the whole sample, with its rows.
 
     Returns
@@ -78,12 +80,12 @@ def grow_replicates(positions: FloatArray, preparation: Preparation) -> list[Rep
     )
 
 
-def replicates_nbytes(settings: Settings, rows: int) -> int:
+def replicates_nbytes(settings: KernelMixtureSettings, rows: int) -> int:
     """Return an upper bound of the bytes that `grow_replicates` takes.
 
     Parameters
     ----------
-    settings : Settings
+    settings : KernelMixtureSettings
         Settings with views and numbers of components.
     rows : int
         Of the pilot sample.
@@ -91,12 +93,12 @@ def replicates_nbytes(settings: Settings, rows: int) -> int:
     return _at_a_time(settings, rows) * _half_nbytes(settings, rows)
 
 
-def _at_a_time(settings: Settings, rows: int) -> int:
+def _at_a_time(settings: KernelMixtureSettings, rows: int) -> int:
     """Return how many halves may be in work at a time."""
     return max(1, min(2 * SPLITS, NBYTES_AT_A_TIME // _half_nbytes(settings, rows)))
 
 
-def _half_nbytes(settings: Settings, rows: int) -> int:
+def _half_nbytes(settings: KernelMixtureSettings, rows: int) -> int:
     """Return an upper bound of the bytes of one half: eight tables, and its rows in float64."""
     table = len(settings.tabulated) * (settings.bins + 1) * settings.n_components
     columns = 2 * len(settings.shape.features) + 16
@@ -109,7 +111,7 @@ def _replicate(
     rows: NDArray[np.intp],
     seed: int,
     positions: FloatArray,
-    preparation: Preparation,
+    preparation: KernelMixturePreparation,
 ) -> Replicate:
     """Fit components to some rows of the sample, and merge them."""
     sample = preparation.pilot

@@ -13,7 +13,7 @@ from bigtensor.models.kernel_mixture.choices.held_out_densities import (
 )
 from bigtensor.models.kernel_mixture.choices.replicates import ITERATIONS
 from bigtensor.models.kernel_mixture.pilot_scores import mean_difference
-from bigtensor.models.kernel_mixture.settings import Settings
+from bigtensor.models.kernel_mixture.settings import KernelMixtureSettings
 from bigtensor.statistics.row_sample import Sample
 
 NOTES = {
@@ -28,8 +28,8 @@ NOTES = {
 
 
 def with_chosen_units(
-    sample: Sample, settings: Settings
-) -> tuple[Settings, dict[str, float] | None]:
+    sample: Sample, settings: KernelMixtureSettings
+) -> tuple[KernelMixtureSettings, dict[str, float] | None]:
     """Choose between features in units of their spread and features as they are.
 
     Units decide which rows are near each other, and so which components a fit begins with. In
@@ -41,12 +41,12 @@ def with_chosen_units(
     ----------
     sample : Sample
         Pilot sample.
-    settings : Settings
+    settings : KernelMixtureSettings
         Settings of the fit, in units of the spread.
 
     Returns
     -------
-    settings : Settings
+    settings : KernelMixtureSettings
         With the chosen units.
     likelihoods : dict of str to float, optional
         Mean held-out log-likelihood of a row by units, in nats, and the ``standard_error`` of their

@@ -19,7 +19,7 @@ from bigtensor.features.kernels.nystroem import Nystroem, eigenvalue_cut, nystro
 from bigtensor.features.maps import FeatureMap
 from bigtensor.features.plain_maps import Standardised
 from bigtensor.features.row_order import content_order_of_rows
-from bigtensor.models.sources.kernel_ica.settings import LAPLACE, LINEAR, KernelSettings
+from bigtensor.models.sources.kernel_ica.settings import LAPLACE, LINEAR, KernelICASettings
 from bigtensor.models.sources.passes import rounding_variances
 from bigtensor.models.sources.pilot import Pilot
 from bigtensor.statistics.in_memory import sum_in_memory
@@ -56,7 +56,7 @@ class Standard:
     varying: NDArray[np.bool_]
 
     @classmethod
-    def of_pilot(cls, settings: KernelSettings, pilot: Pilot) -> Standard:
+    def of_pilot(cls, settings: KernelICASettings, pilot: Pilot) -> Standard:
         """Return the moments of a pilot sample.
 
         Raises
@@ -126,7 +126,7 @@ def whole(feature_map: FeatureMap) -> GroupMap:
     return GroupMap((ROWS,), (feature_map,))
 
 
-def sample_features(settings: KernelSettings, pilot: Pilot) -> KernelFeatures:
+def sample_features(settings: KernelICASettings, pilot: Pilot) -> KernelFeatures:
     """Choose landmarks in the sample, and the axes along which its features vary most.
 
     Raises
@@ -153,7 +153,7 @@ def sample_features(settings: KernelSettings, pilot: Pilot) -> KernelFeatures:
 
 
 def _full_map(
-    settings: KernelSettings, pilot: Pilot, standard: Standard
+    settings: KernelICASettings, pilot: Pilot, standard: Standard
 ) -> tuple[Nystroem | Standardised, float, dict[str, Any]]:
     """Return all features of the kernel, its bandwidth, and what to tell of the landmarks."""
     spread = np.where(standard.varying, standard.scales, _NO_PART)

@@ -12,7 +12,7 @@ from bigtensor.features.plain_maps import Standardised
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.sources.kernel_ica.kernel_features import whole
 from bigtensor.models.sources.kernel_ica.script import feature_contrast_pass, feature_moments_pass
-from bigtensor.models.sources.kernel_ica.settings import LINEAR, KernelSettings
+from bigtensor.models.sources.kernel_ica.settings import LINEAR, KernelICASettings
 from bigtensor.models.sources.passes import blank_reach
 from bigtensor.models.sources.planned_passes import planned_pilot
 from bigtensor.models.sources.whitened_passes import SampleRotation
@@ -26,7 +26,7 @@ _SQUARES = 6
 """Matrices of all landmarks that the driver holds: kernels, eigenvectors, covariances."""
 
 
-def planned_preparation(settings: KernelSettings) -> list[PlannedPass]:
+def planned_preparation(settings: KernelICASettings) -> list[PlannedPass]:
     """Return upper bounds of the passes before the sums over all rows."""
     pilot = planned_pilot(settings)
     p, q = settings.most_landmarks, settings.most_axes
@@ -37,7 +37,7 @@ def planned_preparation(settings: KernelSettings) -> list[PlannedPass]:
     return [replace(pilot, driver_nbytes=pilot.driver_nbytes + nbytes)]
 
 
-def planned_refinement(settings: KernelSettings) -> list[PlannedPass]:
+def planned_refinement(settings: KernelICASettings) -> list[PlannedPass]:
     """Return upper bounds of the sums over all rows."""
     q, counted = settings.most_axes, blank_reach(settings.n_features)
     features = whole(_blank_map(settings, q))
@@ -48,7 +48,7 @@ def planned_refinement(settings: KernelSettings) -> list[PlannedPass]:
     return [moments, PlannedPass(contrast, more)] if more else [moments]
 
 
-def _blank_map(settings: KernelSettings, n_features: int) -> Nystroem | Standardised:
+def _blank_map(settings: KernelICASettings, n_features: int) -> Nystroem | Standardised:
     """Return a map of the right sizes, whatever its numbers."""
     d, p = settings.n_features, settings.most_landmarks
     zeros, ones, projection = np.zeros(d), np.ones(d), np.zeros((p, n_features))

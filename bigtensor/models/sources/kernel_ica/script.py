@@ -21,7 +21,7 @@ from bigtensor.models.sources.kernel_ica.kernel_features import (
     sample_features,
 )
 from bigtensor.models.sources.kernel_ica.rotation import kernel_rotation
-from bigtensor.models.sources.kernel_ica.settings import KernelSettings
+from bigtensor.models.sources.kernel_ica.settings import KernelICASettings
 from bigtensor.models.sources.kernel_ica.solution import KernelComponents, of_features
 from bigtensor.models.sources.kernel_ica.verdict import judged
 from bigtensor.models.sources.pilot import Pilot, drawn_pilot
@@ -42,12 +42,12 @@ from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
 
 
 @dataclass(frozen=True, eq=False)
-class KernelPreparation:
+class KernelICAPreparation:
     """Kernel features, their sources in the pilot sample, and the rows that count.
 
     Attributes
     ----------
-    settings : KernelSettings
+    settings : KernelICASettings
         Resolved parameters of the fit.
     counted : Reach
         The rows that count.
@@ -64,7 +64,7 @@ class KernelPreparation:
         ``pilot``, for the caller of a preparation.
     """
 
-    settings: KernelSettings
+    settings: KernelICASettings
     counted: Reach
     features: KernelFeatures
     sample: SampleRotation
@@ -74,14 +74,14 @@ class KernelPreparation:
 
 
 STORED_CLASSES = (
-    *(KernelComponents, KernelPreparation, KernelSettings, KernelFeatures, SampleRotation),
+    *(KernelComponents, KernelICAPreparation, KernelICASettings, KernelFeatures, SampleRotation),
     *(Standard, GroupMap, Nystroem, Standardised, GaussianKernel, LaplaceKernel),
     *(Reach, WithinReach, MappedRows, Together, Covariances, ContrastSums),
 )
 """Dataclasses that a saved model, prepared or fitted, is made of."""
 
 
-def prepare(settings: KernelSettings) -> Script:
+def prepare(settings: KernelICASettings) -> Script:
     """Ask for a pilot sample, choose the features of the kernel, and find their sources in it."""
     pilot: Pilot = yield from drawn_pilot(settings)
     yield Step("choosing landmarks")
@@ -98,12 +98,12 @@ def prepare(settings: KernelSettings) -> Script:
     sample = SampleRotation(moments.mean, unmixing, pilot.independent_share)
     covariances = sample_correlations(pilot, features, mapped)
     diagnostics = {**pilot.diagnostics, **features.diagnostics, "step": rotation.step}
-    return KernelPreparation(
+    return KernelICAPreparation(
         settings, pilot.counted, features, sample, covariances, diagnostics, diagnostics
     )
 
 
-def refine(preparation: KernelPreparation) -> Script:
+def refine(preparation: KernelICAPreparation) -> Script:
     """Ask for fixed-point iterations over all rows, the first of them beside the covariance."""
     settings, features = preparation.settings, preparation.features
     sample, counted = preparation.sample, preparation.counted

@@ -26,7 +26,7 @@ AXES_BESIDE = 20
 
 
 @dataclass(frozen=True)
-class KernelSettings(SourceSettings):
+class KernelICASettings(SourceSettings):
     """Resolved parameters and the data that they are resolved for.
 
     Attributes
@@ -57,7 +57,7 @@ class KernelSettings(SourceSettings):
         return min(2 * self.most_components + AXES_BESIDE, self.most_landmarks)
 
 
-def settings_of(parameters: ParameterValues, shape: DataShape) -> KernelSettings:
+def settings_of(parameters: ParameterValues, shape: DataShape) -> KernelICASettings:
     """Return the resolved parameters for the data.
 
     Raises
@@ -73,7 +73,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> KernelSettings
         check_orientation(max(shape.rows, shape.all_rows), d)
     check_rows(max(shape.rows, shape.all_rows), k)
     enough = enough_rows(ROWS_OF_ROTATION * k, d)
-    settings = KernelSettings(
+    settings = KernelICASettings(
         shape=shape,
         n_components=k,
         kernel=str(parameters.kernel),

@@ -12,7 +12,7 @@ from bigtensor.models.sources.faults import (
     gaussian_among,
     unsettled,
 )
-from bigtensor.models.sources.kernel_ica.settings import KernelSettings
+from bigtensor.models.sources.kernel_ica.settings import KernelICASettings
 from bigtensor.models.sources.kernel_ica.solution import KernelComponents
 from bigtensor.models.words.faults import Fault
 
@@ -21,7 +21,7 @@ LEAST_EXPLAINED = 0.05
 
 
 def judged(
-    components: KernelComponents, settings: KernelSettings, diagnostics: dict[str, Any]
+    components: KernelComponents, settings: KernelICASettings, diagnostics: dict[str, Any]
 ) -> Solved:
     """Return a solution with the verdict on it, and warn of faults.
 
@@ -29,7 +29,7 @@ def judged(
     ----------
     components : KernelComponents
         The sources.
-    settings : KernelSettings
+    settings : KernelICASettings
         Resolved parameters of the fit.
     diagnostics : dict
         With ``rank``, ``varying``, ``outlying_rows``, ``turns`` and ``gaussian_sources``.
@@ -53,7 +53,7 @@ def judged(
     )
 
 
-def _few_axes(settings: KernelSettings, axes: int) -> list[Fault]:
+def _few_axes(settings: KernelICASettings, axes: int) -> list[Fault]:
     """Return a sentence on features of the kernel that depend linearly on each other."""
     if axes >= settings.most_components:
         return []
@@ -70,7 +70,7 @@ def _few_axes(settings: KernelSettings, axes: int) -> list[Fault]:
     ]
 
 
-def _little_explained(settings: KernelSettings, explained: float) -> list[Fault]:
+def _little_explained(settings: KernelICASettings, explained: float) -> list[Fault]:
     """Return a sentence on a kernel for which most rows are alike or strangers to each other."""
     if explained >= LEAST_EXPLAINED or settings.kernel == "linear":
         return []
