@@ -15,6 +15,7 @@ from bigtensor.models.contract.script import Step, in_memory
 from bigtensor.models.discrete_mixture.core import Moments, moments_of
 from bigtensor.models.discrete_mixture.estimation import estimate
 from bigtensor.models.discrete_mixture.expectation_maximisation import SMOOTHING, Problem
+from bigtensor.models.pilot.number_search import NumberSearch
 from bigtensor.statistics.base import Workspace
 
 RIDGES = {"ex": (0.0, 0.5, 2.0), "em": (0.0, 0.5)}
@@ -129,22 +130,25 @@ def _fewest_as_good(
     number itself was too large 9 times, and this one once.
     """
     scores: list[list[NDArray[np.float64]]] = []
-    means: list[float] = []
-    while len(scores) < most and len(scores) - int(np.argmax([*means, -np.inf])) <= PATIENCE:
+    search = NumberSearch(PATIENCE)
+    while len(scores) < most and not search.ended:
         yield Step("choosing the number of components", len(scores) + 1, most)
         scores.append([split.scores(len(scores) + 1, ridge) for split in splits])
-        means.append(_over_splits(splits, scores[-1]))
-    best = int(np.argmax(means))
+        search.means.append(_over_splits(splits, scores[-1]))
     weight = sum(split.weight for split in splits)
-    for fewer in range(best + 1):
-        apart = [ours - theirs for ours, theirs in zip(scores[best], scores[fewer], strict=True)]
-        centred = [
-            (values - split.mean(values)) ** 2 for split, values in zip(splits, apart, strict=True)
+
+    def loss_and_error(fewer: int) -> tuple[float, float]:
+        losses = [
+            best - less for best, less in zip(scores[search.best], scores[fewer], strict=True)
         ]
-        error = np.sqrt(_over_splits(splits, centred) / weight)
-        if _over_splits(splits, apart) <= error:
-            break
-    return fewer + 1, {str(k + 1): mean for k, mean in enumerate(means)}
+        squares = [
+            (loss - split.mean(loss)) ** 2 for split, loss in zip(splits, losses, strict=True)
+        ]
+        error = np.sqrt(_over_splits(splits, squares) / weight)
+        return _over_splits(splits, losses), float(error)
+
+    chosen = search.fewest_as_good(loss_and_error) + 1
+    return chosen, {str(k + 1): mean for k, mean in enumerate(search.means)}
 
 
 def _over_splits(splits: list[_Split], values: list[NDArray[np.float64]]) -> float:

@@ -29,6 +29,7 @@ from bigtensor.models.gaussian_mixture.settings import (
     free_parameters,
     least_components,
 )
+from bigtensor.models.pilot.number_search import NumberSearch
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.gaussian.gaussian_densities import GaussianDensities
 from bigtensor.statistics.gaussian.own_covariance_densities import OwnCovarianceDensities
@@ -146,7 +147,7 @@ def chosen_components(
     # without folds, every number of components has one score, its BIC
     weight = np.concatenate([fold.test.row_weights() for fold in folds] or [np.ones(1)])
     scores: list[FloatArray] = []
-    means: list[float] = []
+    search = NumberSearch(PATIENCE)
     for number, k in enumerate(candidates):
         yield Step("choosing the number of components", number + 1, len(candidates))
         of_number = replace(fewer, n_components=k)
@@ -154,37 +155,29 @@ def chosen_components(
             scores.append((yield from _held_out_scores(folds, of_number, fit)))
         else:
             scores.append((yield from _information_scores(sample, of_number, fit)))
-        means.append(float(np.average(scores[-1], weights=weight)))
-        if number - int(np.argmax(means)) >= PATIENCE:
+        search.means.append(float(np.average(scores[-1], weights=weight)))
+        if search.ended:
             break
-    best = int(np.argmax(means))
-    chosen = fewest_as_good(scores, best, weight)
-    return ComponentChoice(
-        candidates[chosen],
-        {str(k): mean for k, mean in zip(candidates, means, strict=False)},
-        best == len(candidates) - 1,
+    by_number = {str(k): mean for k, mean in zip(candidates, search.means, strict=False)}
+    chosen = search.fewest_as_good(
+        lambda fewer: loss_and_error(scores[search.best], scores[fewer], weight)
     )
+    return ComponentChoice(candidates[chosen], by_number, search.best == len(candidates) - 1)
 
 
-def fewest_as_good(scores: list[FloatArray], best: int, weight: FloatArray) -> int:
-    """Return the first candidate that is worse than the best by at most a standard error.
+def loss_and_error(best: FloatArray, fewer: FloatArray, weight: FloatArray) -> tuple[float, float]:
+    """Return by how much the mean score of a number is less than the best, and the standard error.
 
     Parameters
     ----------
-    scores : list of (n,) float64 array
-        Scores of the same rows under every candidate. A score of one number has no error.
-    best : int
-        Candidate with the best mean.
+    best, fewer : (n,) float64 array
+        Scores of the same rows under two numbers of components.
     weight : (n,) float64 array
         Weights of the rows.
     """
-    for fewer in range(best):
-        apart = scores[best] - scores[fewer]
-        mean = np.average(apart, weights=weight)
-        error = np.linalg.norm(weight * (apart - mean)) / weight.sum()
-        if mean <= error and apart.size > 1:
-            return fewer
-    return best
+    loss = best - fewer
+    mean = np.average(loss, weights=weight)
+    return float(mean), float(np.linalg.norm(weight * (loss - mean)) / weight.sum())
 
 
 @dataclass(frozen=True, eq=False)

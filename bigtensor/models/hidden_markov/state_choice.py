@@ -15,6 +15,7 @@ from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.script import Step
 from bigtensor.models.hidden_markov.settings import MOST_STEPS
 from bigtensor.models.hidden_markov.triple_estimate import TripleSettings, estimate_from_triples
+from bigtensor.models.pilot.number_search import NumberSearch
 from bigtensor.statistics.base import Statistic
 from bigtensor.statistics.codes.folded_triples import FoldedTriples, FoldedTriplesResult
 from bigtensor.statistics.codes.sequence_codes import SequenceCodes
@@ -111,8 +112,7 @@ def choose_states(
     """Choose the fewest states that are as good as the best on held-out windows.
 
     A number is as good as the best where its mean log-likelihood is less by at most
-    `STANDARD_ERRORS` of the difference over the folds (after the rule of one standard error of
-    Breiman, Friedman, Olshen and Stone 1984, 3.4.3). Windows that overlap are dependent, so that
+    `STANDARD_ERRORS` of the difference over the folds. Windows that overlap are dependent, so that
     the error is not taken over windows.
 
     Estimates of all numbers have one pseudo-count for all states together. With one for each state,
@@ -133,7 +133,8 @@ def choose_states(
         reason = f"{windows:,.0f} complete triples are too few to hold any out"
         return StateChoice(1, {"criterion": CRITERION, "reason": reason})
     scores = list[NDArray[np.float64]]()
-    while len(scores) < settings.n_states and len(scores) - _best(scores) < PATIENCE:
+    search = NumberSearch(PATIENCE)
+    while len(scores) < settings.n_states and not search.ended:
         yield Step("choosing the number of states", len(scores) + 1, settings.n_states)
         of_number = replace(settings, n_states=len(scores) + 1, shares_smoothing=True)
         fold_scores = [
@@ -141,22 +142,21 @@ def choose_states(
             for fold in judged_by
         ]
         scores.append(np.array(fold_scores))
-    best = _best(scores) - 1
+        search.means.append(float(scores[-1].mean()))
     # the search ended where it had to, and not because more states explained less
     largest = len(scores) == settings.n_states < settings.n_codes
-    bounded = largest and len(scores) - _best(scores) < PATIENCE
-    for fewer in range(best + 1):
-        apart = scores[best] - scores[fewer]
-        if apart.mean() <= STANDARD_ERRORS * apart.std(ddof=1) / np.sqrt(len(apart)):
-            break
-    means = {str(k + 1): float(score.mean()) for k, score in enumerate(scores)}
+
+    def loss_and_error(fewer: int) -> tuple[float, float]:
+        loss = scores[search.best] - scores[fewer]
+        return float(loss.mean()), STANDARD_ERRORS * float(loss.std(ddof=1) / np.sqrt(len(loss)))
+
     return StateChoice(
-        fewer + 1,
+        search.fewest_as_good(loss_and_error) + 1,
         {
             "criterion": CRITERION,
             "folds": len(judged_by),
-            "held_out_log_likelihood": means,
-            "ended_at_largest": bounded,
+            "held_out_log_likelihood": {str(k + 1): mean for k, mean in enumerate(search.means)},
+            "ended_at_largest": largest and not search.ended,
         },
     )
 
@@ -164,11 +164,6 @@ def choose_states(
 def _estimated(counts: TripleCountsResult, settings: TripleSettings) -> MarkovParameters:
     """Return the parameters that windows determine."""
     return estimate_from_triples(counts, settings)[0].parameters
-
-
-def _best(scores: list[NDArray[np.float64]]) -> int:
-    """Return the number of states with the largest mean score; 1 before any is known."""
-    return 1 + int(np.argmax([score.mean() for score in scores])) if scores else 1
 
 
 def _complete(counts: TripleCountsResult) -> tuple[NDArray[np.int32], NDArray[np.float64]]:

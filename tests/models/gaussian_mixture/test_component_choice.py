@@ -12,11 +12,11 @@ from sklearn.mixture import GaussianMixture as Peer
 from sklearn.preprocessing import scale
 
 from bigtensor import GaussianMixture, simulate
-from bigtensor.array_types import IndexArray
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.models.gaussian_mixture.component_choice import (
     COMPARED_AGAIN,
     compared_numbers,
-    fewest_as_good,
+    loss_and_error,
 )
 from bigtensor.models.gaussian_mixture.regularisation import Strength, validated_regularisation
 from bigtensor.models.gaussian_mixture.settings import free_parameters
@@ -114,18 +114,24 @@ def test_numbers__grow_by_a_fifth() -> None:
     assert list(compared_numbers(1, 20)) == [1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 16, 19]
 
 
-def test_fewest__is_within_a_standard_error() -> None:
+def test_loss__of_a_level_number_is_within_a_standard_error() -> None:
     rng = np.random.default_rng(0)
     best = rng.normal(size=400)
     level, worse = best - 0.01 * rng.normal(0.9, 20, 400), best - 1
     weight = np.ones(400)
-    assert fewest_as_good([worse, level, best], 2, weight) == 1
-    assert fewest_as_good([worse, best], 1, weight) == 1
+    assert _is_as_good(level, best, weight)
+    assert not _is_as_good(worse, best, weight)
     # better in the first rows, which hardly count
     first = np.arange(400) < 200
     fewer = np.where(first, worse, level)
-    assert fewest_as_good([fewer, best], 1, weight) == 1
-    assert fewest_as_good([fewer, best], 1, np.where(first, 1e-6, 1)) == 0
+    assert not _is_as_good(fewer, best, weight)
+    assert _is_as_good(fewer, best, np.where(first, 1e-6, 1))
+
+
+def _is_as_good(fewer: FloatArray, best: FloatArray, weight: FloatArray) -> bool:
+    """Return True if a number of components loses at most a standard error."""
+    loss, error = loss_and_error(best, fewer, weight)
+    return loss <= error
 
 
 @pytest.mark.parametrize("seed", first_quick([0, 3]))
