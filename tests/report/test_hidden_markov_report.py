@@ -7,7 +7,7 @@ import xarray as xr
 from bigtensor import HiddenMarkovModel
 from bigtensor.errors import DataError, MissingValueWarning, ParameterError
 from bigtensor.models.contract.opening_for_answers import with_features_of_fit
-from bigtensor.models.hidden_markov.decoded_paths import (
+from bigtensor.models.hidden_markov.decoded_section import (
     decoded_summary,
     dwell_curves,
     dwell_section,

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 
 from bigtensor.descending_order import largest_in_place
-from bigtensor.models.hidden_markov.decoded_paths import (
+from bigtensor.models.hidden_markov.decoded_section import (
     DecodesRows,
     decoded_summary,
     dwell_section,

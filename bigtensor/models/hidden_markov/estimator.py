@@ -17,7 +17,7 @@ from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState, ViewsLike, check_integer
 from bigtensor.models.contract.run import RunOptions
 from bigtensor.models.contract.script import FitSteps, PlannedPass, SizedScript
-from bigtensor.models.hidden_markov import criteria, occupancy_by
+from bigtensor.models.hidden_markov import decoding, information_criteria, occupancy_by
 from bigtensor.models.hidden_markov.declared_parameters import MEASURED, PARAMETERS
 from bigtensor.models.hidden_markov.description import HiddenMarkovDescription
 from bigtensor.models.hidden_markov.emissions.categorical_emissions import CategoricalEmissions
@@ -209,9 +209,9 @@ class HiddenMarkovModel(SequenceModel):
         self.sample_dim = sample_dim
         self.random_state = random_state
 
-    aic = criteria.aic
-    bic = criteria.bic
-    decode = criteria.decode
+    aic = information_criteria.aic
+    bic = information_criteria.bic
+    decode = decoding.decode
     weights_by = occupancy_by.weights_by
 
     @property

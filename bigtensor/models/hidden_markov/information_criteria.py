@@ -1,4 +1,4 @@
-"""Information criteria and best paths of sequences: `HiddenMarkovModel` takes them as methods."""
+"""Information criteria of sequences: `HiddenMarkovModel` takes them as methods."""
 
 from __future__ import annotations
 
@@ -10,36 +10,17 @@ from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.errors import ParameterError, Setting
-from bigtensor.models.contract.containers import RowAnswer
-from bigtensor.models.contract.run import RunsPasses
-from bigtensor.models.contract.script import PlannedPass, SizedScript
 from bigtensor.models.hidden_markov.solution import MarkovFit
-from bigtensor.statistics.base import Pass
-from bigtensor.statistics.sequences.best_path import PathOperators
 from bigtensor.statistics.sequences.ends import SequenceEndsResult
-from bigtensor.statistics.sequences.entries import most_blocks
-from bigtensor.statistics.sequences.path_probability import PathProbability
 
 
-class ScoresSequences(RunsPasses, Protocol):
+class ScoresSequences(Protocol):
     """A fitted hidden Markov model."""
 
     emissions: str
 
-    def predict(
-        self,
-        X: DataLike,
-        lengths: npt.ArrayLike | None = None,
-        *,
-        sequence: str | RowVariableLike | None = None,
-    ) -> RowAnswer:
-        """Return the state of every row on the most probable path of its sequence."""
-
     def _solution(self) -> MarkovFit:
         """Return the solution, or raise sklearn's NotFittedError."""
-
-    def _open_in_order(self, *args: Any) -> Any:
-        """Return data with the views of the fit, in their sequences."""
 
     def _ends(self, *args: Any) -> tuple[SequenceEndsResult, NDArray[Any]]:
         """Return likelihood and last state of every sequence, and ids or names."""
@@ -97,42 +78,6 @@ def bic(
     """
     likelihood, weight = _likelihood_and_weight(self, X, lengths, sequence, sample_weight)
     return float(np.log(weight)) * _free_parameters(self) - 2.0 * likelihood
-
-
-def decode(
-    self: ScoresSequences,
-    X: DataLike,
-    lengths: npt.ArrayLike | None = None,
-    *,
-    sequence: str | RowVariableLike | None = None,
-) -> tuple[float, RowAnswer]:
-    """Return the most probable paths and their log probability, as hmmlearn does.
-
-    Parameters
-    ----------
-    X : path, xarray, dask array or array-like
-        As for `fit`.
-    lengths, sequence : optional
-        As for `fit`.
-
-    Returns
-    -------
-    log_probability : float
-        Of all rows together with their paths, in nats. Weights of rows do not count.
-    states : (rows,) int32 array, DataArray or dask array
-        As `predict` returns them.
-    """
-    chain = self._solution().chain()
-    samples = self._open_in_order(X, sequence, lengths)
-    operators = PathOperators(chain, most_blocks(samples.rows))
-
-    def script() -> SizedScript:
-        paths = yield Pass("messages", operators)
-        return (yield PlannedPass(Pass("path", PathProbability(chain, paths))))
-
-    planned = [PlannedPass(Pass("messages", operators))]
-    log_probability: float = self.run_passes(samples, script(), planned).result
-    return log_probability, self.predict(X, lengths, sequence=sequence)
 
 
 def _free_parameters(model: ScoresSequences) -> int:
