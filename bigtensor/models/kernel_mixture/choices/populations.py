@@ -22,7 +22,7 @@ from bigtensor.decomposition.merging.replicated_trees import (
     separation_tree,
 )
 from bigtensor.models.answers.populations import Populations
-from bigtensor.models.kernel_mixture.choices.dependence import mean_correlation
+from bigtensor.models.kernel_mixture.choices.dependence import correlations_within
 from bigtensor.models.kernel_mixture.choices.replicates import grow_replicates
 from bigtensor.models.kernel_mixture.preparation import KernelMixturePreparation, sample_positions
 from bigtensor.models.kernel_mixture.settings import KernelMixtureSettings
@@ -120,5 +120,5 @@ def product_temperature(posterior: FloatArray, preparation: KernelMixturePrepara
         return 1.0
     assert preparation.pilot is not None
     share = preparation.pilot.independent_share
-    correlation = mean_correlation(preparation.rows[:, columns], posterior, pairs, share)
-    return 1.0 + (len(columns) - 1) * correlation**2
+    correlations = correlations_within(preparation.rows[:, columns], posterior, pairs, share)
+    return 1.0 + (len(columns) - 1) * correlations.root_mean_square**2

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from bigtensor.models.kernel_mixture.choices import dependence
-from bigtensor.models.kernel_mixture.choices.dependence import mean_correlation
+from bigtensor.models.kernel_mixture.choices.dependence import correlations_within
 
 
 def plain(values, posterior, pairs):
@@ -21,18 +21,18 @@ def plain(values, posterior, pairs):
 
 
 @pytest.mark.parametrize("products", [100, 2**22])
-def test_mean_correlation__is_that_of_weighted_covariances(products, monkeypatch):
+def test_correlation__is_that_of_weighted_covariances(products, monkeypatch):
     monkeypatch.setattr(dependence, "_PRODUCTS", products)
     rng = np.random.default_rng(0)
     label = rng.integers(0, 3, 3000)
     values = rng.normal(size=(3000, 4)) @ rng.normal(size=(4, 4)) + 50 * label[:, None] + 1000
     posterior = rng.dirichlet(np.ones(3), 3000) * 0.1 + 0.9 * np.eye(3)[label]
     pairs = np.tri(4, k=-1, dtype=bool)
-    found = mean_correlation(values, posterior, pairs)
+    found = root_mean_square(values, posterior, pairs)
     assert found == pytest.approx(plain(values, posterior, pairs), rel=1e-8)
 
 
-def test_mean_correlation__takes_no_notice_of_features_that_are_equal_within_a_component():
+def test_correlation__takes_no_notice_of_features_that_are_equal_within_a_component():
     rng = np.random.default_rng(1)
     label = rng.integers(0, 2, 2000)
     values = rng.normal(size=(2000, 3))
@@ -40,14 +40,18 @@ def test_mean_correlation__takes_no_notice_of_features_that_are_equal_within_a_c
     # the third feature has one value within each component
     values[:, 2] = np.array([0.1, 1234.567])[label]
     posterior, pairs = np.eye(2)[label], np.tri(3, k=-1, dtype=bool)
-    alone = mean_correlation(values[:, :2], posterior, np.tri(2, k=-1, dtype=bool))
-    assert mean_correlation(values, posterior, pairs) == pytest.approx(alone, rel=1e-9)
+    alone = root_mean_square(values[:, :2], posterior, np.tri(2, k=-1, dtype=bool))
+    assert root_mean_square(values, posterior, pairs) == pytest.approx(alone, rel=1e-9)
 
 
-def test_mean_correlation__copies_of_independent_rows_have_the_noise_of_the_rows():
+def test_correlation__copies_of_independent_rows_have_the_noise_of_the_rows():
     values = np.random.default_rng(2).normal(size=(400, 5))
     posterior, pairs = np.ones((400, 1)), np.tri(5, k=-1, dtype=bool)
-    once = mean_correlation(values, posterior, pairs)
+    once = root_mean_square(values, posterior, pairs)
     tiled = np.tile(values, (9, 1)), np.ones((3600, 1)), pairs
-    assert mean_correlation(*tiled, 1 / 9) == pytest.approx(once, abs=1e-6)
-    assert mean_correlation(*tiled) > once + 0.02
+    assert root_mean_square(*tiled, 1 / 9) == pytest.approx(once, abs=1e-6)
+    assert root_mean_square(*tiled) > once + 0.02
+
+
+def root_mean_square(*arguments):
+    return correlations_within(*arguments).root_mean_square
