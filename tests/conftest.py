@@ -5,14 +5,15 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 # a busy machine may take any time for an example
-settings.register_profile("quick", deadline=None)
+settings.register_profile("quick", deadline=None, max_examples=50)
 settings.load_profile("quick")
-# .ci/nightly tries laws on ten times as many examples
+# .ci/nightly tries laws on twenty times as many examples
 settings.register_profile("thorough", max_examples=1000)
 
 
@@ -20,6 +21,27 @@ def pytest_configure(config: pytest.Config) -> None:
     """Give processes that share the tests one BLAS thread each; with more, tests take longer."""
     if config.getoption("numprocesses", default=None):
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector: pytest.Collector) -> Any:
+    """Mark cases as slow that ``quick_cases`` of their test does not name.
+
+    The cases that are named are the cheapest, or the two or three most unlike. Almost always, what
+    breaks a behaviour breaks it in one of them as well.
+    """
+    items = yield
+    cases = [item for item in items if isinstance(item, pytest.Function)] if items else []
+    for mark in [mark for item in cases[:1] for mark in item.iter_markers("quick_cases")]:
+        absent = set(mark.args) - {case.callspec.id for case in cases}
+        if absent:
+            raise collector.CollectError(
+                f"quick_cases of {cases[0].originalname} names {sorted(absent)}, which are no cases"
+            )
+        for case in cases:
+            if case.callspec.id not in mark.args:
+                case.add_marker("slow")
+    return items
 
 
 @pytest.fixture(scope="session")

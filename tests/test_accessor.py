@@ -24,6 +24,7 @@ def data():
 
 
 @pytest.mark.parametrize("kind", ["Dataset", "DataArray", "DataTree", "lazy"])
+@pytest.mark.quick_cases("Dataset", "lazy")
 def test_accessor__gives_what_the_model_gives(data, kind):
     given = {
         "Dataset": data,
@@ -47,6 +48,7 @@ def test_accessor__passes_the_parameters_of_fit_on(data):
         data.bigtensor.fit(KernelMixture(3, **SMALL), scheduler="threads", memory_limit="1MiB")
 
 
+@pytest.mark.slow  # imports the package in a new process
 def test_accessor__is_registered_by_its_own_import_alone():
     code = (
         "import bigtensor, xarray as xr\n"

@@ -190,6 +190,7 @@ def test_annotate__lacking_features_are_named(cells, model):
 
 
 @pytest.mark.parametrize("ending", [".h5ad", ".zarr"])
+@pytest.mark.quick_cases(".h5ad")
 def test_from_anndata__the_model_has_the_same_bits(cells, data, model, tmp_path, ending):
     bigtensor.annotate(cells, model)
     path = tmp_path / f"cells{ending}"

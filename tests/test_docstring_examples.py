@@ -11,7 +11,15 @@ import bigtensor
 from bigtensor.models.contract.registry import MODELS, model_class
 
 PACKAGE = Path(bigtensor.__file__).parent
-LONG_EXAMPLES = ("kernel_ica.estimator", "tensor_train_density.estimator", "testing.model_laws")
+LONG_EXAMPLES = (
+    "hidden_markov.estimator",
+    "kernel_ica.estimator",
+    "kernel_mixture.estimator",
+    "kernels.custom_kernel",
+    "tensor_train_density.estimator",
+    "testing.model_laws",
+    "triple_histogram_classifier.estimator",
+)
 """Modules whose examples take several seconds."""
 
 

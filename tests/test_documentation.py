@@ -57,10 +57,6 @@ SLOW_PAGES = (
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
-SLOW_EXAMPLES = {
-    *("fit_zarr_store.py", "own_cluster.py", "populations.py", "two_sites.py"),
-    "xarray_in_xarray_out.py",
-}
 
 MODEL_SECTIONS = [
     "Example",
@@ -147,6 +143,7 @@ def run_command(command: str, folder: Path) -> None:
     ],
     ids=lambda page: page.stem,
 )
+@pytest.mark.quick_cases("README")
 def test_blocks__run_in_order(
     page: Path,
     tmp_path: Path,
@@ -207,14 +204,8 @@ def test_kernel_mixture__numbers_in_words_are_those_of_the_code() -> None:
     assert f"At most {settings.MOST_COUNTED} are looked for" in text
 
 
-@pytest.mark.parametrize(
-    "script",
-    [
-        pytest.param(path, marks=[pytest.mark.slow] if path.name in SLOW_EXAMPLES else [])
-        for path in EXAMPLES
-    ],
-    ids=lambda path: path.stem,
-)
+@pytest.mark.slow  # the fewest seconds are nine; the blocks of the README are quick
+@pytest.mark.parametrize("script", EXAMPLES, ids=lambda path: path.stem)
 def test_examples__run_without_warnings_and_print(script: Path, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", script],

@@ -84,6 +84,7 @@ def forget_clients() -> None:
         gc.collect()
 
 
+@pytest.mark.slow  # outputs behind URLs are quick elsewhere
 def test_commands__read_and_write_a_bucket(server):
     where = f"s3://{BUCKET}/commands"
     model, labels = f"{where}/m.zarr", f"{where}/labels.zarr"
@@ -116,6 +117,7 @@ FAULTS = {
 
 
 @pytest.mark.parametrize("fault", first_quick(FAULTS, 2))
+@pytest.mark.quick_cases("wrong secret")
 def test_fault__is_named_within_seconds(server, monkeypatch, fault):
     environment, message = FAULTS[fault]
     bucket = "buckte" if not environment else BUCKET
@@ -261,6 +263,7 @@ def test_pass__asks_for_each_chunk_once_and_survives_resets(
     point_at(monkeypatch, server.environment)
 
 
+@pytest.mark.slow  # a pass over cells is quick
 def test_fit_and_prediction__ask_for_every_document_once(server, tmp_path, monkeypatch):
     """A store of six arrays, of which one is read, in two parts a pass and one chunk."""
     model = bigtensor.GaussianMixture(2, random_state=0, max_iter=3)

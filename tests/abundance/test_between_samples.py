@@ -86,6 +86,7 @@ def test_grid__holds_deviations_of_logits_of_absent_populations():
 
 
 @pytest.mark.parametrize("deviation", [0.02, 0.2, 2.0])
+@pytest.mark.quick_cases("0.2", "2.0")
 def test_tests__of_hundreds_of_samples_are_t_tests(deviation):
     response = deviation * np.random.default_rng(5).standard_normal((6, 400))
     matrix = np.column_stack([np.ones(400), np.repeat([0.0, 1.0], 200)])

@@ -154,6 +154,7 @@ def test_differential_abundance__of_groups_without_a_cell_has_open_intervals():
 
 
 @pytest.mark.parametrize("sizes", [(500, 20_000), (20_000, 500), (5000, 5000)])
+@pytest.mark.quick_cases("sizes1")
 def test_differential_abundance__of_rare_populations_takes_files_of_any_size(sizes):
     """All samples are alike; three cells in 100,000 are of the rare population."""
     rows = np.repeat(sizes, 10)
@@ -181,6 +182,7 @@ def test_differential_abundance__of_one_cell_in_small_files_is_no_change(cells):
 
 
 @pytest.mark.parametrize("seed", [18, 44, 89, 100, 119])
+@pytest.mark.quick_cases("18", "100")
 def test_differential_abundance__ends_where_samples_differ_in_size_and_cells_are_few(
     seed, monkeypatch
 ):

@@ -12,6 +12,7 @@ from tests.benchmarks.abundance.studies import Setting, drawn_study
 THREE = Setting("3 + 3", (0,) * 3 + (1,) * 3)
 
 
+@pytest.mark.slow  # many simulated studies
 def test_differential_abundance__has_five_per_cent_false_positives():
     rng = np.random.default_rng(0)
     values = by_bigtensor(THREE, [drawn_study(THREE, rng) for _ in range(40)])

@@ -80,6 +80,7 @@ def test_measure__under_overlap_one_pass_after_kmeans_is_not_enough():
     ]
 
 
+@pytest.mark.slow  # the whole benchmark runs quickly below
 def test_measure__more_passes_do_not_break_a_fit_of_few_rows():
     case = BY_NAME["B5"]
     rows = ratio_rows(8, measure(case, 8, 2, (SPECTRAL, SPECTRAL_SIX, LABELLED)), case.bars)
@@ -132,6 +133,7 @@ def test_precision_row__float32_features_give_the_same_moments():
     assert 0 < row["relative difference"] <= 1e-6
 
 
+@pytest.mark.slow  # the whole benchmark runs quickly
 def test_rate_row__is_a_share():
     row = rate_row(20_000, repeats=1)
     # how busy the machine is decides about the bar

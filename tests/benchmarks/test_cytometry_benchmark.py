@@ -267,6 +267,7 @@ def test_oracle__gives_components_to_the_class_of_most_of_their_mass():
     np.testing.assert_array_equal(labels, [0, 0, 1, 0])
 
 
+@pytest.mark.slow  # other scores are quick
 def test_oracle__merges_components_at_least_as_well_as_the_tree(shared_data: Path):
     sample = load_gvhd(shared_data / "gvhd.npz")[0]
     chosen = np.random.default_rng(0).choice(len(sample.values), 3000, replace=False)

@@ -15,6 +15,7 @@ from tests.benchmarks.ica.simulated import (
 
 
 @pytest.mark.benchmark
+@pytest.mark.slow  # tests of the model compare with it quickly
 def test_small_problem__is_as_precise_as_fast_ica():
     problem = Problem("laplace", 3, 3, 5_000)
     rows = {row["method"]: row for row in measured(problem, 1)}

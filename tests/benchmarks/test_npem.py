@@ -71,6 +71,7 @@ def test_npem__pooled_is_the_algorithm_of_the_paper():
         np.testing.assert_allclose(one, other, atol=3e-3 * other.max())
 
 
+@pytest.mark.slow  # two long fits
 def test_npem__own_widths_reach_the_density_that_knows_the_labels_and_the_pooled_one_does_not():
     truth = Truth.of(kernel_mixture(5000, 4, random_state=4))
     label = truth.data["label"].to_numpy()

@@ -119,7 +119,7 @@ def one_object(stdout):
     [pytest.param(name, marks=[pytest.mark.slow] * (name == "demo")) for name in commands()],
 )
 def test_every_command__prints_one_json_object(
-    run, files, cells, model, tree, tailed, tmp_path, name
+    run, files, cells, model, tree, tailed, tmp_path, undrawn, name
 ):
     arguments = dict(cases(files, cells, model, tree, tailed, tmp_path))
     if name == "add":

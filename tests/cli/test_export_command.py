@@ -90,6 +90,7 @@ def test_export__to_csv_with_samples_and_markers(run, labels, cells, tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["csv", "h5ad", "subset", "report"])
+@pytest.mark.quick_cases("csv", "report")
 def test_labels__of_other_rows_are_warned_of(run, labels, cells, model, tmp_path, kind, undrawn):
     other, copy, target = tmp_path / "other.zarr", tmp_path / "copy.zarr", tmp_path / f"l.{kind}"
     shutil.copytree(cells, copy)

@@ -90,6 +90,7 @@ def test_import__to_another_kind_of_file_names_the_export(run, table):
     assert "bigtensor export" in result.stderr
 
 
+@pytest.mark.slow  # 100,000 events; each command is quick elsewhere
 def test_readme__from_cytometer_files_to_anndata(run, shared_data, tmp_path, monkeypatch):
     """The commands of the README, as they stand there, without the ones that only show."""
     anndata = pytest.importorskip("anndata")

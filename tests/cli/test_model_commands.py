@@ -86,6 +86,7 @@ def test_fit__opens_plans_and_resolves_once(run, cells, tmp_path, monkeypatch):
     assert sorted(calls) == ["make_plan", "open_samples", "settings_of"]
 
 
+@pytest.mark.slow  # the rules of a mixture are quick
 def test_fit__treats_missing_entries_as_the_model_does(run, tmp_path):
     values = np.random.default_rng(0).normal(size=(300, 2))
     values[0, 0] = np.nan
@@ -309,6 +310,7 @@ def test_predict__options_that_choose_answers_otherwise_are_refused_beside_answe
     assert not (tmp_path / "l.zarr").exists()
 
 
+@pytest.mark.slow  # those of sources are quick
 def test_predict__writes_the_answers_of_a_density_that_are_asked_for(run, tmp_path):
     store, model, out = (tmp_path / f"{name}.zarr" for name in ("chain", "model", "answers"))
     sizes = ("--rows", 500, "-k", 2, "--features", 3)

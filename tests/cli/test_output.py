@@ -110,6 +110,7 @@ FULL = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no f
 
 @FULL
 @pytest.mark.parametrize("option", [(), ("--json",)])
+@pytest.mark.quick_cases("option0")
 def test_full_standard_output__is_a_plain_error(cells, option):
     with open("/dev/full", "w") as full:  # noqa: PTH123
         result = run_with(("info", cells, *option), stdout=full, stderr=subprocess.PIPE)
@@ -130,6 +131,7 @@ def test_full_standard_output__is_a_plain_error_of_help_too(option):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="shells of other systems close no streams")
+@pytest.mark.slow  # a full one is quick
 def test_closed_standard_error__ends_no_work(cells, tmp_path):
     out = tmp_path / "model.zarr"
     words = (sys.executable, "-m", "bigtensor", "fit", cells, "-k", 2, "--out", out)

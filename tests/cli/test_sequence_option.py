@@ -51,6 +51,7 @@ def test_fit_and_predict__read_the_variable_that_is_named(run, store, tmp_path):
     assert np.abs(apart.to_numpy() - probability).max() > 1e-3
 
 
+@pytest.mark.slow  # fit and predict are quick
 def test_shares_of_groups__follow_the_variable_that_is_named(run, store, tmp_path):
     model, out = tmp_path / "model.zarr", tmp_path / "states.zarr"
     assert run("fit", store, *OF_MODEL, "--out", model, *THREADS).exit_code == 0

@@ -133,6 +133,7 @@ def same(found: dict[str, Any], expected: dict[str, Any]) -> bool:
     return True
 
 
+@pytest.mark.quick_cases("labels", "model", "statistics")
 def test_flipped_bits__are_refused_or_change_nothing(store, tmp_path):
     path, read = store
     files = sorted(file for file in path.rglob("*") if file.is_file())

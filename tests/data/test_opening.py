@@ -608,6 +608,7 @@ def test_open__warns_of_packed_chunks_by_their_decoded_size(
     assert f"'sample': {chunk_rows(64, samples.dtype.itemsize)}," in message
 
 
+@pytest.mark.slow  # twelve readers at once
 def test_open__leaves_no_setting_of_zarr_behind(tmp_path: Path) -> None:
     before = zarr.config.get("async.concurrency"), zarr.config.get("threading.max_workers")
     path = write_store(tmp_path / "g.zarr", np.tile(VALUES, (50, 1)), chunks=(10, 3))

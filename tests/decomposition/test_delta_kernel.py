@@ -49,6 +49,7 @@ def core_of_gram_matrices(codes):
 
 @pytest.mark.parametrize("view", [0, 1, 2])
 @pytest.mark.parametrize("seed", [0, 1])
+@pytest.mark.quick_cases("0-0", "1-2")
 def test_gram_matrices_of_the_delta_kernel__give_the_solution_of_the_joint_table(seed, view):
     codes, table = drawn_rows(seed)
     rng = np.random.default_rng(0)

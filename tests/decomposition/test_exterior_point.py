@@ -147,6 +147,7 @@ def test_exterior_point_from__comes_back_to_the_truth_from_nearby():
 
 
 @pytest.mark.parametrize(("k", "n", "rows"), [(3, 6, 500), (5, 10, 4000), (6, 12, 10**5)])
+@pytest.mark.quick_cases("3-6-500")
 def test_exterior_point__is_better_than_the_clipped_spectral_solution(k, n, rows):
     ratios = []
     for seed in range(6):

@@ -151,6 +151,7 @@ def test_markov_exterior_point__symbol_without_rows_has_probability_zero():
 
 
 @pytest.mark.parametrize(("k", "n", "rows"), [(3, 6, 500), (5, 10, 4000), (6, 12, 10**5)])
+@pytest.mark.quick_cases("3-6-500")
 def test_markov_exterior_point__is_better_than_the_mapped_mixture(k, n, rows):
     ratios = []
     for seed in range(6):

@@ -46,6 +46,15 @@ def by_newton(table, steps):
 
 @pytest.mark.parametrize("distance", [1.0, 2.0, 4.0])
 @pytest.mark.parametrize("weights", [(0.7, 0.3), (0.5, 0.3, 0.2), (0.9, 0.0, 0.08, 0.02)])
+@pytest.mark.quick_cases(
+    "weights0-1.0",
+    "weights0-2.0",
+    "weights0-4.0",
+    "weights1-1.0",
+    "weights1-2.0",
+    "weights1-4.0",
+    "weights2-4.0",
+)
 def test_newton_step__five_steps_reach_the_maximum(distance, weights):
     rng = np.random.default_rng(4)
     table = densities(rng, np.array(weights), 3000, distance)

@@ -243,6 +243,7 @@ def searched(tensor_terms, n_terms, updates=8, seed=0):
 
 @pytest.mark.parametrize("orders", [(1, 1, 1), (3,)])
 @pytest.mark.parametrize("k", [10, 30])
+@pytest.mark.quick_cases("10-orders0", "10-orders1", "30-orders1")
 def test_discover__finds_all_terms_of_a_tensor(orders, k):
     rng = default_rng(1)
     factors = tuple(rng.normal(size=(20, k)) for _ in orders)

@@ -46,6 +46,7 @@ def test_slopes__are_differences_of_the_digamma_function():
 
 
 @pytest.mark.parametrize("start", [0.01, 1.0, 30.0])
+@pytest.mark.quick_cases("0.01")
 def test_steps__end_at_the_largest_likelihood(start):
     rows = numbers(np.array([0.3, 1.2, 0.1, 4.0]))
 

@@ -77,6 +77,7 @@ def expected(rows: Path) -> KernelMixture:
 
 
 @pytest.mark.parametrize("kind", SCRIPTS)
+@pytest.mark.quick_cases("cloud")
 def test_script__fits_the_rows_that_meet_the_condition_and_replaces_the_model(
     kind: str, run_script: RunScript, study: Path, rows: Path, expected: KernelMixture
 ) -> None:
@@ -90,6 +91,7 @@ def test_script__fits_the_rows_that_meet_the_condition_and_replaces_the_model(
 
 
 @pytest.mark.parametrize("kind", first_quick(SCRIPTS))
+@pytest.mark.slow  # a script that fits is quick
 def test_script__refuses_a_model_that_exists_before_the_cluster_starts(
     kind: str, run_script: RunScript, study: Path, rows: Path
 ) -> None:

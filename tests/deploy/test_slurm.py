@@ -147,6 +147,7 @@ def last_model(slurm: Slurm, study: Path) -> str:
     return logs().split("the last model is ")[1].split()[0]
 
 
+@pytest.mark.slow  # three tasks with imports of their own; the job of a fit is quick
 def test_sums__are_those_of_the_model_and_the_store_as_they_are_now(
     deploy: Callable[..., Path], study: Path, program_environment: dict[str, str]
 ) -> None:

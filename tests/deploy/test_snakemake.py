@@ -29,12 +29,13 @@ def written_files(folder: Path) -> set[Path]:
     return {path for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow  # every rule is a process with imports of its own
 def test_workflow__labels_every_event_and_writes_to_its_folder_alone(
     tmp_path: Path, program_environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     snakemake = os.environ.get("SNAKEMAKE") or shutil.which("snakemake")
     if snakemake is None:
-        pytest.skip("Snakemake is not installed; .ci/run installs it and sets SNAKEMAKE")
+        pytest.skip("Snakemake is not installed; .ci/nightly installs it and sets SNAKEMAKE")
     study, home, scratch = (tmp_path / name for name in ("study", "home", "scratch"))
     for folder in (study, home, scratch):
         folder.mkdir()

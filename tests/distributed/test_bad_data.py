@@ -199,6 +199,7 @@ def test_wrong_path__is_named(tmp_path: Path) -> None:
         model().fit(tmp_path / "none.zarr")
 
 
+@pytest.mark.slow  # millions of rows; a late row of fewer is quick
 def test_gap_in_row_4567890__is_named(tmp_path: Path) -> None:
     values = np.resize(VALUES.astype(np.float32), (5_000_000, 3))
     values[4_567_890, 1] = np.nan

@@ -73,6 +73,7 @@ def worker_with_a_disk_of_its_own(folder: Path, own: Path) -> Iterator[Client]:
 
 
 @pytest.mark.parametrize("name", WRITERS)
+@pytest.mark.quick_cases("cells.zarr")
 def test_worker__that_sees_other_data_or_none_is_refused(tmp_path: Path, name: str) -> None:
     shared, own = tmp_path / "shared", tmp_path / "own"
     shared.mkdir()

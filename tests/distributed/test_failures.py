@@ -130,6 +130,7 @@ def test_cluster__whose_last_worker_dies_in_mid_pass_is_not_waited_for_for_ever(
         runtime.run(number_after, None, JOBS, kill_after_three)
 
 
+@pytest.mark.slow  # its death in mid-pass is quick
 def test_cluster__whose_last_worker_dies_with_a_result_is_not_waited_for_for_ever(
     scheduler_process: tuple[Any, str], worker_process: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -170,6 +171,7 @@ def test_cluster__explains_a_lost_result_that_ends_workers(tmp_path: Path) -> No
         DistributedRuntime(client).run(die_the_second_time, None, jobs, kill)
 
 
+@pytest.mark.slow  # the death of the last worker is quick
 def test_cluster__whose_workers_all_die_goes_on_with_new_ones() -> None:
     got: list[int] = []
     with local_cluster(2) as client:
@@ -254,6 +256,7 @@ def test_cluster__whose_workers_join_in_mid_pass_has_work_for_all_of_them() -> N
     ],
     ids=["exit", "memory"],
 )
+@pytest.mark.slow  # workers die one after the other
 def test_task__that_always_kills_its_worker_names_memory_where_a_nanny_reports_it(
     function: Any, memory: bool
 ) -> None:
@@ -280,6 +283,7 @@ def test_task__that_always_kills_its_worker_names_memory_where_a_nanny_reports_i
     assert ("600.00 MiB" in str(caught.value)) == memory
 
 
+@pytest.mark.slow  # the death of the last worker is quick
 def test_cluster__whose_workers_are_all_paused_is_not_waited_for_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -56,6 +56,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.slow  # other clusters are quick
 def test_local_cluster__keeps_its_settings_to_its_workers(tmp_path: Path) -> None:
     script = tmp_path / "clusters.py"
     script.write_text(OVERLAPPING_CLUSTERS)

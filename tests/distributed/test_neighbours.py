@@ -63,6 +63,7 @@ def listening() -> list[Any]:
 
 @pytest.mark.parametrize("user", ["nobody", "same"])
 @pytest.mark.parametrize(("scheme", "certificate"), [("tcp", "none"), ("tls", "own")])
+@pytest.mark.quick_cases("tcp-none-nobody", "tls-own-same")
 def test_client__without_the_certificate_of_the_run_is_refused(
     two_workers: Client, user: str, scheme: str, certificate: str
 ) -> None:

@@ -85,6 +85,7 @@ def test_fit_and_predict__have_the_same_bits_everywhere(
 
 @pytest.mark.parametrize("start", first_quick(["spectral", "kmeans"]))
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-8), ("float32", 1e-5)])
+@pytest.mark.quick_cases("float32-1e-05-spectral")
 def test_fit__hardly_depends_on_the_chunks_of_the_store(
     tmp_path: Path, start: str, dtype: str, tolerance: float
 ) -> None:

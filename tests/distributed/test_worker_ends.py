@@ -101,6 +101,7 @@ def test_workers__that_always_end_while_they_start_are_explained(
     assert len(list((tmp_path / "ends").iterdir())) == 3
 
 
+@pytest.mark.slow  # workers that always end are quick
 def test_worker__that_ends_while_it_starts_is_followed_by_another(tmp_path: Path) -> None:
     assert run_script(tmp_path, "os._exit(3)", 0, 2) == "finished True\n"
     assert len(list((tmp_path / "ends").iterdir())) == 3
@@ -151,6 +152,7 @@ def test_workers__of_a_script_on_standard_input_name_a_file(tmp_path: Path) -> N
     assert "status" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow  # a script without a guard is quick
 def test_workers__whose_imports_fail_are_not_told_of_a_guard(tmp_path: Path) -> None:
     script = SCRIPT.replace(
         "\ntask_run.LOOK_AFTER",
@@ -161,6 +163,7 @@ def test_workers__whose_imports_fail_are_not_told_of_a_guard(tmp_path: Path) -> 
     assert "__main__" not in said
 
 
+@pytest.mark.slow  # a worker that is killed is quick
 def test_workers__with_less_memory_than_they_start_with_name_memory(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

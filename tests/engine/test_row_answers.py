@@ -54,6 +54,7 @@ def data(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return kinds[request.param]
 
 
+@pytest.mark.quick_cases("array", "store", "several lazy")
 def test_outputs__are_the_same_in_memory_lazily_and_in_a_store(tmp_path: Path, data: Any) -> None:
     samples = open_samples(data)
     events: list[Event] = []
@@ -80,6 +81,7 @@ def test_outputs__are_the_same_in_memory_lazily_and_in_a_store(tmp_path: Path, d
         assert lazy.compute(scheduler="threads").tobytes() == array.tobytes()
 
 
+@pytest.mark.quick_cases("array", "store", "several lazy")
 def test_outputs__of_one_task_are_bounded_by_their_bytes(
     tmp_path: Path, data: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -16,6 +16,7 @@ def clouds(d, rows=1500, seed=0):
 
 @pytest.mark.parametrize("d", [1, 2, 10])
 @pytest.mark.parametrize("k", [3, 40])
+@pytest.mark.quick_cases("3-1", "3-2", "3-10", "40-1")
 def test_kmeans__is_as_good_as_scikit_learn(d, k):
     x = clouds(d)
     ours = kmeans(x, k, 0)

@@ -21,6 +21,7 @@ def populations(rows=8000, seed=0):
 
 
 @pytest.mark.parametrize("rows", [400, 8000, 30_000])
+@pytest.mark.quick_cases("400", "8000")
 def test_log_density__ranks_rows_like_the_true_one(rows):
     values, _, truth = populations(rows)
     found = log_density(values, np.ones(rows), 0)

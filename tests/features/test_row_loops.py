@@ -103,6 +103,7 @@ def test_machine_code__is_kept_and_used_again(folder):
     assert kept(folder) == first
 
 
+@pytest.mark.slow  # two processes; one version is quick
 def test_machine_code__of_another_version_of_the_source_has_files_of_its_own(folder):
     run(folder, DOUBLE)
     first = kept(folder)

@@ -21,12 +21,24 @@ from tests.fuzz.processes import Limits, run_cases
 pytestmark = pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 
 
-@pytest.mark.parametrize("number", [1, pytest.param(len(KINDS), marks=pytest.mark.slow)])
-def test_damaged_input__ends_in_one_clear_error_or_the_right_values(capsys, number: int) -> None:
+FITTED = ("model", "prepared", "statistics", "checkpoint")
+"""Kinds whose inputs are fits of all models, which take up to half a minute."""
+
+
+@pytest.mark.parametrize(
+    ("kinds", "cases", "processes"),
+    [
+        ([random.choice([kind for kind in KINDS if kind not in FITTED])], 4, 1),
+        pytest.param(random.sample(list(KINDS), len(KINDS)), 8, 2, marks=pytest.mark.slow),
+    ],
+    ids=["a kind without a fit", "all kinds"],
+)
+def test_damaged_input__ends_in_one_clear_error_or_the_right_values(
+    capsys, kinds: list[str], cases: int, processes: int
+) -> None:
     seed = random.randrange(10**6)
-    kinds = random.sample(list(KINDS), number)
-    cases = "8" if number > 1 else "4"
-    code = main(["--seed", str(seed), "--cases", cases, "--minutes", "1.5", "--only", *kinds])
+    numbers = ["--cases", str(cases), "--processes", str(processes), "--minutes", "1.5"]
+    code = main(["--seed", str(seed), *numbers, "--only", *kinds])
     output = capsys.readouterr().out
     print(output)
     assert f"seed {seed}" in output

@@ -52,6 +52,7 @@ def law_named(laws, name):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.quick_cases("measured")
 def test_small_model__obeys_all_laws_on_every_kind_of_data(kind):
     check_model(Standardiser, small_data(kind, 300))
     check_statistic(PowerSums(np.ones(4), 2), small_data(kind))

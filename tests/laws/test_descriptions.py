@@ -104,6 +104,7 @@ def test_report_and_cli__name_no_model(path):
         assert not {name for name in named if isinstance(name, str)} & {*MODELS}
 
 
+@pytest.mark.slow  # imports everything in a new process
 def test_importing_models__does_not_import_matplotlib():
     code = """
 import sys
@@ -179,6 +180,7 @@ def test_report__of_a_mixture_needs_its_weights_and_answers_alone():
     assert table.as_text() == [[str(h), weight] for h, weight in enumerate(weights)]
 
 
+@pytest.mark.slow  # five commands in a new process; its report is quick
 def test_commands__tell_of_a_foreign_model(store, tmp_path):
     model, page, labels = (tmp_path / name for name in ("m.zarr", "m.html", "l.zarr"))
     threads = ("--scheduler", "threads")

@@ -324,6 +324,7 @@ print(bigtensor.__version__ != "", "KernelMixture" in dir(bigtensor))
     assert output.split("\n")[:3] == ["[]", "True True", "True True"]
 
 
+@pytest.mark.slow  # imports everything in a new process
 def test_public_names__set_nothing_global():
     output = run_python(
         """

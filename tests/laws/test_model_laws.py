@@ -26,6 +26,7 @@ def parameters_of(model: KernelMixture) -> np.ndarray:
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [("float64", 1e-8), ("float32", 1e-5)])
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
+@pytest.mark.quick_cases("spectral-float32-1e-05", "kmeans-float64-1e-08")
 def test_parameters__do_not_depend_on_the_chunks(rows, dtype, tolerance, start):
     settings = {
         "spectral": SpectralOptions(n_landmarks=30, bins=256),

@@ -190,9 +190,13 @@ CASES: list[tuple[BaseEstimator, dict[str, str]]] = [
         | ONE_ROW
         | {"check_fit2d_1feature": "the error says how many views there are and are needed"},
     ),
-    (
-        HiddenMarkovModel(2, views={"x": [0]}, random_state=0),
-        FRACTIONS | NAN_BESIDE_FRACTIONS | IN_ORDER | ONE_ROW,
+    # the first case of a family is quick: few iterations here, a given regularisation below
+    *(
+        (model, FRACTIONS | NAN_BESIDE_FRACTIONS | IN_ORDER | ONE_ROW)
+        for model in (
+            HiddenMarkovModel(2, views={"x": [0]}, max_iter=2, random_state=0),
+            HiddenMarkovModel(2, views={"x": [0]}, random_state=0),
+        )
     ),
     (
         HiddenMarkovModel(2, emissions="kernel", max_iter=2, random_state=0),
@@ -205,6 +209,7 @@ CASES: list[tuple[BaseEstimator, dict[str, str]]] = [
         | ONE_ROW
         | {"check_fit2d_1feature": "the error names the view whose column the data do not have"},
     ),
+    (GaussianMixture(2, reg_covar=0.1, random_state=0), OBJECTS | ONE_ROW),
     (GaussianMixture(2, random_state=0), OBJECTS | ONE_ROW),
     (ICA(1, random_state=0), OBJECTS | ONE_ROW),
     (SparseICA(1, random_state=0), SPARSE | ONE_ROW),

@@ -145,6 +145,7 @@ def test_law__rows_with_bad_stored_values_are_left_out(data):
 @pytest.mark.parametrize("suffix", [".h5ad", ".zarr"])
 @settings(parent=small, max_examples=8)
 @given(data=st.data())
+@pytest.mark.quick_cases(".h5ad")
 def test_law__files_are_read_in_place_as_rows_in_memory(tmp_path: Path, suffix, data):
     values = data.draw(documents(), label="values")
     path = tmp_path / f"counts{suffix}"

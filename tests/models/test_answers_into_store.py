@@ -93,6 +93,9 @@ class Stopped(BaseException):
 
 @pytest.mark.parametrize("again", [False, True])
 @pytest.mark.parametrize("stage", ["reading", "disk full in the pass", "moving", "listing"])
+@pytest.mark.quick_cases(
+    "reading-False", "disk full in the pass-True", "moving-False", "listing-False"
+)
 def test_interruption__leaves_the_store_as_it_was(model, cells, monkeypatch, stage, again):
     if again:
         model.write(cells, cells, into="answers")

@@ -43,6 +43,7 @@ def mixture() -> GaussianMixture:
         ("int64", "float64"),
     ],
 )
+@pytest.mark.quick_cases(">i2-float32", "int64-float64")
 def test_measured_model__reads_numbers_as_floats_that_hold_them(dtype: str, read_as: str) -> None:
     values = MEASURED.astype(dtype)
     found, expected = mixture().fit(values), mixture().fit(values.astype(read_as))
@@ -50,6 +51,7 @@ def test_measured_model__reads_numbers_as_floats_that_hold_them(dtype: str, read
     assert_array_equal(found.predict(values), expected.predict(MEASURED.astype("float64")))
 
 
+@pytest.mark.slow  # integers of arrays are quick
 def test_measured_model__reads_integers_of_every_container(tmp_path: Path) -> None:
     labelled = xr.DataArray(MEASURED, dims=("sample", "feature"), name="X")
     path = tmp_path / "integers.zarr"
@@ -103,6 +105,7 @@ def discrete_data() -> dict[str, object]:
 
 
 @pytest.mark.parametrize("name", list(discrete_data()))
+@pytest.mark.quick_cases("objects", "encoded", "frame")
 def test_discrete_model__reads_names_and_whole_numbers(name: str) -> None:
     data = discrete_data()[name]
     model = DiscreteMixture(2, random_state=0)
@@ -139,6 +142,7 @@ def test_discrete_model__reads_tables_with_boolean_columns() -> None:
 
 
 @pytest.mark.filterwarnings("ignore:the next state does not depend on the present one")
+@pytest.mark.slow  # a mixture of the same numbers is quick
 def test_hidden_markov_model__reads_numbers_as_its_emissions_ask() -> None:
     symbols, named = SYMBOLS, np.array([["a"], ["b"], ["c"]], object)[SYMBOLS[:, 0]]
     categorical = HiddenMarkovModel(2, random_state=0)
@@ -166,6 +170,7 @@ def test_classifier__reads_booleans_and_whole_floats() -> None:
 
 @pytest.mark.parametrize("kind", ["numbers", "names"])
 @pytest.mark.parametrize("missing", ["raise", "omit", "marginalise"])
+@pytest.mark.quick_cases("raise-numbers", "omit-names", "marginalise-names")
 def test_unseen_category__is_summed_over_by_every_rule(kind: str, missing: str) -> None:
     data = CODES if kind == "numbers" else NAMES.astype(object)
     other = data.copy()

@@ -100,6 +100,7 @@ def test_fewer_rows_than_components(model, data):
 
 
 @MODELS
+@pytest.mark.quick_cases("gaussian", "tied", "ica")
 def test_a_missing_value_names_its_row(model, data):
     rows = rows_for(model, data).copy()
     rows[7, 2] = np.nan
@@ -113,6 +114,7 @@ def test_a_missing_value_names_its_row(model, data):
 
 
 @MODELS
+@pytest.mark.quick_cases("gaussian", "tied", "ica")
 def test_an_outlier_is_left_out_and_said(model, data):
     rows = rows_for(model, data).copy()
     k = components_of(model)
@@ -128,6 +130,7 @@ def test_an_outlier_is_left_out_and_said(model, data):
 
 
 @MODELS
+@pytest.mark.quick_cases("gaussian", "tied", "ica")
 def test_constant_features_do_no_harm(model, data):
     rows, k = rows_for(model, data), components_of(model)
     wide = np.hstack([rows, np.full((len(rows), 1), 7.0)])
@@ -144,6 +147,7 @@ def test_constant_features_do_no_harm(model, data):
 
 
 @MODELS
+@pytest.mark.quick_cases("gaussian", "tied", "ica")
 def test_duplicated_features_do_no_harm(model, data):
     rows, k = rows_for(model, data), components_of(model)
     wide = np.hstack([rows, rows[:, 6:8]])

@@ -39,6 +39,7 @@ def score(model: object, data: xr.DataArray) -> float:
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.quick_cases("DiscreteMixture", "TensorTrainDensity")
 def test_category_that_the_fit_does_not_name__is_ignored_with_a_warning(name: str) -> None:
     rows = rows_of(name)
     model = MODELS[name]().fit(answers(rows, ["a", "b"]))
@@ -48,6 +49,7 @@ def test_category_that_the_fit_does_not_name__is_ignored_with_a_warning(name: st
 
 
 @pytest.mark.parametrize("name", MODELS)
+@pytest.mark.quick_cases("DiscreteMixture", "TensorTrainDensity")
 def test_named_category_without_a_row__is_ignored_or_has_a_small_probability(name: str) -> None:
     rows = rows_of(name)
     model = MODELS[name]().fit(answers(rows, ["a", "b", "never"]))

@@ -37,6 +37,7 @@ def arrow(kind: str, names: list[str]) -> object:
 
 
 @pytest.mark.parametrize("kind", ["Table", "RecordBatch"])
+@pytest.mark.quick_cases("RecordBatch")
 def test_pyarrow__has_the_names_of_its_columns(model, kind, tmp_path):
     table = arrow(kind, NAMES)
     assert_array_equal(model.predict(table), model.predict(pd.DataFrame(VALUES, columns=NAMES)))
@@ -63,6 +64,7 @@ def test_list_of_tables__has_the_names_of_its_columns(model):
     "columns",
     [[5, 6, 7], pd.MultiIndex.from_tuples([("a", 1), ("a", 2), ("b", 1)]), [5, "a", 6.5]],
 )
+@pytest.mark.quick_cases("columns0")
 def test_names__that_are_no_strings_are_compared(columns):
     table = pd.DataFrame(VALUES, columns=columns)
     model = fitted(table)

@@ -74,6 +74,7 @@ SETS = {
 
 @pytest.mark.parametrize("name", first_quick(["wine", "iris", "six", "eight"], 2))
 @pytest.mark.parametrize("components", [3, pytest.param("auto", marks=pytest.mark.slow)])
+@pytest.mark.quick_cases("3-iris")
 def test_kernel_mixture(name, components):
     # densities are float32, and five components of iris share rows
     tolerance = 1e-3 if (name, components) == ("iris", "auto") else 2e-5
@@ -87,6 +88,7 @@ def test_kernel_mixture(name, components):
 )
 @pytest.mark.parametrize("seed", first_quick([0, 1]))
 @pytest.mark.parametrize("components", [3, pytest.param("auto", marks=pytest.mark.slow)])
+@pytest.mark.slow  # a law on every model
 def test_discrete_mixture(rows, features, seed, components):
     drawn = codes(rows, features, seed)
     require_equal_answers(
@@ -104,6 +106,7 @@ def test_discrete_mixture(rows, features, seed, components):
     ],
     ids=["whitened", "cumulant", "kernel"],
 )
+@pytest.mark.quick_cases("whitened-wine", "kernel-wine")
 def test_sources(name, make):
     require_equal_answers(make, standardised(name), 1e-8, ("transform",))
 
@@ -116,6 +119,7 @@ def test_sparse_sources():
 
 @pytest.mark.parametrize("name", first_quick(["wine", "six"]))
 @pytest.mark.parametrize(("components", "form"), [(5, "tied"), (3, "shared_spherical")])
+@pytest.mark.quick_cases("3-shared_spherical-wine")
 def test_gaussian_mixture(name, components, form):
     require_equal_answers(
         lambda: GaussianMixture(components, covariance_type=form, random_state=0),

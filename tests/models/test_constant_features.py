@@ -47,6 +47,7 @@ def fitted(X, **parameters):
 
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
+@pytest.mark.quick_cases("spectral")
 def test_constant_features__are_left_out_with_a_warning(values, start):
     model, said = fitted(values, init=start)
     assert re.match("features 'x1', 'x4' .* all 500 rows", said)
@@ -142,6 +143,7 @@ def test_groups__lose_views_that_disappear(values):
 
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
+@pytest.mark.quick_cases("kmeans")
 def test_rounds__leave_constant_features_out(values, start, tmp_path):
     kernels = {"x1": "laplace", "x2": "gaussian"}
     groups = [["x0", "x1"], ["x4", "x2"], ["x3", "x5"]]
@@ -161,6 +163,7 @@ def test_rounds__leave_constant_features_out(values, start, tmp_path):
 
 
 @pytest.mark.parametrize("bandwidth", ["auto", "cross-validation"])
+@pytest.mark.quick_cases("auto")
 def test_resumed_fit__finds_its_parts(values, tmp_path, bandwidth):
     for reused in (False, True):
         events: list[Event] = []
@@ -209,6 +212,7 @@ def test_digits__can_be_fitted_as_they_are():
 
 
 @pytest.mark.parametrize("init", ["auto", "kmeans"])
+@pytest.mark.quick_cases("kmeans")
 def test_constant_features__may_leave_two_views(values, init):
     model, _ = fitted(values[:, [0, 1, 2]], n_components="auto", init=init)
     assert model.views_.names == ("x0", "x2")

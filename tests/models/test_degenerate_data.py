@@ -49,6 +49,13 @@ VIEWS = {"a": [0, 1], "b": [2, 3], "c": [4, 5]}
         lambda: LinearMixture(2, views=VIEWS, method="explicit", random_state=0),
     ],
 )
+@pytest.mark.quick_cases(
+    "<lambda>0-1e+30-float32",
+    "<lambda>1-1e-100-float64",
+    "<lambda>3-1e-100-float64",
+    "<lambda>4-1e-100-float64",
+    "<lambda>5-1e+30-float32",
+)
 def test_unit__changes_no_label_and_scales_the_means(make, scale, dtype):
     rows, _ = clusters(d=6)
     ordinary = make().fit(rows.astype(dtype))
@@ -91,6 +98,7 @@ def test_density__needs_rows_of_a_positive_weight(positive):
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
 @pytest.mark.parametrize("seed", first_quick([0, 2]))
+@pytest.mark.slow  # one constant column is quick
 def test_constant_columns__of_a_standardised_split_are_left_to_a_tied_covariance(seed):
     images, digit = load_digits(return_X_y=True)
     train, _, label, _ = train_test_split(
@@ -111,6 +119,7 @@ def test_constant_columns__of_a_standardised_split_are_left_to_a_tied_covariance
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
 @pytest.mark.parametrize("dtype", [int, float])
+@pytest.mark.quick_cases("int")
 def test_labels__of_two_classes_are_ignored_as_other_labels_of_all_rows(dtype):
     rows, label = clusters()
     alone = GaussianMixture(2, random_state=0).fit(rows)
@@ -125,6 +134,7 @@ def test_sequences__that_are_none_are_refused():
 
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
+@pytest.mark.slow  # wide data are a law
 def test_wide_views__are_grouped_as_neighbours_without_a_search():
     rows = np.random.default_rng(0).normal(size=(50, MOST_VIEWS + 1))
     model = KernelMixture(2, max_iter=1, random_state=0).fit(rows)

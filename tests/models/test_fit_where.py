@@ -58,6 +58,7 @@ def fitted(model: Any, data: Any, **options: Any) -> Any:
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
+@pytest.mark.quick_cases("GaussianMixture")
 def test_fit_where__is_subset_and_fit(
     model: Any, stores: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -100,6 +101,7 @@ def test_chunk_of_rows_that_are_all_left_out__is_filled(
     assert len(list((tmp_path / "labels.zarr" / "label" / "c").iterdir())) == 6
 
 
+@pytest.mark.slow  # a store is quick
 def test_arrays_in_memory__give_the_fit_of_the_rows_alone() -> None:
     values = np.random.default_rng(1).normal(size=(2000, 3))
     data = xr.DataArray(values, dims=("sample", "feature"), coords={"feature": ["a", "b", "c"]})

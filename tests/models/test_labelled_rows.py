@@ -47,6 +47,7 @@ def drawn(seed: int = 0) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
     [((9, 10, 100), -1, "i"), ((0.5, 1.0, 2.0), np.nan, "f"), (("9", "10", "100"), "", "O")],
     ids=["integers", "floats", "names"],
 )
+@pytest.mark.quick_cases("floats-tied", "names-own", "integers-linear")
 def test_classes__are_of_the_kind_of_the_labels(
     model: GaussianMixture | LinearMixture,
     labels: tuple[object, ...],

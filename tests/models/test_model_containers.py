@@ -247,6 +247,7 @@ def test_path__is_fitted_and_answered_lazily(store, data, model, small):
 
 
 @pytest.mark.parametrize("chunked", [True, False])
+@pytest.mark.quick_cases("False")
 def test_several_stores__are_one(data, tmp_path, small, chunked):
     parts = [slice(0, 900), slice(900, 1000), slice(1000, None)]
     paths = [str(tmp_path / f"{index}.zarr") for index in range(len(parts))]

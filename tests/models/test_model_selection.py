@@ -38,6 +38,14 @@ def test_model__has_a_score_or_a_transform_to_be_compared_by(name: str) -> None:
 
 
 @pytest.mark.parametrize(("name", "kind"), FAMILIES)
+@pytest.mark.quick_cases(
+    "HiddenMarkovModel-measured",
+    "GaussianMixture-measured",
+    "SparseICA-measured",
+    "KernelICA-measured",
+    "TopicModel-counts",
+    "TensorTrainDensity-codes",
+)
 def test_pipeline__has_the_answers_of_its_model(name: str, kind: str) -> None:
     case = case_of(name, kind)
     X = values_of(case)
@@ -53,6 +61,12 @@ def test_pipeline__has_the_answers_of_its_model(name: str, kind: str) -> None:
         pytest.param(*family, marks=[pytest.mark.slow] if family[0] in LONG_FITS else [])
         for family in FAMILIES
     ],
+)
+@pytest.mark.quick_cases(
+    "HiddenMarkovModel-measured",
+    "GaussianMixture-measured",
+    "SparseICA-measured",
+    "TopicModel-counts",
 )
 def test_cross_validation_and_grid_search__score_every_fold(name: str, kind: str) -> None:
     case = case_of(name, kind)

@@ -29,6 +29,7 @@ def test_temperature__is_one_for_independent_views():
 
 
 @pytest.mark.parametrize(("correlation", "views"), [(0.3, 4), (0.6, 4), (0.3, 10)])
+@pytest.mark.quick_cases("0.3-4", "0.6-4")
 def test_temperature__of_equal_correlations(correlation, views):
     """``tr(R R) / tr(R)`` of a matrix with ones and one correlation."""
     rows, label = two_populations(correlation, views)

@@ -29,6 +29,7 @@ def mixture(random_state: Any) -> GaussianMixture:
 
 
 @pytest.mark.parametrize("make", DRAWN)
+@pytest.mark.quick_cases("<lambda>1")
 def test_fit__draws_one_seed_from_a_generator(make: Callable[[], Any]) -> None:
     seeds = [integer_seed(state) for state in [make()] * 3]
     assert len(set(seeds)) == 3
@@ -53,6 +54,7 @@ def test_saved_model__holds_the_seed_of_its_fit(make: Callable[[], Any], tmp_pat
 
 
 @pytest.mark.parametrize("make", DRAWN)
+@pytest.mark.quick_cases("<lambda>0")
 def test_prepared_model__keeps_its_seed_through_rounds(make: Callable[[], Any]) -> None:
     found, expected = mixture(make()), mixture(integer_seed(make()))
     for model in (found, expected):
@@ -62,6 +64,7 @@ def test_prepared_model__keeps_its_seed_through_rounds(make: Callable[[], Any]) 
 
 
 @pytest.mark.parametrize("make", first_quick(DRAWN))
+@pytest.mark.slow  # fits from generators are quick
 def test_draws__are_made_from_generators(make: Callable[[], Any]) -> None:
     seed = integer_seed(make())
     density = TensorTrainDensity(random_state=make()).fit(ROWS)
@@ -88,6 +91,7 @@ def test_none__is_seed_zero() -> None:
 
 
 @pytest.mark.parametrize("state", [-1, 1.5, "one", True, np.random])
+@pytest.mark.quick_cases("-1", "one", "True")
 def test_other_random_states__are_refused(state: Any) -> None:
     with pytest.raises(ParameterError, match="random_state"):
         mixture(state).fit(ROWS)

@@ -48,6 +48,7 @@ def fitted(model, rows):
     ],
     ids=["Gaussian auto", "Gaussian diag", "kernel auto", "kernel"],
 )
+@pytest.mark.quick_cases("Gaussian diag-wine-0", "kernel-wine-0")
 def test_mixtures(name, make, seed):
     rows = SETS[name]().data
     labels = fitted(make(), rows).predict(rows)
@@ -58,6 +59,7 @@ def test_mixtures(name, make, seed):
 
 @pytest.mark.parametrize("name", first_quick(SETS))
 @pytest.mark.parametrize("type_of_covariance", ["tied", "diag", None])
+@pytest.mark.quick_cases("tied-wine", "diag-wine")
 def test_mixtures__of_float32(name, type_of_covariance):
     rows = SETS[name]().data
     # of 442 and 569 rows, a few lie between components
@@ -96,6 +98,7 @@ def densities(name):
 
 
 @pytest.mark.parametrize("name", first_quick(SMALLEST_FIRST))
+@pytest.mark.slow  # float64 is quick
 def test_density__of_float32(name):
     expected, rows = densities(name)
     rounded = fitted(TensorTrainDensity(), rows.astype(np.float32)).score_samples(rows)
@@ -103,6 +106,7 @@ def test_density__of_float32(name):
 
 
 @pytest.mark.parametrize("name", first_quick(SMALLEST_FIRST))
+@pytest.mark.slow  # a law on every model
 def test_density(name):
     expected, rows = densities(name)
     moved = rows[np.random.default_rng(0).permutation(len(rows))]
@@ -126,6 +130,7 @@ def test_sources(make):
     assert_allclose(found, expected, atol=1e-6 * np.abs(expected).max())
 
 
+@pytest.mark.slow  # a law on every model
 def test_linear_mixture():
     rng = np.random.default_rng(0)
     means = rng.normal(size=(6, 12))
@@ -136,6 +141,7 @@ def test_linear_mixture():
     assert adjusted_rand_score(labels, moved.predict(rows)) > 0.99
 
 
+@pytest.mark.slow  # permuted rows are quick
 def test_density__of_rows_that_are_sorted():
     # the first rows of a sample decide the order of the variables
     rng = np.random.default_rng(0)

@@ -29,6 +29,7 @@ def answer_patterns() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
+@pytest.mark.slow  # six fits; criteria of given weights are quick
 def test_bic__of_a_table_of_patterns_chooses_the_classes_of_the_rows():
     rows, patterns, counts = answer_patterns()
     of_rows, of_table = [], []
@@ -76,6 +77,7 @@ def test_relative_weights__keep_pseudo_counts_and_priors_small_in_any_unit():
     assert_allclose(relative.topics_, plain.topics_, atol=1e-9)
 
 
+@pytest.mark.slow  # a law of other models is quick
 def test_relative_weights__of_a_density_do_not_depend_on_their_unit():
     rows = np.random.default_rng(2).normal(size=(300, 2))
     weight = np.random.default_rng(3).uniform(0.2, 3, 300)
@@ -113,6 +115,7 @@ def test_a_meaning_that_does_not_exist__is_refused():
 
 
 @pytest.mark.parametrize("method", ["sample", "explicit", "compressed", "passes"])
+@pytest.mark.quick_cases("sample", "explicit")
 def test_counts__repeat_rows_by_every_method_of_a_linear_mixture(method):
     drawn = simulate.linear_mixture(1_500, 3, n_features=4, noise=1.0, random_state=1)
     rows = drawn["X"].to_numpy().astype(float)

@@ -35,6 +35,7 @@ def open_days(paths, **chunks):
 # chunks that xarray would rather not have
 @pytest.mark.filterwarnings("ignore:The specified chunks separate the stored chunks:UserWarning")
 @pytest.mark.parametrize("chunks", [{}, {"chunks": {"sample": 1700}}])
+@pytest.mark.quick_cases("chunks1")
 def test_fit__of_several_stores_gives_lazy_probabilities(days, chunks):
     paths, values = days
     with open_days(paths, **chunks) as dataset:

@@ -84,6 +84,7 @@ def assert_same_sums(found, expected, tolerance=1e-8):
 
 
 @pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.quick_cases("spectral", "kmeans", "shared", "broad", "populations")
 def test_rounds__are_the_fit_in_parts(rows, name):
     model = KernelMixture(3, max_iter=2, **mixture_parameters(PRECISE, **SETTINGS[name]))
     fitted = KernelMixture(3, max_iter=2, **mixture_parameters(PRECISE, **SETTINGS[name])).fit(rows)
@@ -131,6 +132,7 @@ def test_merge__is_one_pass_over_all_rows(request, rows, which, cuts, weighted, 
 
 @settings(max_examples=5, deadline=None)
 @given(cuts=splits)
+@pytest.mark.slow  # a law on every model
 def test_partial_fit__in_batches_is_accumulate_over_all(rows, prepared, cuts):
     # every batch is followed by a solution, and a few rows have no rank for three components
     assume(cuts[1] >= 200)
@@ -187,6 +189,7 @@ def test_wide_views__answer_from_landmarks_without_rows(wide_rows, posterior_rou
     assert np.all(spread < 1.9)
 
 
+@pytest.mark.slow  # a law on every model
 def test_rows__are_in_no_file(rows, tmp_path):
     for start in ("spectral", "kmeans"):
         settings = PRECISE | {"pilot_rows": 1777}
@@ -206,6 +209,7 @@ def test_rows__are_in_no_file(rows, tmp_path):
 
 
 @pytest.mark.parametrize("name", first_quick(SETTINGS, 4))
+@pytest.mark.quick_cases("kmeans")
 def test_prepared_model__accumulates_the_same_bits_after_loading(rows, tmp_path, name):
     model = KernelMixture(3, **mixture_parameters(PRECISE, **SETTINGS[name])).prepare(rows)
     loaded = bigtensor.load(model.save(tmp_path / "prepared.zarr"))
@@ -226,6 +230,7 @@ def test_prepared_model__accumulates_the_same_bits_after_loading(rows, tmp_path,
 @pytest.mark.parametrize(
     "kernels", ["gaussian", "laplace", {"a": "delta", "b": "laplace", "c": "gaussian"}]
 )
+@pytest.mark.quick_cases("gaussian", "kernels2")
 def test_preparation__is_stored_whole(rows, tmp_path, kernels):
     values = rows.copy()
     values[:, 0] = np.digitize(values[:, 0], [2, 6])

@@ -28,6 +28,7 @@ def fitted(model: GaussianMixture | HiddenMarkovModel, data: xr.DataArray, **bes
 
 
 @pytest.mark.parametrize("chunks", [None, {"sample": 20}])
+@pytest.mark.quick_cases("None")
 def test_coordinate_weight__is_warned_of_by_a_fit_alone(chunks: dict[str, int] | None) -> None:
     data = ARRAY.assign_coords(weight=KILOGRAMS)
     data = data if chunks is None else data.chunk(chunks)
@@ -50,6 +51,7 @@ def test_coordinate_weight__is_warned_of_by_a_fit_alone(chunks: dict[str, int] |
 
 
 @pytest.mark.parametrize("ids", [IDS, ("sample", np.repeat([*"abcd"], 20))])
+@pytest.mark.quick_cases("ids0")
 def test_coordinate_sequence__is_warned_of_for_models_of_sequences(
     ids: tuple[str, np.ndarray],
 ) -> None:

@@ -30,6 +30,7 @@ def test_exact_coordinates__reproduce_the_kernel():
 
 @pytest.mark.parametrize("decomposition", ["jacobi", "power"])
 @pytest.mark.parametrize("target", [0, 1, 2])
+@pytest.mark.quick_cases("0-jacobi", "0-power")
 def test_different_views__recover_population_factors(target, decomposition):
     true = population(3, (3, 5, 7), seed=11)
     augmented = true.triple

@@ -145,6 +145,7 @@ def test_symmetric_views__landmarks_at_the_data_give_the_exact_gram_algorithm(me
 
 @METHODS
 @pytest.mark.parametrize("target", [0, 1, 2])
+@pytest.mark.quick_cases("0-jacobi", "0-power")
 def test_delta_kernel__is_the_discrete_tensor_method_on_the_joint_table(target, method):
     random = np.random.default_rng(8)
     tables = [random.dirichlet(np.full(size, 0.4), 3).T for size in (6, 5, 7)]

@@ -98,6 +98,7 @@ def test_merge_tree__is_drawn_for_few_components(populations):
     assert len(figure.axes[0].lines) == 2
 
 
+@pytest.mark.slow  # few components are quick
 def test_merge_tree__numbers_leaves_where_there_is_room():
     for k in (40, NUMBERED, NUMBERED + 1):
         tree = chain(k)

@@ -133,6 +133,7 @@ def test_page__decodes_where_there_are_data(model: HiddenMarkovModel, steps: xr.
     assert "paths of all 60,000 rows" in page
 
 
+@pytest.mark.slow  # a page that decodes is quick
 def test_page__compares_stored_states_with_known_labels(
     model: HiddenMarkovModel, steps: xr.Dataset
 ) -> None:

@@ -21,6 +21,7 @@ def study(tmp_path_factory):
     return folder, rare
 
 
+@pytest.mark.slow  # a condition is quick
 def test_refine__finds_rare_cells_which_predict_then_labels(run, study, tmp_path):
     folder, rare = study
     out = tmp_path / "refined.zarr"

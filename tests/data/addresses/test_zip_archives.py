@@ -35,6 +35,7 @@ def own_store(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("folder", ["", "inside/cells.zarr"])
+@pytest.mark.quick_cases("inside/cells.zarr")
 def test_zip__is_read_by_fits_and_answers(tmp_path: Path, folder: str) -> None:
     """All files of a store at the root of an archive were taken for absent."""
     store = own_store(tmp_path / "cells.zarr")

@@ -93,6 +93,7 @@ DOORS: dict[str, Callable[[Path], Any]] = {
 
 
 @pytest.mark.parametrize("door", first_quick(DOORS, 2))
+@pytest.mark.quick_cases("import of codes")
 def test_endless_loop__is_refused_wherever_the_file_is_opened(door: str, whole: Path) -> None:
     DOORS[door](whole)
     make_endless(whole, b"anndata\0")

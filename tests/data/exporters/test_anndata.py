@@ -96,6 +96,7 @@ def damage_values(path: Path) -> None:
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.quick_cases("False-cells.h5ad", "True-cells3.zarr")
 def test_anndata__reads_back_what_was_written_and_all_that_was_there(
     labels, answers, tmp_path, name, sparse
 ):
@@ -125,6 +126,7 @@ def test_anndata__reads_back_what_was_written_and_all_that_was_there(
 
 
 @pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.quick_cases("3")
 def test_anndata__arrays_in_zarr_are_whole_and_have_checksums(labels, tmp_path, version):
     """Format 2 has no checksum that all readers of AnnData know."""
     path = tmp_path / f"cells{version}.zarr"
@@ -148,6 +150,7 @@ def test_anndata__arrays_in_zarr_are_whole_and_have_checksums(labels, tmp_path, 
 
 
 @pytest.mark.parametrize("name", KINDS)
+@pytest.mark.quick_cases("cells.h5ad")
 def test_anndata__stored_bytes_of_values_are_the_same(labels, tmp_path, name):
     make(tmp_path / name)
     before = bytes_of_values(tmp_path / name)
@@ -156,6 +159,7 @@ def test_anndata__stored_bytes_of_values_are_the_same(labels, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", KINDS)
+@pytest.mark.quick_cases("cells.h5ad")
 def test_anndata__values_are_not_read(labels, answers, tmp_path, name):
     path = tmp_path / name
     make(path)
@@ -167,6 +171,7 @@ def test_anndata__values_are_not_read(labels, answers, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", KINDS)
+@pytest.mark.quick_cases("cells.h5ad")
 def test_anndata__answers_are_replaced_only_on_demand(labels, tmp_path, name):
     path = tmp_path / name
     make(path)
@@ -199,6 +204,7 @@ def test_anndata__zarr_shows_new_elements_through_consolidated_metadata(labels, 
 
 
 @pytest.mark.parametrize("name", KINDS)
+@pytest.mark.quick_cases("cells.h5ad")
 def test_anndata__interrupted_leaves_the_file_as_it_was(labels, tmp_path, name):
     path = tmp_path / name
     make(path)
@@ -242,6 +248,7 @@ exporter.write_answers_to_anndata(
         pytest.param("cells2.zarr", "moved", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow  # an interruption is quick
 def test_anndata__killed_leaves_a_readable_file_that_does_not_look_whole(
     labels, answers, tmp_path, name, when
 ):

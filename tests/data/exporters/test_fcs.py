@@ -63,6 +63,9 @@ def stored_bytes(path: Path, channels: int) -> np.ndarray:
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("byte_order", ["1,2,3,4", "4,3,2,1"])
+@pytest.mark.quick_cases(
+    "1,2,3,4-2.0-floats", "1,2,3,4-3.1-integers", "4,3,2,1-3.0-doubles", "4,3,2,1-3.1-floats"
+)
 def test_fcs__events_and_keywords_are_kept_and_labels_added(tmp_path, kind, version, byte_order):
     columns = TYPES[kind]
     if byte_order == "4,3,2,1":
@@ -197,6 +200,19 @@ def kept(header: FcsHeader) -> list[tuple[str, str]]:
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.FileFormatWarning")
 @pytest.mark.parametrize("name", INSTRUMENTS)
+@pytest.mark.quick_cases(
+    "activation/Activation_1.fcs",
+    "fcs_zoo/Beckman Coulter - Cyan.fcs",
+    "fcs_zoo/CFP_Well_A4.fcs",
+    "fcs_zoo/PBMC8_30min_patient1_BCR-XL.fcs",
+    "fcs_zoo/Partec - CyFlow v2.9.fcs",
+    "fcs_zoo/SG_2014-09-26_Duplicate_Names.fcs",
+    "fcs_zoo/Sample_Well_A02.fcs",
+    "fcs_zoo/coulter.lmd",
+    "fcs_zoo/cyflow_cube_8.fcs",
+    "fcs_zoo/data_start_offset_discrepancy_example.fcs",
+    "fcs_zoo/test_comp_example.fcs",
+)
 def test_fcs__files_of_instruments_keep_events_and_keywords(shared_data, tmp_path, name):
     source, options = shared_data / name, INSTRUMENTS[name]
     rows = import_files(source, tmp_path / "cells.zarr", transform="none", **options).rows

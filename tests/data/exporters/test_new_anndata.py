@@ -157,6 +157,7 @@ def labels_of_both(labels: Path) -> Path:
     return labels
 
 
+@pytest.mark.slow  # other columns of a new file are quick
 def test_new_file__imported_again_keeps_the_record_of_its_import(
     labels: Path, tmp_path: Path
 ) -> None:

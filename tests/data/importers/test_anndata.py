@@ -51,6 +51,7 @@ def whole(source: ImportSource, rows: int) -> np.ndarray:
 @pytest.mark.parametrize("ending", [".h5ad", ".zarr"])
 @pytest.mark.parametrize("kind", ["dense", "csr"])
 @pytest.mark.parametrize("dtype", first_quick(["float32", "int32"]))
+@pytest.mark.quick_cases("float32-dense-.zarr", "float32-csr-.h5ad")
 def test_anndata__is_read_by_blocks(tmp_path: Path, ending: str, kind: str, dtype: str) -> None:
     path = tmp_path / f"cells{ending}"
     expected = make(path, kind, dtype)

@@ -62,6 +62,7 @@ def test_codes__keep_the_names_of_a_table(
 
 @pytest.mark.filterwarnings("ignore:Writing zarr v2 data:UserWarning")
 @pytest.mark.parametrize("suffix", [".h5ad", ".zarr"])
+@pytest.mark.quick_cases(".h5ad")
 def test_codes__of_anndata_are_the_columns_of_names_in_obs(tmp_path: Path, suffix: str) -> None:
     obs = TABLE.assign(colour=TABLE["colour"].astype("category"), donor=TABLE["donor"].astype(str))
     obs.index = obs.index.map(str)

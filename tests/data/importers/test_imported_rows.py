@@ -36,6 +36,7 @@ def tables(tmp_path: Path) -> list[Path]:
 @pytest.mark.parametrize(
     "where", ["CD3 > 0.1 and label == 'T'", "sample_id in ['bob'] or CD4 < -1", "label != 'none'"]
 )
+@pytest.mark.quick_cases("CD3 > 0.1 and label == 'T'")
 def test_import_where__is_import_and_subset(where: str, tables: list[Path], tmp_path: Path) -> None:
     options = {"label": "kind", "sample_id": "donor", "keep_raw": True}
     chosen, whole, subset = (tmp_path / f"{name}.zarr" for name in ("chosen", "whole", "subset"))

@@ -30,6 +30,7 @@ def imported(path: Path, frame: pd.DataFrame, **options: Any) -> xr.Dataset:
 
 @pytest.mark.parametrize("codes", [False, True])
 @pytest.mark.parametrize("ending", ["csv", "parquet", "h5ad"])
+@pytest.mark.quick_cases("csv-True", "parquet-False", "h5ad-False")
 def test_weights__are_a_variable_and_no_feature(tmp_path: Path, ending: str, codes: bool) -> None:
     answer = ["yes", "no", "yes"] if codes else [1.0, 2.0, 3.0]
     frame = pd.DataFrame({"answer": answer, "w": WEIGHTS})

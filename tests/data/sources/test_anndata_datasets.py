@@ -68,6 +68,7 @@ def stored(kind: str, tmp_path: Path) -> tuple[Any, anndata.AnnData]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.quick_cases("dense", "csr", "lazy", "backed", "csr zarr")
 def test_column__gives_the_group_of_every_row(tmp_path, kind):
     data, whole = stored(kind, tmp_path)
     for column in COLUMNS:
@@ -83,6 +84,7 @@ def test_column__gives_the_group_of_every_row(tmp_path, kind):
 
 
 @pytest.mark.parametrize("kind", ["csr", "h5ad", "zarr"])
+@pytest.mark.quick_cases("csr", "h5ad")
 def test_groups__are_in_the_fingerprint_and_in_the_memory(tmp_path, kind):
     data, _ = stored(kind, tmp_path)
     plain, by = open_samples(data), open_samples(data, groups="patient")
@@ -115,6 +117,7 @@ def test_weights_by__are_those_of_the_same_rows_as_an_array(tmp_path):
 @pytest.mark.parametrize(
     "kind", first_quick(["csr zarr", "h5ad", "dense", "csr", "backed", "zarr"], 2)
 )
+@pytest.mark.quick_cases("h5ad")
 def test_report__has_columns_as_truth(tmp_path, kind):
     data, whole = stored(kind, tmp_path)
     model = KernelMixture(2, init="kmeans", random_state=0).fit(whole)

@@ -142,6 +142,7 @@ def test_stamp__of_stored_anndata_follows_a_change(tmp_path, suffix):
 
 @pytest.mark.filterwarnings("ignore:Writing zarr v2 data:UserWarning")
 @pytest.mark.parametrize("suffix", [".h5ad", ".zarr"])
+@pytest.mark.quick_cases(".zarr")
 def test_address__of_anndata_is_read_by_rows(tmp_path, suffix):
     rng = np.random.default_rng(0)
     values = (rng.normal(size=(500, 3)) + 6 * rng.integers(0, 2, 500)[:, None]).astype(np.float32)
@@ -193,6 +194,7 @@ KINDS = ["object", "h5ad", "backed.h5ad", "zarr", "sparse.zarr"]
 
 @pytest.mark.filterwarnings("ignore:Writing zarr v2 data:UserWarning")
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.quick_cases("object", "backed.h5ad", "sparse.zarr")
 def test_layer_and_obsm__are_read_in_place_of_x(tmp_path, kind):
     data, expected = several(kind, tmp_path)
     features = {"counts": NAMES, "dense": NAMES, "X_pca": ["X_pca_0", "X_pca_1"]}
@@ -287,6 +289,7 @@ def test_matrix__that_is_damaged_names_file_and_rows(tmp_path, fault):
 
 @pytest.mark.filterwarnings("ignore:Writing zarr v2 data:UserWarning")
 @pytest.mark.parametrize("kind", ["csr", "in memory", ".h5ad", ".zarr"])
+@pytest.mark.quick_cases("csr", "in memory", ".h5ad")
 def test_sparse_anndata__is_fitted_as_dense_rows(tmp_path, kind):
     rng = np.random.default_rng(0)
     values = (rng.normal(size=(500, 3)) + 6 * rng.integers(0, 2, 500)[:, None]).astype(np.float32)

@@ -29,6 +29,7 @@ def written(path, parts, **settings):
 
 
 @pytest.mark.parametrize("cut", [[0, 250], [0, 1, 1, 100, 101, 250]])
+@pytest.mark.quick_cases("cut1")
 def test_rows__come_back_however_they_were_given(tmp_path, monkeypatch, cut):
     monkeypatch.setattr(count_stores, "CHUNK", 64)
     whole = rows(250)

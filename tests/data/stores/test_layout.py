@@ -57,6 +57,7 @@ def write(path: Path, values: np.ndarray, blocks: list[int], **options: object) 
 
 @pytest.mark.parametrize("announce", [False, True])
 @pytest.mark.parametrize("rows", [1, 1_024, 1_500, pytest.param(2_500, marks=pytest.mark.slow)])
+@pytest.mark.quick_cases("1-True", "1500-False")
 def test_writer__keeps_every_row_for_any_block_sizes(
     tmp_path: Path, rows: int, announce: bool
 ) -> None:
@@ -89,6 +90,7 @@ def test_writer__chunks_along_samples_only_and_aligns_row_variables(tmp_path: Pa
     assert label.chunks[0] % matrix.chunks[0] == 0
 
 
+@pytest.mark.slow  # 120 MB; small shards are quick
 def test_writer__writes_each_shard_in_one_piece(tmp_path: Path) -> None:
     values = np.random.default_rng(0).normal(size=(3_000, 10_000)).astype("float32")
     write(tmp_path / "a.zarr", values, [1] * 5 + [2_995])

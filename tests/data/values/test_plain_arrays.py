@@ -51,6 +51,7 @@ NAMES = ["numpy", "dask", "xarray", "xarray of dask", "several"]
 
 
 @pytest.mark.parametrize("form", FORMS, ids=NAMES)
+@pytest.mark.quick_cases("numpy", "xarray of dask")
 def test_masked_values__are_missing(masked, values, form):
     given = form(masked)
     model = KernelMixture(2, **SMALL)
@@ -124,6 +125,7 @@ def stored(array, folder):
 
 @pytest.mark.parametrize("dtype", [">f4", ">f8"])
 @pytest.mark.parametrize("form", [*FORMS, stored], ids=[*NAMES, "store"])
+@pytest.mark.quick_cases("numpy->f4", "dask->f8", "store->f4")
 def test_big_endian__gives_the_bits_of_native_numbers(values, tmp_path, dtype, form):
     big = values.astype(dtype)
     given = form(big, tmp_path) if form is stored else form(big)

@@ -24,6 +24,7 @@ def test_two_columns_of_full_tables__have_the_p_value_of_pearson():
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.quick_cases("2")
 def test_sparse_tables__have_the_p_value_of_permutations(seed):
     rng = np.random.default_rng(seed)
     left, right = rng.integers(0, 15, size=30), rng.integers(0, 10, size=30)

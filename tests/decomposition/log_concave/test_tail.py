@@ -40,6 +40,7 @@ def test_upper_tail__finds_rare_rows_without_a_second_mode(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.quick_cases("0")
 def test_upper_tail__of_one_sample(seed):
     values, sample, rare = simulated(seed, [0.02], rows=20_000)
     tail = upper_tail(counts_of(values, sample, 1))

@@ -177,6 +177,7 @@ def test_choice__goes_on_to_rare_populations_that_halves_cannot_judge(unresolved
 
 
 @pytest.mark.parametrize("spread", [0.0, 0.05])
+@pytest.mark.quick_cases("0.05")
 def test_choice__is_the_coarsest_of_cuts_within_a_standard_error_of_the_best(spread):
     first, coarser = components(60_000), 0
     for centre in np.linspace(0.08, 0.16, 16):

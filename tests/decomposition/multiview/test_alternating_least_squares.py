@@ -21,6 +21,7 @@ def terms(weights, factors):
 
 
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.quick_cases("1", "4")
 def test_alternating_least_squares__recovers_an_exact_decomposition_from_nearby(seed):
     tensor, weights, factors = random_tensor(seed)
     random = np.random.default_rng(100 + seed)

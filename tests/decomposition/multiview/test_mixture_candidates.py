@@ -45,6 +45,7 @@ def projected(moments, n_components):
 
 @pytest.mark.parametrize("n_components", [2, 3])
 @pytest.mark.parametrize("method", ["jacobi", "power"])
+@pytest.mark.quick_cases("jacobi-2", "jacobi-3", "power-2")
 def test_spectral_candidate__is_the_exact_algorithm_on_a_finite_sample(n_components, method):
     z = exact_features(n_components, seed=n_components)
     small, bases = projected(moments_of(z), n_components)
@@ -63,6 +64,13 @@ def test_spectral_candidate__is_the_exact_algorithm_on_a_finite_sample(n_compone
 @pytest.mark.parametrize(
     ("n_components", "n_features"),
     [(1, (1, 2, 3)), (2, (2, 6, 6)), (3, (9, 9, 9)), (5, (5, 8, 15)), (8, (24, 24, 24))],
+)
+@pytest.mark.quick_cases(
+    "1-n_features0-jacobi",
+    "1-n_features0-power",
+    "3-n_features2-jacobi",
+    "3-n_features2-power",
+    "8-n_features4-jacobi",
 )
 def test_candidates__raw_and_polished_are_exact_in_the_population(n_components, n_features, method):
     for seed in range(3):

@@ -93,6 +93,12 @@ def choose(method, sample, count, kernel, **options):
     [GaussianKernel(np.array([0.5, 0.8])), LaplaceKernel(np.array([1.0, 1.0]))],
     ids=lambda kernel: type(kernel).__name__,
 )
+@pytest.mark.quick_cases(
+    "GaussianKernel-kmeans++",
+    "GaussianKernel-cholesky",
+    "LaplaceKernel-uniform",
+    "LaplaceKernel-kmeans",
+)
 def test_choose_landmarks__reports_what_the_kernel_at_them_leaves_out(method, kernel):
     sample = clouds(2, rows=2500)
     found = choose(method, sample, 40, kernel)

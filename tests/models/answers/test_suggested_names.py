@@ -41,6 +41,7 @@ def cells() -> xr.DataArray:
     [GaussianMixture(4, random_state=0), KernelMixture(40, n_populations=4, random_state=0)],
     ids=["Gaussian", "kernel"],
 )
+@pytest.mark.quick_cases("Gaussian")
 def test_suggested_names__are_the_signs_of_the_cells(model, cells):
     model = model.fit(cells)
     suggested = model.suggest_population_names()
@@ -69,6 +70,7 @@ def test_suggested_names__of_categories_are_empty():
     ],
     ids=["Gaussian", "tied", "kernel"],
 )
+@pytest.mark.quick_cases("tied")
 def test_suggested_names__do_not_depend_on_columns_and_origins(model):
     values = load_wine().data
     features = [f"f{column}" for column in range(values.shape[1])]
@@ -105,6 +107,7 @@ def classes() -> xr.DataArray:
     ],
     ids=["full", "diagonal", "spherical", "tied", "shared spherical", "kernel", "wide view"],
 )
+@pytest.mark.quick_cases("full", "diagonal", "spherical", "tied", "shared spherical", "kernel")
 def test_feature_quantiles__are_those_of_drawn_rows(model, classes):
     fitted = model.fit(classes)._mixture()
     levels = np.array([0.1, 0.3, 0.5, 0.7, 0.9])

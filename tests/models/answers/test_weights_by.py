@@ -87,6 +87,7 @@ def test_weights_by__have_the_largest_likelihood_of_every_sample(fitted, cells):
 
 
 @pytest.mark.parametrize("level", first_quick([None, "population", "component"]))
+@pytest.mark.slow  # one level is quick
 def test_weights_by__at_both_levels(merged, cells, level):
     table = merged.weights_by(cells, level=level)
     expected = maximum_likelihood(merged, cells, cells["sample_id"].to_numpy(), level)
@@ -322,6 +323,7 @@ def test_weights_by__where_features_depend_on_each_other_labels_set_the_scale(sm
 
 @pytest.mark.parametrize("chunks", [None, 200])
 @pytest.mark.parametrize("where", [None, "live == 1"])
+@pytest.mark.quick_cases("None-None", "live == 1-200")
 def test_weights_by__finds_a_variable_of_a_dataset_that_was_opened(chunks, where):
     if chunks and where:
         pytest.skip("lazy arrays take no condition")

@@ -65,6 +65,7 @@ def test_blas__has_one_thread_meanwhile():
 
 
 @pytest.mark.parametrize("threads", first_quick([4, 1]))
+@pytest.mark.slow  # items on threads, and a law of workers, are quick
 def test_populations__do_not_depend_on_the_number_of_threads(monkeypatch, threads):
     cells = simulate.correlated_cells(4000, [4, 3, 2, 1], outliers=5, random_state=4)
     options = {

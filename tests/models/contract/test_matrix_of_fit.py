@@ -44,6 +44,7 @@ def stored(cells, kind, tmp_path):
 @pytest.mark.filterwarnings("ignore:Writing zarr v2 data:UserWarning")
 @pytest.mark.parametrize("kind", ["memory", "backed", "h5ad", "zarr"])
 @pytest.mark.parametrize("matrix", MATRICES)
+@pytest.mark.quick_cases("X-memory", "layers/scaled-backed", "obsm/X_pca-memory", "X-h5ad")
 def test_answers__read_the_matrix_of_the_fit(cells, tmp_path, kind, matrix):
     samples = bigtensor.open_samples(cells, **MATRICES[matrix])
     model = GaussianMixture(2, random_state=0).fit(samples)
@@ -76,6 +77,7 @@ def test_answers__of_opened_samples_read_the_matrix_that_was_opened(cells):
 
 
 @pytest.mark.parametrize("kind", ["memory", "h5ad"])
+@pytest.mark.quick_cases("memory")
 def test_answers__for_anndata_without_the_matrix_name_it(cells, tmp_path, kind):
     model = GaussianMixture(2, random_state=0).fit(bigtensor.open_samples(cells, obsm="X_pca"))
     cells.obsm["X_umap"] = cells.obsm.pop("X_pca")
@@ -84,6 +86,7 @@ def test_answers__for_anndata_without_the_matrix_name_it(cells, tmp_path, kind):
         model.predict(data)
 
 
+@pytest.mark.slow  # a law of second fits is quick
 def test_fit__after_another_fit_forgets_its_matrix(cells):
     model = GaussianMixture(2, random_state=0).fit(bigtensor.open_samples(cells, obsm="X_pca"))
     assert model.fit(cells.X).matrix_ is None
@@ -100,6 +103,7 @@ def test_fit__after_another_fit_forgets_its_matrix(cells):
         {"anndata_matrix": [0.0, 1.0]},
     ],
 )
+@pytest.mark.quick_cases("attrs0-store", "attrs1-dataset")
 def test_fit__to_data_with_another_attribute_has_no_matrix(cells, tmp_path, kind, attrs):
     import xarray as xr
 
@@ -115,6 +119,7 @@ def test_fit__to_data_with_another_attribute_has_no_matrix(cells, tmp_path, kind
 
 
 @pytest.mark.parametrize("opened", ["path", "xarray"])
+@pytest.mark.quick_cases("xarray")
 def test_import__keeps_the_matrix(cells, tmp_path, opened):
     path = stored(cells, "h5ad", tmp_path)
     import_files(path, tmp_path / "pca.zarr", obsm="X_pca")

@@ -184,6 +184,7 @@ def test_number_of_components__is_that_of_the_data() -> None:
     assert model.diagnostics_["ridge"] in (0.0, 0.5, 2.0)
 
 
+@pytest.mark.slow  # the number without such a column is quick
 def test_number_of_components__does_not_grow_with_a_column_of_identifiers() -> None:
     rng = np.random.default_rng(0)
     classes = rng.integers(0, 2, 600)
@@ -221,6 +222,7 @@ def whole_labels(data: object) -> np.ndarray:
     return data["label"].to_numpy()  # type: ignore[index]
 
 
+@pytest.mark.slow  # starts of moments are quick
 def test_random_starts__serve_where_no_group_has_enough_symbols() -> None:
     known = truth(3, (2, 2, 2, 2, 2, 2), seed=7)
     data, weight = known.rows()
@@ -233,6 +235,7 @@ def test_random_starts__serve_where_no_group_has_enough_symbols() -> None:
     assert np.abs(fitted_table(model) - truth(3, (2, 2, 2, 2), seed=7).joint).sum() < 0.01
 
 
+@pytest.mark.slow  # small alphabets are quick
 def test_large_alphabets__are_sketched_and_polished_over_all_rows() -> None:
     data = simulate.discrete_mixture(
         260_000, 4, n_categories=300, concentration=0.1, random_state=2

@@ -64,6 +64,7 @@ def test_reference_methods__refuse_more_components_than_symbols() -> None:
         DiscreteMixture(4, method="svd").fit(X)
 
 
+@pytest.mark.slow  # a law on every model
 def test_constant_view__tells_nothing_and_is_kept() -> None:
     data = np.column_stack([X, np.zeros(len(X), int)])
     model = DiscreteMixture(2, ridge=None).fit(data)
@@ -78,6 +79,7 @@ def test_components__of_hardly_any_row_are_a_warning() -> None:
     assert any("of 8 components have fewer than 5 rows" in str(one.message) for one in told)
 
 
+@pytest.mark.slow  # quick in tests of array types
 def test_unseen_category__is_a_missing_entry() -> None:
     table = pd.DataFrame(np.array(["no", "yes", "maybe"])[X], columns=list("abcd"), dtype="string")
     model = DiscreteMixture(2, missing="marginalise").fit(table)
@@ -112,6 +114,7 @@ def named_without_rows(values: np.ndarray, *, labelled: bool) -> pd.DataFrame | 
 
 
 @pytest.mark.parametrize("labelled", [True, False])
+@pytest.mark.quick_cases("True")
 def test_named_category_without_a_row__is_ignored_with_a_warning(labelled: bool) -> None:
     model = DiscreteMixture(2).fit(named_without_rows(X, labelled=labelled))
     other = X[:3].copy()
@@ -128,6 +131,7 @@ def test_named_category_without_a_row__is_ignored_with_a_warning(labelled: bool)
     np.testing.assert_allclose(scores[2], np.asarray(expected)[2])
 
 
+@pytest.mark.slow  # columns with names are quick
 def test_named_categories_without_rows__are_named_for_columns_by_position() -> None:
     model = DiscreteMixture(2).fit(named_without_rows(X, labelled=False))
     assert model.categories_without_rows == {f"x{i}": ("1",) for i in range(4)}
@@ -173,6 +177,7 @@ def test_equal_views__are_named_whatever_the_names_of_their_categories() -> None
     assert DiscreteMixture(2, random_state=0).fit(X).diagnostics_["equal_views"] == []
 
 
+@pytest.mark.slow  # views of ids are quick
 def test_ids_among_the_answers__are_named_because_they_decide_the_classes() -> None:
     rng = np.random.default_rng(0)
     kind = rng.choice(2, 1000, p=[0.7, 0.3])

@@ -49,6 +49,7 @@ def test_two_associated_views_of_rare_categories__are_a_good_verdict():
     assert model.diagnostics_["verdict"]["good"]
 
 
+@pytest.mark.slow  # two classes are quick
 def test_too_many_components__are_good_with_notes_on_what_is_not_judged() -> None:
     """Of independent views, the criterion of Akaike takes one sample in some for classes."""
     rng = np.random.default_rng(0)

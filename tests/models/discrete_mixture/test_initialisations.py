@@ -36,6 +36,7 @@ def test_initialisations__end_when_the_best_recurs() -> None:
     assert searched.score(noise) >= max(ends)
 
 
+@pytest.mark.slow  # many fits
 def test_initialisations__are_as_likely_as_the_best_of_many_random_tables() -> None:
     rows = simulate.discrete_mixture(
         300, 4, n_categories=3, views=8, concentration=2.0, random_state=3

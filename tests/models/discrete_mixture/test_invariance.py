@@ -112,6 +112,7 @@ def test_order_of_symbols__does_not_matter_in_sketches() -> None:
 
 @pytest.mark.parametrize("views", [NAMES, [f"view{number}" for number in range(12)]])
 @pytest.mark.parametrize("weights", ["counts", "relative"])
+@pytest.mark.quick_cases("counts-views0", "relative-views0")
 def test_order_of_rows_and_symbols__does_not_matter_with_weights(
     views: Sequence[str], weights: str
 ) -> None:
@@ -182,6 +183,7 @@ def answers() -> xr.DataArray:
     )
 
 
+@pytest.mark.slow  # weights of two without choices are quick
 def test_held_rows__that_occur_twice_are_weights_of_two(answers: xr.DataArray) -> None:
     weight = np.where(np.arange(len(answers)) % 3, 1, 2)
     answers = answers[:, :5]
@@ -192,6 +194,7 @@ def test_held_rows__that_occur_twice_are_weights_of_two(answers: xr.DataArray) -
 
 
 @pytest.mark.parametrize("views", first_quick([4, 3, 14]))
+@pytest.mark.slow  # a law on every model
 def test_constant_view_and_unused_categories__change_no_bit(
     answers: xr.DataArray, views: int
 ) -> None:
@@ -240,6 +243,7 @@ def as_one_chunk(rows: xr.DataArray) -> Any:
 
 
 @pytest.mark.parametrize("cut", [as_sources, as_chunks, as_one_chunk])
+@pytest.mark.quick_cases("as_chunks")
 def test_chunks_and_sources__do_not_matter(
     rows: xr.DataArray, cut: Callable[[xr.DataArray], Any]
 ) -> None:

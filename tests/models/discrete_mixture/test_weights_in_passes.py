@@ -55,6 +55,7 @@ def apart(found: DiscreteMixture, expected: DiscreteMixture) -> float:
     return max(float(np.abs(ours - theirs).max()) for ours, theirs in pairs)
 
 
+@pytest.mark.slow  # a law on every model
 def test_weights_of_two__are_rows_that_occur_twice(rows, fitted) -> None:
     weighted = fit(rows, np.full(ROWS, 2.0))
     repeated = fit(coded(xr.concat([rows, rows], "sample")))
@@ -90,6 +91,7 @@ def test_rows_left_out__are_not_there(rows, fitted) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.WeightWarning")
+@pytest.mark.slow  # the scale of weights is quick
 def test_verdict__counts_weights_and_not_rows(rows) -> None:
     with pytest.warns(ConditioningWarning, match="fewer than 5 rows"):
         model = fit(rows, np.full(ROWS, 10 / ROWS), ridge=None)

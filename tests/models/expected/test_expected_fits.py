@@ -11,7 +11,28 @@ from numpy.testing import assert_allclose, assert_array_equal
 from bigtensor.models.contract.registry import MODELS
 from tests.models.expected.families import FAMILIES, stored_path
 
-FITS = [(family, name) for family, fits in FAMILIES.items() for name in fits]
+SLOW_FITS = {
+    "discrete_mixture": ("counted components", "ex", "weights"),
+    "gaussian_mixture": ("full",),
+    "hidden_markov": ("counted states",),
+    "kernel_mixture": (
+        "populations in float64",
+        "counted populations",
+        "cross-validated bandwidth",
+        "categories",
+    ),
+    "tensor_train_density": ("choices", "normal scores", "balanced", "embedding"),
+    "triple_histogram_classifier": ("histogram", "triple likelihood"),
+}
+"""Fits of more than 0.7 s, of families that have a quicker fit or one of equal time."""
+
+FITS = [
+    pytest.param(
+        family, name, marks=[pytest.mark.slow] if name in SLOW_FITS.get(family, ()) else []
+    )
+    for family, fits in FAMILIES.items()
+    for name in fits
+]
 
 LEAST_SCALE = 1e-6
 """Numbers below are compared as if they were as large: they may be rounding errors alone."""

@@ -38,6 +38,7 @@ def drawn(k: int, n: int = 600) -> np.ndarray:
         *(pytest.param(kind, "held_out", marks=pytest.mark.slow) for kind in ("full", "tied")),
     ],
 )
+@pytest.mark.quick_cases("full-bic")
 def test_auto__finds_separate_components(covariance_type: str, criterion: str) -> None:
     model = GaussianMixture(covariance_type=covariance_type, criterion=criterion, **FAST)
     model.fit(drawn(4))
@@ -135,6 +136,7 @@ def _is_as_good(fewer: FloatArray, best: FloatArray, weight: FloatArray) -> bool
 
 
 @pytest.mark.parametrize("seed", first_quick([0, 3]))
+@pytest.mark.slow  # every number of components is fitted
 def test_numbers__are_compared_under_the_regularisation_that_few_rows_need(seed):
     """Under a small value, covariances of 13 features follow 178 rows too closely for a third."""
     wines = scale(load_wine().data)
@@ -144,6 +146,7 @@ def test_numbers__are_compared_under_the_regularisation_that_few_rows_need(seed)
     assert len(model.weights_) == 3
 
 
+@pytest.mark.slow  # every number of components is fitted
 def test_regularisation__is_chosen_once_for_a_number(monkeypatch: pytest.MonkeyPatch) -> None:
     """The fit that says whether to compare numbers again is the one that is returned."""
     fits: list[int] = []
@@ -161,6 +164,7 @@ def test_regularisation__is_chosen_once_for_a_number(monkeypatch: pytest.MonkeyP
     assert fits == [200]
 
 
+@pytest.mark.slow  # rows of little weight are quick
 def test_copies__are_no_evidence_for_more_components() -> None:
     """A row is not held out while its copies are fitted, whether counts or rows say them."""
     rows = drawn(3, 240)
@@ -170,12 +174,14 @@ def test_copies__are_no_evidence_for_more_components() -> None:
     assert len(once.weights_) == len(counted.weights_) == len(repeated.weights_) == 3
 
 
+@pytest.mark.slow  # every number of components is fitted
 def test_rounded_values__are_no_components_each() -> None:
     rows = np.round(default_rng(0).normal(0, 3, size=(600, 1)))
     assert len(GaussianMixture(random_state=0).fit(rows).weights_) == 1
 
 
 @pytest.mark.parametrize("criterion", ["held_out", "bic"])
+@pytest.mark.quick_cases("bic")
 def test_rows_of_little_weight__do_not_decide(criterion: str) -> None:
     rows = np.vstack([drawn(3, 300), default_rng(1).uniform(-8, 8, size=(300, 3))])
     weight = np.repeat([1, 1e-3], 300)

@@ -32,6 +32,7 @@ QUICK = [("full", "auto", 1), *((kind, 3, 1) for kind in COVARIANCE_TYPES if kin
 @pytest.mark.parametrize(
     ("kind", "n_components", "number"), first_quick([*QUICK, *CHOSEN[1:]], len(QUICK))
 )
+@pytest.mark.quick_cases("tied-3-1", "diag-3-1", "spherical-3-1", "shared_spherical-3-1")
 def test_constant_features__change_no_component(kind, n_components, number):
     rows = load_iris().data
     without = GaussianMixture(n_components, covariance_type=kind).fit(rows)
@@ -64,6 +65,7 @@ def test_constant_features__have_no_say_in_the_regularisation():
 
 
 @pytest.mark.parametrize("kind", ["full", "diag"])
+@pytest.mark.quick_cases("full")
 def test_missing_entries_of_a_constant_feature__do_not_hide_it(kind):
     rows = with_constants(load_iris().data, 1)
     rows[::7, 1] = np.nan
@@ -97,6 +99,7 @@ def test_initial_arrays__lose_their_constant_features(kind):
 
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConstantFeatureWarning")
+@pytest.mark.slow  # a fit that starts anew is quick
 def test_warm_start__goes_on_without_the_constant_features():
     rows = with_constants(load_iris().data, 1)
     model = GaussianMixture(3, warm_start=True).fit(rows)
@@ -111,6 +114,7 @@ def test_warm_start__goes_on_without_the_constant_features():
 
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConstantFeatureWarning")
+@pytest.mark.slow  # a fit without rounds is quick
 def test_rounds_and_files__keep_the_other_features(tmp_path):
     rows = with_constants(load_iris().data, 1)
     model = GaussianMixture(3)

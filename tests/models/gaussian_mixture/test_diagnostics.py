@@ -43,6 +43,7 @@ def fit(rows, k, **settings):
     ("n", "d", "k", "noise"),
     [(5000, 10, 12, 0.5), (300, 4, 3, 0.3), (1000, 2, 2, 0.3), (600, 30, 2, 1.0)],
 )
+@pytest.mark.quick_cases("300-4-3-0.3-0", "1000-2-2-0.3-0", "600-30-2-1.0-0")
 def test_right_results__carry_no_word_of_worry(n, d, k, noise, seed):
     rng = default_rng(seed)
     means = unit_means(k, d, rng) if k > 2 else np.eye(2, d)
@@ -66,6 +67,7 @@ def test_tied__right_results_carry_no_word_of_worry(seed):
 
 @pytest.mark.parametrize("asked", [16, 19])
 @pytest.mark.parametrize("seed", first_quick([0, 1, 2]))
+@pytest.mark.quick_cases("0-16")
 def test_too_many__are_returned_as_fewer(asked, seed):
     rows, label, means = drawn(seed=seed)
     model, said, _ = fit(rows, asked)
@@ -89,6 +91,7 @@ def test_too_many__in_a_sample_say_that_the_sample_may_be_larger():
 
 @pytest.mark.parametrize("asked", [6, 8, 9])
 @pytest.mark.parametrize("seed", first_quick([0, 1, 2]))
+@pytest.mark.quick_cases("0-6")
 def test_too_few__are_said(asked, seed):
     rows, _, _ = drawn(noise=0.35, seed=seed)
     model, said, _ = fit(rows, asked)
@@ -142,6 +145,7 @@ def test_unequal_weights__of_one_to_ten_are_found():
 
 
 @pytest.mark.parametrize(("freedom", "told"), [(2, True), (3, True), (30, False)])
+@pytest.mark.quick_cases("2-True", "30-False")
 def test_heavy_tails__are_told(freedom, told):
     rng = default_rng(1)
     means = unit_means(12, 10, rng)
@@ -180,6 +184,7 @@ def test_skewed_noise__names_the_feature():
     assert any("Feature 'x4' is skewed" in sentence for sentence in sentences)
 
 
+@pytest.mark.slow  # other words of worry are quick
 def test_features_of_other_units__are_told():
     rows, _, _ = drawn(k=3)
     rows[:, 7] *= 100

@@ -65,6 +65,7 @@ def test_fit__is_as_near_as_the_means_of_true_labels(fitted):
 
 
 @pytest.mark.parametrize("seed", first_quick([1, 2, 3]))
+@pytest.mark.slow  # the number of means is quick
 def test_fit__finds_more_components_than_features_where_the_peer_does_not(seed):
     rows, label, means = drawn(12_000, 20, 30, 0.8, seed)
     model = GaussianMixture(30, random_state=seed, covariance_type="shared_spherical").fit(rows)
@@ -86,6 +87,7 @@ def as_peer(model, tied):
 
 
 @pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.quick_cases("False")
 def test_answers__are_those_of_scikit_learn_for_the_same_parameters(tied):
     rows, _, _ = drawn(4000, 8, 6)
     kind = "tied" if tied else "shared_spherical"
@@ -119,6 +121,7 @@ def test_fit__of_a_tied_covariance_does_not_depend_on_linear_maps():
     ],
     ids=["scale", "shift", "features", "duplicates"],
 )
+@pytest.mark.quick_cases("shift", "features")
 def test_fit__does_not_depend_on(fitted, change, back):
     rows, _, _, model = fitted
     changed = GaussianMixture(12, random_state=0, covariance_type="shared_spherical").fit(
@@ -135,6 +138,7 @@ def test_fit__of_two_sources_is_that_of_their_rows(fitted):
     np.testing.assert_allclose(split.means_, model.means_, rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.slow  # a law of batches is quick
 def test_rounds__of_sites_give_the_fit(fitted):
     rows, _, means, _ = fitted
     prepared = GaussianMixture(12, random_state=0, covariance_type="shared_spherical").prepare(rows)
@@ -168,6 +172,7 @@ def test_save__keeps_answers(fitted, tmp_path):
 
 
 @pytest.mark.parametrize("k", [2, 4, 11])
+@pytest.mark.quick_cases("2", "4")
 def test_tied__of_numbers_that_moments_do_not_determine_is_fitted_from_clusters(k):
     rows, _, _ = drawn(2000, k=k)
     model = GaussianMixture(k, covariance_type="tied", random_state=0).fit(rows)
@@ -217,6 +222,7 @@ def test_missing_rows__are_an_error_or_left_out():
     assert distance(means, model.means_) < 0.2
 
 
+@pytest.mark.slow  # a law on every model
 def test_outlier__is_left_out_and_said(fitted):
     rows, _, means, _ = fitted
     far = rows.copy()
@@ -226,6 +232,7 @@ def test_outlier__is_left_out_and_said(fitted):
     assert distance(means, model.means_) < 0.2
 
 
+@pytest.mark.slow  # tests of bad input have fewer rows
 def test_constant_and_duplicated_features__do_no_harm(fitted):
     rows, label, _, _ = fitted
     wide = np.hstack([rows, rows[:, :2], np.ones((len(rows), 1))])
@@ -251,6 +258,7 @@ def test_too_many_components__are_said():
 
 
 @pytest.mark.parametrize("seed", first_quick([0, 1]))
+@pytest.mark.slow  # 1,797 images of 64 pixels
 def test_tied__does_not_take_rare_pixels_for_components(seed):
     images, digit = load_digits(return_X_y=True)
     with pytest.warns(ConstantFeatureWarning, match="'x0', 'x32', 'x39'"):
@@ -307,6 +315,7 @@ def test_judged__gives_rows_of_a_dropped_component_to_the_nearest(tied):
 
 
 @pytest.mark.parametrize("tied", [False, True])
+@pytest.mark.quick_cases("False")
 def test_attributes__are_those_of_the_peer(tied):
     rows, _, _ = drawn(4000, 8, 6)
     kind = "tied" if tied else "shared_spherical"
@@ -333,6 +342,7 @@ UNITS = 10.0 ** default_rng(5).uniform(-4, 4, 8)
 
 
 @pytest.mark.parametrize("skewed", [False, True])
+@pytest.mark.quick_cases("False")
 def test_tied__does_not_depend_on_units_and_offsets(skewed):
     rows, _, _ = drawn(4000, 8, 6, 0.5)
     if skewed:

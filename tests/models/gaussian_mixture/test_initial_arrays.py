@@ -60,6 +60,7 @@ def test_warm_start__goes_on_where_the_last_fit_ended(rows: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.quick_cases("tied", "diag", "spherical")
 def test_warm_start__finds_features_by_name(rows: np.ndarray, kind: str) -> None:
     table = pd.DataFrame(rows, columns=list("abcdefgh")[:D])
     reversed_columns = table[table.columns[::-1]]
@@ -75,6 +76,7 @@ def test_warm_start__finds_features_by_name(rows: np.ndarray, kind: str) -> None
     assert model.score(table) > first - 1e-3
 
 
+@pytest.mark.slow  # a warm start of one model is quick
 def test_warm_start__of_another_model_starts_anew(rows: np.ndarray) -> None:
     model = GaussianMixture(K, warm_start=True, random_state=0).fit(rows)
     for changed in ({"n_components": K - 1}, {"covariance_type": "diag"}, {"reg_covar": 0.2}):
@@ -140,6 +142,7 @@ def test_warm_starts_of_one_iteration__converge(rows: np.ndarray) -> None:
     assert (np.diff(bounds) > -1e-5).all()
 
 
+@pytest.mark.slow  # attributes beside those of scikit-learn are quick
 def test_no_regularisation__is_that_of_scikit_learn(rows: np.ndarray) -> None:
     for kind in ("full", "diag", "spherical"):
         ours = GaussianMixture(K, covariance_type=kind, reg_covar=0, max_iter=300, tol=1e-9)
@@ -155,6 +158,7 @@ def test_components_that_collapse__are_an_error_without_regularisation() -> None
 
 
 @pytest.mark.parametrize("kind", ["full", "diag", "spherical", "tied", "shared_spherical"])
+@pytest.mark.quick_cases("diag", "spherical", "tied", "shared_spherical")
 def test_moments__are_an_initialisation_of_every_type(kind: str) -> None:
     rng = np.random.default_rng(5)
     means = 4 * rng.normal(size=(6, 8))

@@ -105,6 +105,7 @@ def test_wine_with_holes__is_fitted_better_than_its_few_complete_rows():
     assert adjusted_rand_score(kind, kept.predict(holes)) > 0.75
 
 
+@pytest.mark.slow  # other rows with holes are quick
 def test_features_that_sum_to_another_with_holes__are_fitted():
     # sums of three features, like the mean of three colours, have no noise of their own
     rng = default_rng(0)
@@ -163,6 +164,7 @@ def test_errors__name_the_feature_and_the_remedy():
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.quick_cases("diag", "spherical")
 def test_rows_with_holes__have_the_samenesses_of_complete_rows(kind):
     holes = without_some(two_groups(10, 600)[0], 10)
     options = {"covariance_type": kind, "missing": "marginalise", "n_init": 2, "reg_covar": 1e-6}

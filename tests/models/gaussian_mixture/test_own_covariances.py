@@ -73,6 +73,7 @@ def test_densities__are_those_of_scikit_learn_with_the_same_parameters(kind, fit
         *(pytest.param(d, marks=pytest.mark.slow) for d in (load_wine, load_breast_cancer)),
     ],
 )
+@pytest.mark.quick_cases("diag-load_iris", "spherical-load_iris")
 def test_initialisations__reach_the_likelihood_of_scikit_learn(data, kind):
     rows = data().data
     for split in range(2):
@@ -90,6 +91,7 @@ def test_initialisations__reach_the_likelihood_of_scikit_learn(data, kind):
 
 
 @pytest.mark.parametrize("seed", range(8))
+@pytest.mark.quick_cases("0", "4")
 def test_narrow_component__is_found_across_two_clusters(seed):
     rng = default_rng(seed)
     rows = rng.normal(size=(600, 2))
@@ -160,6 +162,7 @@ def test_labels_of_some_rows__name_the_components(kind):
         *("string", "list with NaN", "list with -1", "objects of NumPy"),
     ],
 )
+@pytest.mark.quick_cases("float NaN", "None", "-1 of names", "categorical")
 def test_labels_of_some_rows__may_be_missing_in_any_way(as_names):
     rows, label = drawn(300)
     some = np.where(np.arange(300) % 2, -1, label + 10)
@@ -235,6 +238,7 @@ def test_few_rows__have_a_larger_regularisation_that_helps_other_rows():
     assert model.score(other) > plain.score(other) + 1
 
 
+@pytest.mark.slow  # a law of float32 is quick
 def test_few_float32_rows_with_heavy_tails__have_a_fit():
     rng = np.random.default_rng(1)
     n, d, k = (int(rng.integers(*ends)) for ends in ((20, 120), (2, 6), (2, 5)))
@@ -297,6 +301,7 @@ def test_iterations_that_have_not_settled__are_a_warning_of_scikit_learn():
 
 
 @pytest.mark.parametrize("reg_covar", [0.01, 0.3, "auto"])
+@pytest.mark.quick_cases("full-0.01", "diag-0.3", "spherical-auto")
 def test_iterations__raise_the_penalised_likelihood(kind, reg_covar):
     rows = load_iris().data
     model = GaussianMixture(
@@ -368,6 +373,7 @@ def test_narrow_covariances__have_products_of_float64(n_narrow, deviation, preci
     ("n", "kind", "compared"),
     [(200, "full", True), (2000, "full", False), (2000, "diag", False)],
 )
+@pytest.mark.quick_cases("2000-full-False", "2000-diag-False", "200-full-True")
 def test_verdict__says_where_one_component_describes_the_rows_as_well(n, kind, compared):
     normal = default_rng(1).normal(size=(n, 2))
     groups, _ = drawn(n)

@@ -30,6 +30,7 @@ def populations(rings) -> GaussianMixture:
 
 @pytest.mark.parametrize("kind", ["full", "spherical"])
 @pytest.mark.parametrize("count", [3, "auto"])
+@pytest.mark.quick_cases("3-spherical", "auto-spherical")
 def test_populations__are_the_groups_that_several_components_cover(
     rings, populations, kind, count
 ) -> None:
@@ -61,6 +62,7 @@ def test_one_component__is_one_population(rings) -> None:
     assert model.merge_tree_.criterion == LEVELS
 
 
+@pytest.mark.slow  # complete rows are quick
 def test_populations_of_rows_with_holes__are_those_of_complete_rows(rings) -> None:
     X, arc = rings
     holes = X.copy()
@@ -69,6 +71,7 @@ def test_populations_of_rows_with_holes__are_those_of_complete_rows(rings) -> No
     assert adjusted_rand_score(arc, model.predict(holes)) > 0.97
 
 
+@pytest.mark.slow  # a given number is quick
 def test_number_of_components__is_chosen_from_the_number_of_populations_on(
     rings, monkeypatch
 ) -> None:

@@ -99,6 +99,7 @@ def test_copies__do_not_end_the_comparison():
     ids=["rows", "weights"],
 )
 @pytest.mark.parametrize("load", [load_iris, load_wine])
+@pytest.mark.quick_cases("load_iris-rows")
 def test_copies__are_no_evidence_for_less_regularisation(load, copied):
     """A row is not held out while its copies are fitted, in the halves of rows neither."""
     rows = load().data[::2]
@@ -137,6 +138,7 @@ def test_copies__make_no_difference_clearer():
 
 
 @pytest.mark.parametrize("seed", [0, 4])
+@pytest.mark.quick_cases("0")
 def test_initialisations__are_compared_under_the_chosen_value(seed):
     """Under the least value the best one has a component of five rows, in these orders of rows."""
     wines = scale(load_wine().data)
@@ -145,6 +147,7 @@ def test_initialisations__are_compared_under_the_chosen_value(seed):
     assert model.weights_.min() > 0.2
 
 
+@pytest.mark.slow  # fits of six data sets
 def test_overlapping_groups_on_one_axis__stay_apart():
     indices = []
     for seed in range(6):
@@ -195,6 +198,7 @@ def test_components_of_few_rows__share_their_shape():
     assert adjusted_rand_score(fresh_label, default.predict(fresh)) > 0.9
 
 
+@pytest.mark.slow  # fits of six data sets
 def test_overlapping_groups_of_few_rows__stay_apart():
     indices = []
     for seed in range(6):
@@ -223,6 +227,7 @@ def test_warm_start__goes_on_under_the_chosen_shrinkage():
     np.testing.assert_allclose(model.covariances_, before, atol=0.02)
 
 
+@pytest.mark.slow  # several components are quick
 def test_one_component__needs_no_shrinkage():
     for seed in range(4):
         rows = default_rng(seed).normal(size=(60, 8))
@@ -230,6 +235,7 @@ def test_one_component__needs_no_shrinkage():
         assert pilot["shrinkage"] == 0
 
 
+@pytest.mark.slow  # laws of units and columns are quick
 def test_shrinkage__depends_on_no_unit_and_no_order(tmp_path):
     rows = default_rng(1).normal(size=(80, 6)) + np.repeat([[0.0], [2]], 40, 0)
     model = GaussianMixture(2, random_state=0).fit(rows)

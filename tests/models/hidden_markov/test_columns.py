@@ -24,6 +24,7 @@ def measured(seed: int = 0) -> NDArray[np.float64]:
 
 
 @pytest.mark.parametrize("emissions", ["gaussian", "kernel", "poisson"])
+@pytest.mark.quick_cases("kernel")
 def test_columns__are_in_the_order_of_the_data(emissions: str) -> None:
     rows = measured()
     model = HiddenMarkovModel(2, emissions=emissions, views=TURNED, random_state=0).fit(rows)

@@ -163,6 +163,7 @@ def test_criteria__count_parameters_and_steps() -> None:
 
 
 @pytest.mark.parametrize("emissions", ["gaussian", "poisson"])
+@pytest.mark.quick_cases("poisson")
 def test_advice_on_few_steps__names_no_categories(emissions: str) -> None:
     model = HiddenMarkovModel(2, emissions=emissions, random_state=0)
     for rows, fault in ((60, "triples"), (170, "steps")):
@@ -175,6 +176,7 @@ def test_advice_on_few_steps__names_no_categories(emissions: str) -> None:
     ("emissions", "draw"), [("gaussian", first_of_measured), ("poisson", counts)]
 )
 @pytest.mark.parametrize("far", [1e3, 1e6])
+@pytest.mark.quick_cases("1000.0-gaussian-first_of_measured", "1000000.0-poisson-counts")
 def test_an_outlying_step__is_named_and_takes_no_state(emissions: str, draw, far: float) -> None:
     rows = draw(5)
     model = HiddenMarkovModel(2, emissions=emissions, random_state=0).fit(rows)
@@ -208,6 +210,7 @@ def test_poisson__refuses_what_is_no_count() -> None:
 @pytest.mark.parametrize(
     ("emissions", "value"), [("gaussian", 1.0), ("gaussian", 1e17), ("poisson", 2), ("poisson", 0)]
 )
+@pytest.mark.quick_cases("gaussian-1e+17", "poisson-0")
 def test_constant_feature__changes_no_state(emissions: str, value: float) -> None:
     rng = np.random.default_rng(0)
     state = np.arange(400) // 50 % 2

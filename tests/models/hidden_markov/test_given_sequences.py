@@ -62,6 +62,7 @@ def check_same(fitted: HiddenMarkovModel, model: HiddenMarkovModel) -> None:
     np.testing.assert_array_equal(fitted.initial_, model.initial_)
 
 
+@pytest.mark.slow  # lengths alone are quick
 def test_arrays__with_lengths_or_ids(
     sequences: xr.Dataset, codes: np.ndarray, model: HiddenMarkovModel, plain: HiddenMarkovModel
 ) -> None:
@@ -168,6 +169,7 @@ def test_lazy_arrays__have_lazy_answers(
 
 
 @pytest.mark.parametrize("chunks", [None, 650])
+@pytest.mark.quick_cases("None")
 def test_datasets__with_the_name_of_a_variable(
     sequences: xr.Dataset, model: HiddenMarkovModel, chunks: int | None
 ) -> None:
@@ -211,6 +213,7 @@ def test_anndata__with_the_name_of_a_column_of_obs(
 
 
 @pytest.mark.parametrize("ending", ["csv", pytest.param("parquet", marks=pytest.mark.slow)])
+@pytest.mark.slow  # a long table is quick
 def test_imported_tables__keep_sequences_and_their_names(
     codes: np.ndarray, plain: HiddenMarkovModel, tmp_path: Path, ending: str
 ) -> None:
@@ -295,6 +298,7 @@ def test_scores_of_sequences__have_their_names_wherever_they_are_stored(
 @pytest.mark.filterwarnings("ignore:The data type:FutureWarning")
 @pytest.mark.parametrize("kind", [np.int64, np.dtypes.StringDType()])
 @pytest.mark.parametrize("rows_at_once", [700, 1000, 2**20])
+@pytest.mark.quick_cases("700-int64", "1048576-kind1")
 def test_ids_that_come_back__are_told_by_write(
     codes: np.ndarray,
     plain: HiddenMarkovModel,
@@ -329,6 +333,7 @@ def test_a_table_of_pyarrow__with_the_name_of_a_column(
         plain.fit(table, sequence="who")
 
 
+@pytest.mark.slow  # two data sets are quick in tests of answers
 def test_equal_ids_at_the_border_of_two_data_sets__neither_join_nor_come_back(
     sequences: xr.Dataset, codes: np.ndarray
 ) -> None:
@@ -400,6 +405,7 @@ def test_wrong_lengths__are_refused_by_every_method(
         call(codes, lengths=LENGTHS, sequence=IDS)
 
 
+@pytest.mark.slow  # a law on every model
 def test_a_checkpoint__continues_a_fit_of_the_same_sequences_only(
     codes: np.ndarray, tmp_path: Path
 ) -> None:
@@ -423,6 +429,7 @@ def test_loading__keeps_what_was_said_of_sequences(
 
 
 @pytest.mark.parametrize("chunks", [None, {}])
+@pytest.mark.quick_cases("None")
 def test_ids_with_an_integer_marker__stay_integers(
     sequences: xr.Dataset, chunks: dict[str, int] | None, tmp_path: Path
 ) -> None:
@@ -505,6 +512,7 @@ def test_dates__that_go_back_are_warned_of_in_answers(codes: np.ndarray, calenda
 
 @pytest.mark.parametrize("named", [False, True])
 @pytest.mark.parametrize("spans", [pd.date_range, pd.period_range])
+@pytest.mark.quick_cases("date_range-False", "period_range-True")
 def test_dates__of_a_table_that_go_back_are_warned_of(
     codes: np.ndarray, named: bool, spans: Any
 ) -> None:

@@ -89,6 +89,7 @@ def test_whole_sequences__are_likelier_after_iterations_along_them(
     assert 0 < model.score(sequences) - expected / 60_000 < 0.002
 
 
+@pytest.mark.slow  # 60,000 rows
 def test_initial_states__of_many_short_sequences_are_near_the_truth() -> None:
     data = simulate.hidden_markov(60_000, 3, 8, sequences=20_000, stay=0.6, random_state=1)
     model = HiddenMarkovModel(3, random_state=0).fit(data)
@@ -263,6 +264,7 @@ def test_few_steps__are_a_warning() -> None:
 
 
 @pytest.mark.parametrize("rows", [2_000, BLOCK_ROWS + 2_000])
+@pytest.mark.quick_cases("2000")
 def test_messages__are_asked_for_again_only_where_a_sequence_goes_on(
     rows: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

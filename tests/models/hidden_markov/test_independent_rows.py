@@ -11,6 +11,7 @@ from bigtensor.errors import BigtensorWarning, ConditioningWarning
 
 
 @pytest.mark.parametrize("emissions", ["categorical", "gaussian", "poisson", "kernel"])
+@pytest.mark.quick_cases("poisson", "kernel")
 def test_independent_rows_of_three_clusters__are_worth_a_warning(emissions):
     rng = np.random.default_rng(1)
     clusters = rng.integers(0, 3, size=900)
@@ -29,6 +30,7 @@ def test_independent_rows_of_three_clusters__are_worth_a_warning(emissions):
 @pytest.mark.parametrize(
     ("emissions", "seed"), [("categorical", 4), ("gaussian", 1), ("poisson", 1), ("kernel", 1)]
 )
+@pytest.mark.quick_cases("categorical-4", "kernel-1")
 def test_independent_rows_of_one_cluster__are_advised_a_mixture(emissions: str, seed: int) -> None:
     """The states of these rows have the same emissions, although the features vary."""
     rng = np.random.default_rng(seed)

@@ -154,6 +154,7 @@ def test_lazy_answers__do_not_depend_on_the_chunks(
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(2.0**18, 0.0), (2.0**-18, 0.0), (1.0, 1e4)])
+@pytest.mark.quick_cases("3.814697265625e-06-0.0")
 def test_units__change_nothing(
     drawn: Drawn, model: HiddenMarkovModel, scale: float, shift: float
 ) -> None:

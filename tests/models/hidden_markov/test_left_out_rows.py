@@ -42,6 +42,7 @@ def first_state(model: HiddenMarkovModel, values: NDArray[np.float64], ids: obje
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.MissingValueWarning")
 @pytest.mark.parametrize("emissions", ["categorical", "gaussian", "poisson"])
+@pytest.mark.quick_cases("gaussian")
 def test_rows_after_a_gap__do_not_count_as_first_rows_of_sequences(emissions: str) -> None:
     values, ids = drawn(emissions)
     values[np.random.default_rng(1).random(len(values)) < 0.1] = np.nan
@@ -55,6 +56,7 @@ def test_rows_after_a_gap__do_not_count_as_first_rows_of_sequences(emissions: st
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.MissingValueWarning")
 @pytest.mark.parametrize("emissions", ["categorical", "gaussian"])
 @pytest.mark.parametrize("place", [0, -1])
+@pytest.mark.quick_cases("0-gaussian", "-1-categorical")
 def test_first_rows_that_are_left__count_though_rows_at_ends_of_sequences_are_left_out(
     emissions: str, place: int
 ) -> None:
@@ -67,6 +69,7 @@ def test_first_rows_that_are_left__count_though_rows_at_ends_of_sequences_are_le
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.MissingValueWarning")
 @pytest.mark.parametrize("emissions", ["categorical", "gaussian", "poisson"])
+@pytest.mark.quick_cases("gaussian")
 def test_one_gap__tells_nothing_of_the_states_after_gaps(emissions: str) -> None:
     values, ids = drawn(emissions)
     values[200] = np.nan
@@ -75,6 +78,7 @@ def test_one_gap__tells_nothing_of_the_states_after_gaps(emissions: str) -> None
 
 
 @pytest.mark.parametrize("emissions", ["categorical", "gaussian", "kernel"])
+@pytest.mark.quick_cases("gaussian", "kernel")
 def test_sequences__are_those_of_the_ids_though_rows_are_left_out(emissions: str) -> None:
     values, ids = drawn(emissions)
     first = np.arange(0, len(values), STEPS)

@@ -56,6 +56,7 @@ def test_advice_to_stack__has_the_dimension_of_sequences_last(sample_dim: str, d
 
 
 @pytest.mark.parametrize("covariance_type", ["full", "diag"])
+@pytest.mark.quick_cases("full")
 def test_a_state_of_equal_values__is_named_by_the_verdict(covariance_type: str) -> None:
     rows = np.column_stack([values()[:, 0], values()[::-1, 0], np.full(ROWS, 7.0)])
     fits = HiddenMarkovModel(

@@ -42,6 +42,7 @@ def scores(model: HiddenMarkovModel) -> list[float]:
 
 
 @pytest.mark.parametrize("seed", first_quick([0, 1]))
+@pytest.mark.slow  # a law of a short fit is quick
 def test_order_of_sequences__changes_nothing(seed: int) -> None:
     drawn = sequences(seed)
     first = fit_to(seed)
@@ -51,6 +52,7 @@ def test_order_of_sequences__changes_nothing(seed: int) -> None:
     np.testing.assert_allclose(other.emission_, first.emission_, rtol=1e-6)
 
 
+@pytest.mark.slow  # 15,000 rows, and every number of states
 def test_short_sequences__that_are_equal_show_their_states() -> None:
     # 58 distinct ones: if equal ones were held out together, no other would be like them
     rng = np.random.default_rng(0)
@@ -65,6 +67,7 @@ def test_short_sequences__that_are_equal_show_their_states() -> None:
         assert len(fit(list(rows[:, :, None])).transition_) == 2
 
 
+@pytest.mark.slow  # a law of a short fit is quick
 def test_sequences_of_weight_zero__are_no_data() -> None:
     drawn = sequences(0)
     weight = np.repeat([1.0, 0.0], [sum(map(len, drawn)), len(drawn[0])])
@@ -72,6 +75,7 @@ def test_sequences_of_weight_zero__are_no_data() -> None:
     assert scores(other) == pytest.approx(scores(fit_to(0)), rel=1e-6)
 
 
+@pytest.mark.slow  # names of symbols are quick in tests of the model
 def test_codes_of_categories__are_names() -> None:
     names = np.random.default_rng(2).permutation(SYMBOLS).astype(np.int8)
     other = fit([names[own] for own in sequences(0)])

@@ -67,6 +67,7 @@ def test_hardly_any_row__is_one_state_with_a_reason() -> None:
     assert words.startswith("1: 38 complete triples are too few")
 
 
+@pytest.mark.slow  # every number of states is fitted
 def test_missing_steps__hide_windows_from_the_choice() -> None:
     data = simulate.hidden_markov(20_000, 2, 6, 10, stay=0.6, missing=0.1, random_state=1)
     assert len(chosen(data, missing="marginalise").occupancy_) == 2
@@ -127,6 +128,7 @@ def test_splice__has_a_moderate_number_of_states() -> None:
 
 @pytest.mark.parametrize("seed", first_quick([11, 13, 15]))
 @pytest.mark.parametrize("emissions", ["gaussian", "poisson"])
+@pytest.mark.quick_cases("gaussian-11")
 def test_few_independent_rows__are_one_state(emissions: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = rng.poisson(5.0, (150, 2)) if emissions == "poisson" else rng.normal(size=(150, 2))

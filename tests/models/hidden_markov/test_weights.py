@@ -180,6 +180,7 @@ def test_fit__of_weighted_sequences_is_the_fit_of_repeated_ones(seed: int) -> No
         np.testing.assert_allclose(ours, theirs, rtol=1e-6, atol=1e-9)
 
 
+@pytest.mark.slow  # a law of weights of zero is quick
 def test_fit__of_sequences_without_weight_ends_with_the_same_iteration() -> None:
     data = simulate.hidden_markov(2_000, 2, 4, sequences=40, stay=0.6, random_state=4)
     weight = np.where(np.arange(40) % 4 < 1, 0.0, 2.0)
@@ -208,6 +209,7 @@ def test_steps_of_a_rare_state__are_those_that_weights_stand_for() -> None:
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
 @pytest.mark.parametrize("emissions", ["gaussian", "poisson"])
+@pytest.mark.quick_cases("poisson")
 def test_weights__count_as_copies_of_sequences_whose_states_overlap(emissions: str) -> None:
     """Images are sequences of rows of pixels, in which no number of states is right."""
     steps = load_digits().data[:60].reshape(480, 8)[:, 1:7]

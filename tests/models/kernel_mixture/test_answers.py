@@ -48,6 +48,7 @@ def test_labels__recover_the_components(start, symmetric, small):
 
 @pytest.mark.parametrize("decomposition", ["jacobi", "power"])
 @pytest.mark.parametrize("landmarks", ["kmeans", "uniform"])
+@pytest.mark.quick_cases("kmeans-jacobi", "uniform-power")
 def test_labels__are_recovered_by_every_choice(data, small, decomposition, landmarks):
     fitted = KernelMixture(
         3, **mixture_parameters(small, decomposition=decomposition, landmarks=landmarks)
@@ -196,6 +197,7 @@ def test_wide_views__recover_the_components(wide_model, wide_rows):
 
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
+@pytest.mark.quick_cases("spectral")
 def test_only_wide_views__are_enough(wide_rows, small, start):
     rows, label, _ = wide_rows
     rows = np.column_stack([rows, rows[:, 0] + np.random.default_rng(3).normal(size=len(rows))])
@@ -228,6 +230,7 @@ def test_sample__restores_the_columns_of_the_data(wide_model, wide_rows):
 
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
+@pytest.mark.quick_cases("spectral")
 def test_sample_weight__of_integers_repeats_rows(data, small, start):
     rows, label = data["X"].to_numpy(), data["label"].to_numpy()
     times = np.array([3, 1, 0])[label] + (np.arange(len(rows)) % 2)
@@ -289,6 +292,7 @@ def test_random_state__none_is_zero_and_others_are_other_fits(data, small):
 
 
 @pytest.mark.parametrize("kind", [list, pd.Series, lambda weight: weight.astype(np.float32)])
+@pytest.mark.quick_cases("list")
 def test_sample_weight__may_be_any_array_like(data, small, kind):
     rows, weight = data["X"].to_numpy(), 1.0 + data["label"].to_numpy()
     expected = KernelMixture(3, **small).fit(rows, sample_weight=weight).weights_

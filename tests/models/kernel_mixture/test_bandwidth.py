@@ -69,6 +69,7 @@ def test_rule__is_the_default_and_the_factor_one(data, small, planned):
 
 @pytest.mark.parametrize("factor", [0.5, 2, np.float32(1.5)])
 @pytest.mark.parametrize("kernels", ["gaussian", "laplace"])
+@pytest.mark.quick_cases("gaussian-0.5", "laplace-factor2")
 def test_number__multiplies_the_rule(planned, factor, kernels):
     rule, other = planned(kernel=kernels), planned(kernel=kernels, bandwidth=factor)
     assert_allclose(bandwidths(other), factor * bandwidths(rule), rtol=1e-12)
@@ -136,6 +137,7 @@ def test_cross_validation__does_not_depend_on_the_chunks(many, small):
 
 
 @pytest.mark.parametrize("how", ["gap", "cross-validation"])
+@pytest.mark.quick_cases("gap")
 def test_choice__with_wide_views_laplace_and_categories(wide_rows, small, how):
     rows, label, _ = wide_rows
     rows = np.column_stack([rows, np.digitize(rows[:, 0], [2, 6])])
@@ -149,6 +151,7 @@ def test_choice__with_wide_views_laplace_and_categories(wide_rows, small, how):
 
 
 @pytest.mark.parametrize("how", ["gap", "cross-validation"])
+@pytest.mark.quick_cases("gap")
 def test_choice__of_views_that_share_their_components(how, small):
     data = simulate.kernel_mixture(3000, 3, views=4, symmetric=True, random_state=3)
     model = KernelMixture(3, views_share_components=True, bandwidth=how, **small).fit(data)
@@ -173,6 +176,7 @@ def test_choice__is_kept_with_the_model(data, planned, tmp_path):
     assert_array_equal(loaded.predict(data), model.predict(data))
 
 
+@pytest.mark.slow  # a fit with the chosen bandwidth is quick
 def test_rounds__are_prepared_with_the_chosen_bandwidth(data, small):
     settings = mixture_parameters(small, feature_dtype="float64")
     fitted = KernelMixture(3, bandwidth="cross-validation", **settings).fit(data)

@@ -23,6 +23,7 @@ def ring(rows=3000, seed=0):
     return np.column_stack([wide, np.zeros((rows, 6))]) + 0.3 * rng.normal(size=(rows, 8))
 
 
+@pytest.mark.slow  # features of different units are quick
 def test_features_on_one_scale__are_compared_as_they_are():
     X = ring()
     model = KernelMixture(**POPULATIONS).fit(X)
@@ -54,6 +55,7 @@ def test_features_of_different_units__are_compared_by_their_spread():
         ({"n_components": 3, "n_populations": None, "merging": None}, "own"),
     ],
 )
+@pytest.mark.quick_cases("parameters1-common", "parameters2-own")
 def test_units_that_are_settled__are_not_compared(parameters, units):
     X = ring()
     model = KernelMixture(**{**POPULATIONS, **parameters}).fit(X)
@@ -61,6 +63,7 @@ def test_units_that_are_settled__are_not_compared(parameters, units):
     assert "units_likelihood" not in model.diagnostics_
 
 
+@pytest.mark.slow  # tests of units have smaller fits
 def test_rows_in_another_unit__have_the_same_choice_and_the_same_labels():
     X = ring()
     first, second = (KernelMixture(**POPULATIONS).fit(factor * X) for factor in (1.0, 2.0**10))
@@ -69,6 +72,7 @@ def test_rows_in_another_unit__have_the_same_choice_and_the_same_labels():
     assert theirs["common"] - theirs["own"] == pytest.approx(ours["common"] - ours["own"])
 
 
+@pytest.mark.slow  # the rounding itself is quick
 def test_rounded_features__have_the_units_of_the_others():
     """Components on single whole numbers would make rows likely that are compared by spread."""
     rng = np.random.default_rng(0)

@@ -45,6 +45,9 @@ def counted(rows: np.ndarray, **parameters):
     ],
 )
 @pytest.mark.parametrize("seed", first_quick([7001, 7002]))
+@pytest.mark.quick_cases(
+    "7001-gaussian-3-1000-4.0", "7001-gamma-4-2000-4.0", "7001-gaussian-4-5000-1.5"
+)
 def test_count__is_right_unaided(family, n_components, rows, separation, seed):
     data = simulate.kernel_mixture(rows, n_components, family, separation, random_state=seed)
     model = KernelMixture(**COUNTED).fit(data)
@@ -173,6 +176,7 @@ def recorded(script, samples):
         result = run_pass(samples, wanted, runtime)
 
 
+@pytest.mark.slow  # counts are quick
 def test_directions__are_as_many_as_asked_for(data, small):
     for directions in (3, 6, 9):
         model = KernelMixture(**mixture_parameters(small, n_directions=directions)).fit(data)

@@ -27,6 +27,7 @@ def notes_on_far_values(model):
     return [note for note in map(str, model.diagnostics_["notes"]) if "far beyond" in note]
 
 
+@pytest.mark.slow  # three data sets; a tail that is told of is quick
 def test_a_tail__hides_no_population():
     """The mean index was 0.99, and 0.94 with the tail in the sample.
 
@@ -61,6 +62,7 @@ def test_rows_of_a_tail__have_labels_and_probabilities():
 
 
 @pytest.mark.parametrize("parameters", [{"n_populations": 12}, {"n_populations": "auto"}, {}])
+@pytest.mark.quick_cases("parameters0")
 def test_a_tail__is_left_out_where_units_are_chosen_too(parameters):
     X, label, far = groups_with_tail(0.004)
     model = KernelMixture(random_state=0, **parameters).fit(X)

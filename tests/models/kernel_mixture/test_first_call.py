@@ -69,6 +69,7 @@ def test_small_tables__of_two_features_and_more_are_clustered(rows, features):
         2,
     ),
 )
+@pytest.mark.quick_cases("150-4")
 def test_groups_that_are_high_in_one_feature_each__are_found(rows, features):
     # every view has two densities: moments alone determine two components
     X, label = make_blobs(rows, centers=8.0 * np.eye(features), random_state=1)
@@ -85,6 +86,7 @@ def test_groups_that_are_high_in_one_feature_each__are_found(rows, features):
     ],
     ids=["moons", "circles"],
 )
+@pytest.mark.quick_cases("moons")
 def test_two_features_that_depend_on_each_other__have_populations(X, label):
     model = KernelMixture(random_state=0).fit(X)
     assert len(model.population_weights_) == len(np.unique(label))
@@ -148,6 +150,7 @@ def test_import__the_model_answers_for_the_store(store, fitted, cells, tmp_path)
     assert_array_equal(alone.predict(renamed), labels)
 
 
+@pytest.mark.slow  # explicit views are quick
 def test_explicit_units__win(store):
     model = KernelMixture(units="own", n_populations=3, **QUICK).fit(store)
     assert model.diagnostics_["units"] == "own"
@@ -158,6 +161,7 @@ def test_explicit_units__win(store):
 @pytest.mark.parametrize(
     ("members", "units"), [(["FSC-A", "CD3", "CD4"], "own"), (["CD3", "CD4", "CD8"], "common")]
 )
+@pytest.mark.quick_cases("members1-common")
 def test_explicit_views__win(store, members, units):
     views = {name: [name] for name in members}
     model = KernelMixture(views=views, n_populations=3, **QUICK).fit(store)
@@ -167,6 +171,7 @@ def test_explicit_views__win(store, members, units):
 
 
 @pytest.mark.parametrize("transform", [None, {"name": "none", "untransformed": FEATURES}])
+@pytest.mark.quick_cases("None")
 def test_without_a_scale__all_features_are_used_and_the_sample_chooses_units(
     values, tmp_path, transform
 ):
@@ -182,6 +187,7 @@ def test_without_a_scale__all_features_are_used_and_the_sample_chooses_units(
     assert "held-out rows" in note
 
 
+@pytest.mark.slow  # the model of the same store is quick
 def test_fit_command__prints_the_notes(store, tmp_path):
     out = tmp_path / "model.zarr"
     result = CliRunner().invoke(main, ["fit", store, "-k", "auto", "--out", str(out)])
@@ -234,6 +240,7 @@ def test_number_of_components__comes_from_the_smaller_sample(two_sizes):
 
 
 @pytest.mark.parametrize("copied", first_quick([3.0, 0.3, 1.0], 2))
+@pytest.mark.slow  # a law of weights is quick
 def test_copies_of_rows__are_no_reason_for_more_components(copied):
     X, label = load_wine(return_X_y=True)
     times = np.full(len(X), int(copied))

@@ -81,6 +81,7 @@ def accuracy(label: np.ndarray, found: np.ndarray) -> float:
     ("rows", "separation"), [(4000, 4.0), (6000, 1.5)], ids=["easy", "overlapping"]
 )
 @pytest.mark.parametrize("seed", first_quick(range(4)))
+@pytest.mark.quick_cases("0-easy")
 def test_views_left_out__are_regressed_as_well_as_those_in_groups(rows, separation, seed):
     data = simulate.kernel_mixture(rows, 3, views=6, separation=separation, random_state=seed)
     truth = Truth.of(data)

@@ -220,6 +220,7 @@ def test_custom_kernel__that_is_gaussian_gives_the_answers_of_the_gaussian(pair_
         assert_allclose(own_mean, mean, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow  # its answers are quick
 def test_custom_kernel__of_one_feature_is_near_the_gaussian(data, small):
     gaussian = KernelMixture(3, **small).fit(data)
     widths = gaussian.diagnostics_["bandwidths"]

@@ -13,6 +13,9 @@ from tests.models.kernel_mixture.parameters import mixture_parameters
 
 @pytest.mark.parametrize("landmarks", ["kmeans", "kmeans++", "uniform", "cholesky"])
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
+@pytest.mark.quick_cases(
+    "gaussian-kmeans", "laplace-kmeans++", "laplace-uniform", "gaussian-cholesky"
+)
 def test_landmarks__of_every_method_find_the_components(data, small, landmarks, kernel):
     model = KernelMixture(3, kernel=kernel, **mixture_parameters(small, landmarks=landmarks)).fit(
         data
@@ -26,6 +29,7 @@ def test_landmarks__of_every_method_find_the_components(data, small, landmarks, 
 
 
 @pytest.mark.parametrize("landmarks", ["kmeans", "kmeans++", "cholesky"])
+@pytest.mark.quick_cases("cholesky")
 def test_landmark_tolerance__takes_as_few_as_it_needs(data, small, landmarks):
     few, more = (
         KernelMixture(

@@ -212,6 +212,7 @@ def of_few(few) -> KernelMixture:
     return KernelMixture(**SMALL, random_state=0).fit(few)
 
 
+@pytest.mark.slow  # a law on every model
 def test_second_fit__has_the_same_bits(few, of_few):
     again = KernelMixture(**SMALL, random_state=0).fit(few)
     for name in ("merges", "heights", "weights"):
@@ -225,6 +226,7 @@ def cut_into_true_number(model) -> KernelMixture:
     return copy.deepcopy(model).cut_populations(4)
 
 
+@pytest.mark.slow  # a law on every model
 def test_order_of_rows__changes_few_labels(few, of_few):
     order = np.random.default_rng(0).permutation(6000)
     shuffled = few.isel(sample=order)
@@ -236,6 +238,7 @@ def test_order_of_rows__changes_few_labels(few, of_few):
     assert index > 0.98
 
 
+@pytest.mark.slow  # a law on every model
 def test_rows_given_twice__make_the_same_populations(few, of_few):
     """The rows of the halves differ, so that the automatic cut may: the same cut does not."""
     twice = xr.concat([few[["X"]], few[["X"]]], "sample")

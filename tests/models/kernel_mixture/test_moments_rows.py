@@ -72,6 +72,7 @@ def test_moments__of_many_rows_read_windows_that_the_mixture_settles_on(many, ro
     assert model.diagnostics_["moments"]["reason"].startswith("EM iterations over these rows")
 
 
+@pytest.mark.slow  # that windows are read is quick
 def test_moments__of_windows_end_as_near_the_truth_as_those_of_all_rows(many, rows):
     settings = {"spectral": SpectralOptions(bins=512, n_landmarks=40), "random_state": 0}
     some = KernelMixture(3, **settings).fit(rows)
@@ -116,6 +117,7 @@ def test_moments__of_windows_that_leave_a_doubtful_start_get_rivals(many):
 
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
+@pytest.mark.slow  # where none are tried is quick
 def test_alternatives__of_the_same_rows_have_other_bandwidths():
     cells = simulate.cytometry(20_000, 8, random_state=1)
     found = KernelMixture(8, random_state=0).fit(cells).diagnostics_
@@ -130,6 +132,7 @@ def test_alternatives__of_the_same_rows_have_other_bandwidths():
 
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.BigtensorWarning")
+@pytest.mark.slow  # a law of weights is quick
 def test_alternatives__of_rows_of_weight_two_are_those_of_repeated_rows():
     values = simulate.cytometry(3000, 8, random_state=0)["X"].to_numpy()
     weighted = KernelMixture(8, random_state=0).fit(values, sample_weight=np.full(3000, 2.0))

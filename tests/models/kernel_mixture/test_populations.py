@@ -57,6 +57,7 @@ def fresh(merged, tmp_path) -> KernelMixture:
 # three components do not settle on populations that are no products
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.RefinementWarning")
 @pytest.mark.parametrize("merging", first_quick(CRITERIA))
+@pytest.mark.slow  # populations that are products are quick
 def test_populations__that_are_no_products_need_more_components(merging):
     """Agreement: adjusted Rand index with the simulated populations."""
     for seed in range(3):
@@ -175,6 +176,7 @@ def test_write__both_levels_to_a_store(merged, striped, tmp_path):
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 12, np.int64(3)])
+@pytest.mark.quick_cases("1", "12")
 def test_cut_populations__elsewhere(fresh, striped, count):
     data = striped[0]
     scores = fresh.score_samples(data)

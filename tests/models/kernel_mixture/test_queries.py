@@ -184,6 +184,7 @@ def expansion_of(found: Mixed, seed: int = 0) -> KernelExpansion:
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
+@pytest.mark.quick_cases("laplace")
 def test_kernel_expansion__is_the_inner_product_with_the_embedding(kernel):
     found = mixed_model(1, kernel)
     f, (view,) = (
@@ -246,6 +247,7 @@ def test_kernel_expansion__says_what_it_cannot_take(mixed):
 
 
 @pytest.mark.parametrize("kernel", ["gaussian", "laplace"])
+@pytest.mark.quick_cases("laplace")
 def test_component_density__of_every_kind_of_view_integrates_to_one(kernel):
     model = mixed_model(2, kernel).model
     for view in ("a", "d"):

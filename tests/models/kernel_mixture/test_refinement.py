@@ -58,6 +58,7 @@ def test_refine_population__finds_the_rare_cells(refined):
     assert facts["variation_between_samples"] > 5
 
 
+@pytest.mark.slow  # a plain feature is quick
 def test_refine_population__says_one_thing_of_a_feature_with_spaces():
     data = cells()[0].assign_coords(feature=["a", "b", "marker c", "d"])
     model = KernelMixture(2, random_state=0).fit(data)
@@ -159,6 +160,7 @@ def test_refined__weights_of_samples_show_where_the_rare_cells_are(refined):
     assert abs(weights[:2] - true[:2]).max() < 0.01
 
 
+@pytest.mark.slow  # merged parts are quick
 def test_cut__of_a_refined_tree_keeps_the_part():
     data, *_ = cells()
     model = KernelMixture(n_populations=2, n_components=12, random_state=0).fit(data)
@@ -177,6 +179,7 @@ def test_cut__of_a_refined_tree_keeps_the_part():
         pytest.param({"workers": 2}, id="processes", marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.slow  # fits on threads are quick
 def test_refine_population__has_the_same_bits_on_workers_and_from_a_checkpoint(
     fitted, tmp_path, where
 ):

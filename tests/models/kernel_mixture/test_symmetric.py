@@ -100,6 +100,7 @@ def test_answers__do_not_depend_on_the_order_of_the_views(shared):
 
 
 @pytest.mark.parametrize("views", [4, 5, 7])
+@pytest.mark.quick_cases("4", "5")
 def test_more_than_three_views__share_one_density(views):
     truth = symmetric(1500, 3, seed=1, views=views, separation=1.5)
     tied, untied = (
@@ -126,6 +127,7 @@ def test_more_than_three_views__share_one_density(views):
 
 @pytest.mark.parametrize("views", [PAIRS, {name: PAIRS[name] for name in list(PAIRS)[:3]}])
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
+@pytest.mark.quick_cases("spectral-views1", "kmeans-views0")
 def test_wide_views__share_one_density(pairs, views, start):
     rows, label, means, cov = pairs
     rows = rows[:, : 2 * len(views)]
@@ -152,6 +154,7 @@ def test_wide_views__share_one_density(pairs, views, start):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.quick_cases("False-float32", "True-float64")
 def test_saved_model__answers_bit_for_bit(shared, pairs, tmp_path, dtype, wide):
     data = pairs[0] if wide else shared[0].values
     model = KernelMixture(

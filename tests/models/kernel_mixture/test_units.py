@@ -149,6 +149,15 @@ def fitted(name, values, dtype="float64"):
         ("float32", 100),
     ],
 )
+@pytest.mark.quick_cases(
+    "float32-100-one feature, k-means",
+    "float32-100-several features, spectral",
+    "float32-100-shared, one feature",
+    "float32-100-codes, k-means",
+    "float32-100-own kernel, density",
+    "float32-100-bandwidth by gap",
+    "float32-100-eleven features",
+)
 def test_labels__are_equal_in_units_of_a_power_of_two(values, name, dtype, exponent):
     case, a = CASES[name], 2.0**exponent
     model, labels, log_density = fitted(name, values, dtype)
@@ -173,6 +182,15 @@ def test_labels__are_equal_in_any_power_of_two(name, exponent, values):
 
 @pytest.mark.parametrize("a", first_quick([1e-30, 3.7, 1e30]))
 @pytest.mark.parametrize("name", CASES)
+@pytest.mark.quick_cases(
+    "one feature, spectral-1e-30",
+    "several features, k-means-1e-30",
+    "float64 features-1e-30",
+    "counted components-1e-30",
+    "common units, spectral-1e-30",
+    "laplace, k-means-1e-30",
+    "landmarks by Cholesky-1e-30",
+)
 def test_labels__agree_in_any_unit(values, name, a):
     case = CASES[name]
     rows = scaled(values, case, a)
@@ -181,6 +199,16 @@ def test_labels__agree_in_any_unit(values, name, a):
 
 
 @pytest.mark.parametrize("name", [name for name in CASES if "own kernel" not in name])
+@pytest.mark.quick_cases(
+    "one feature, populations",
+    "counted components",
+    "several features, k-means",
+    "shared, several features",
+    "laplace, spectral",
+    "codes, common units",
+    "bandwidth by a factor",
+    "landmarks by a tolerance",
+)
 def test_labels__agree_a_million_standard_deviations_away(values, name):
     case = CASES[name]
     kept = scaled(values, case, 1.0)
@@ -194,6 +222,7 @@ def test_labels__agree_a_million_standard_deviations_away(values, name):
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 @pytest.mark.parametrize("view", ["a", "b"])
+@pytest.mark.quick_cases("a-kmeans", "b-spectral")
 def test_answers__have_the_units_of_the_data(values, tmp_path, start, view):
     case, a = Case({"n_components": 3, "init": start, "views": WIDE}), 2.0**60
     rows = scaled(values, case, 1.0)
@@ -243,6 +272,7 @@ def test_sum_of_kernels__is_one_in_the_units_of_the_data(values):
 
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
+@pytest.mark.quick_cases("spectral")
 def test_rounds__have_the_same_answers_in_other_units(values, tmp_path, start):
     case, a = Case({"n_components": 3, "init": start, "views": WIDE}), 2.0**-80
     rows = scaled(values, case, 1.0)

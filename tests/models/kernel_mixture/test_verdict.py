@@ -60,6 +60,7 @@ def test_verdict__a_doubtful_initialisation_that_em_recovers_is_no_warning(seeds
 
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 @pytest.mark.parametrize("rows", [1000, 5000])
+@pytest.mark.quick_cases("1000-spectral", "1000-kmeans")
 def test_verdict__two_clusters_do_not_support_six_components(start, rows):
     rng = np.random.default_rng(0)
     label = rng.integers(0, 2, rows)
@@ -80,6 +81,7 @@ def test_verdict__two_clusters_do_not_support_six_components(start, rows):
 
 @pytest.mark.parametrize("k", [2, 5])
 @pytest.mark.parametrize("seed", first_quick([0, 1, 2]))
+@pytest.mark.quick_cases("0-2")
 def test_verdict__independent_views_show_no_components(k, seed):
     noise = np.random.default_rng(seed).normal(size=(2000, 3))
     model, (warning, *_) = fit(KernelMixture(k, random_state=0), noise)
@@ -91,6 +93,7 @@ def test_verdict__independent_views_show_no_components(k, seed):
 @pytest.mark.parametrize("k", [3, 8])
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
 @pytest.mark.parametrize("seed", first_quick(range(3)))
+@pytest.mark.quick_cases("0-spectral-3", "0-kmeans-3")
 def test_verdict__components_that_are_there_are_no_fault(k, start, seed):
     data = simulate.kernel_mixture(2000, k, random_state=seed)
     model, caught = fit(KernelMixture(k, init=start, random_state=0), data)
@@ -113,6 +116,7 @@ def test_verdict__superfluous_components_are_named():
 
 @pytest.mark.parametrize(("load", "k"), [(load_iris, 3), (load_wine, 3)])
 @pytest.mark.parametrize("start", ["spectral", "kmeans"])
+@pytest.mark.quick_cases("spectral-load_iris-3", "kmeans-load_iris-3")
 def test_verdict__plain_calls_on_easy_sets_do_not_warn(load, k, start):
     rows = load().data
     _, caught = fit(KernelMixture(k, init=start, random_state=0), rows)
@@ -143,6 +147,7 @@ def test_verdict__of_populations_says_nothing_of_empty_components():
     assert "no empty population" in verdict["sentences"][0]
 
 
+@pytest.mark.slow  # verdicts on smaller sets are quick
 def test_verdict__breast_cancer_is_no_silent_failure():
     data = load_breast_cancer()
     model, caught = fit(KernelMixture(n_populations=2, random_state=0), data.data)

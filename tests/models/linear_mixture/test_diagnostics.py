@@ -83,6 +83,7 @@ def test_too_many__are_returned_as_fewer(asked, seed):
 
 @pytest.mark.parametrize("asked", [8, 11])
 @pytest.mark.parametrize("seed", first_quick([0, 1, 2]))
+@pytest.mark.quick_cases("0-11")
 def test_too_few__are_said(asked, seed):
     _, said, _ = fit(drawn(seed=seed)[0], asked)
     assert len(said) == 1
@@ -127,6 +128,7 @@ def test_columns_without_negative_entries__are_found():
 
 # a single search misses light components of all but the last
 @pytest.mark.parametrize(("seed", "random_state"), first_quick([(1, 0), (8, 0), (3, 3), (0, 0)]))
+@pytest.mark.slow  # unequal weights are quick in tests of the model
 def test_weights_of_one_to_ten__are_found(seed, random_state):
     shares = np.where(np.arange(K) < K // 2, 10.0, 1.0)
     rows, _, means = drawn(30_000, seed=seed, shares=shares / shares.sum())
@@ -185,6 +187,7 @@ def test_noise_ratio__is_that_of_the_simulation():
     assert model.diagnostics_["noise_ratio"] == pytest.approx(0.7, abs=0.05)
 
 
+@pytest.mark.slow  # noise without components is quick
 def test_noise_beyond_moments__is_an_error_without_clusters():
     with pytest.raises(IdentifiabilityError, match="no component stands out from the noise"):
         fit(drawn(2_000, noise=15.0)[0], K, max_iter=0)

@@ -97,6 +97,7 @@ SCALES = default_rng(8).uniform(0.01, 100, 30)
 
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+@pytest.mark.slow  # a law of units is quick
 def test_skewed_rows__have_the_same_probabilities_in_another_unit():
     rng = default_rng(0)
     second = rng.random((1500, 1)) < 0.6
@@ -120,6 +121,7 @@ def test_rounds__of_sites_give_the_terms_of_all_rows(fitted):
     assert distance(means, means_of(solved)) < 0.5
 
 
+@pytest.mark.slow  # views of columns are quick
 def test_views__may_be_arrays(fitted):
     rows, _, _, model = fitted
     tables = {name: rows[:, columns] for name, columns in VIEWS.items()}
@@ -195,6 +197,7 @@ def test_rows_beyond_the_sample__are_read_two_or_three_times_where_the_model_des
 
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+@pytest.mark.slow  # rows that the model describes are quick
 def test_rows_beyond_the_sample__are_read_until_their_likelihood_hardly_gains():
     rows, _, _ = drawn()
     # the views depend on each other, and noise has heavy tails
@@ -207,6 +210,7 @@ def test_rows_beyond_the_sample__are_read_until_their_likelihood_hardly_gains():
     assert model.score(rows) > fit(rows, 6, pilot_rows=4_000, max_iter=2).score(rows) + 0.005
 
 
+@pytest.mark.slow  # fewer rows are quick
 def test_too_few_components__are_said(fitted):
     rows, _, means, _ = fitted
     with pytest.warns(ConditioningWarning, match=r"more components .* than the 9"):
@@ -227,6 +231,7 @@ def test_unequal_weights__are_found():
 
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 @pytest.mark.parametrize("offset", [0.0, 50.0])
+@pytest.mark.quick_cases("0.0-1", "0.0-3", "50.0-2")
 def test_few_components__are_unique(k, offset):
     rows, label, _ = drawn(6000, k, seed=k)
     found = means_of(fit(rows + offset, k))
@@ -301,6 +306,7 @@ def test_errors__name_the_parameter(fitted):
         fit(rows, 2, gauss_newton_steps=-1)
 
 
+@pytest.mark.slow  # a law on every model
 def test_missing_rows__are_an_error_or_left_out(fitted):
     rows, _, _, model = fitted
     holed = rows.copy()
@@ -314,6 +320,7 @@ def test_missing_rows__are_an_error_or_left_out(fitted):
         assert found.predict(holed)[7] == -1
 
 
+@pytest.mark.slow  # a law on every model
 def test_float32__is_near_float64(fitted):
     rows, _, _, model = fitted
     assert distance(means_of(fit(rows.astype("f4"))), means_of(model)) < 1e-3
@@ -342,6 +349,7 @@ def test_rows_far_from_zero__are_refused_without_the_name_of_another_model() -> 
     ("features", "k", "rows", "noise"),
     [(4, 6, 60, 0.7), (2, 3, 150, 0.3), (1, 3, 150, 0.15), (2, 6, 150, 0.3)],
 )
+@pytest.mark.quick_cases("2-3-150-0.3-0", "1-3-150-0.15-0", "2-6-150-0.3-0")
 def test_few_rows_or_features__have_the_components_of_the_true_means(
     features, k, rows, noise, seed
 ):

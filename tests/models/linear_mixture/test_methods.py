@@ -44,6 +44,7 @@ def rows():
 
 
 @pytest.mark.parametrize("seed", first_quick([0, 1, 2]))
+@pytest.mark.slow  # five methods; the explicit one is quick below
 def test_methods__find_the_same_components(seed):
     values, oracle = drawn(seed)
     found = {method: means_of(fit(values, method, max_iter=0)) for method in PRECISE}
@@ -54,6 +55,7 @@ def test_methods__find_the_same_components(seed):
 
 @pytest.mark.parametrize("seed", first_quick([3, 4]))
 @pytest.mark.parametrize("method", ["sample", "explicit", "passes"])
+@pytest.mark.quick_cases("explicit-3")
 def test_methods__find_more_components_than_features(method, seed):
     values, oracle = drawn(seed, 20_000, 20)
     assert distance(oracle, means_of(fit(values, method, 20))) < 0.06
@@ -90,6 +92,7 @@ def test_power__finds_orthogonal_columns_as_well_as_labels():
 
 
 @pytest.mark.parametrize("method", first_quick(METHODS, 3))
+@pytest.mark.quick_cases("compressed")
 def test_methods__have_the_same_bits_everywhere(rows, method, tmp_path):
     warnings.simplefilter("ignore", ConditioningWarning)
     model = fit(rows, method)
@@ -105,6 +108,7 @@ def test_methods__have_the_same_bits_everywhere(rows, method, tmp_path):
 
 
 @pytest.mark.parametrize("method", PRECISE)
+@pytest.mark.quick_cases("explicit")
 def test_methods__do_not_depend_on_chunks(rows, method):
     model = fit(rows, method)
     parts = [xr.DataArray(part, dims=("sample", "feature")) for part in np.split(rows, [5001])]
@@ -112,6 +116,7 @@ def test_methods__do_not_depend_on_chunks(rows, method):
 
 
 @pytest.mark.parametrize("method", first_quick(METHODS, 2))
+@pytest.mark.quick_cases("sample")
 def test_fit__resumes_from_the_pass_that_failed(rows, method, tmp_path):
     warnings.simplefilter("ignore", ConditioningWarning)
     ends = []
@@ -132,6 +137,7 @@ def test_fit__resumes_from_the_pass_that_failed(rows, method, tmp_path):
 
 
 @pytest.mark.parametrize("method", ["sample", "compressed", "explicit"])
+@pytest.mark.quick_cases("explicit")
 def test_rounds__of_sites_give_the_components_of_all_rows(rows, method, tmp_path):
     site = LinearMixture(K, views=VIEWS, method=method, random_state=0, max_iter=0).prepare(rows)
     site = bigtensor.load(site.save(tmp_path / "prepared.zarr"))
@@ -251,6 +257,7 @@ def test_errors__name_the_method(rows):
 
 
 @pytest.mark.parametrize("method", METHODS[1:])
+@pytest.mark.quick_cases("sample", "compressed", "explicit", "passes")
 def test_description__says_where_components_were_found(rows, method):
     warnings.simplefilter("ignore", ConditioningWarning)
     model = fit(rows, method)

@@ -32,6 +32,7 @@ def drawn(widths, seed):
 
 
 @pytest.mark.parametrize("seed", [0, 7, 11])
+@pytest.mark.quick_cases("0")
 def test_labels__of_one_row_a_class_are_the_labels_of_the_others(seed):
     rng = default_rng(seed)
     label = rng.integers(K, size=ROWS)

@@ -116,6 +116,14 @@ FAMILIES = {
     first_quick([(100, [0]), (100, [1, 2, 3]), (600, [0, 1, 2, 3]), (5_000, [0, 1])]),
 )
 @pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.quick_cases(
+    "kernel-100-seeds0",
+    "tied-100-seeds0",
+    "markov-100-seeds0",
+    "ica-100-seeds0",
+    "sparse-100-seeds0",
+    "kernel_ica-100-seeds0",
+)
 def test_one_entry_of_a_million__is_left_out_and_named(name, rows, seeds):
     family = FAMILIES[name]
     for seed in seeds:
@@ -141,6 +149,7 @@ def test_one_entry_of_a_million__is_left_out_and_named(name, rows, seeds):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.quick_cases("kernel", "tied", "linear", "markov", "ica", "sparse", "kernel_ica")
 def test_without_an_outlier__none_is_counted(name):
     family = FAMILIES[name]
     with warnings.catch_warnings():
@@ -151,6 +160,7 @@ def test_without_an_outlier__none_is_counted(name):
 
 
 @pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.quick_cases("kernel", "tied", "linear", "markov", "ica", "sparse", "kernel_ica")
 def test_rounds__say_outlying_rows_of_the_prepared_part(name):
     family = FAMILIES[name]
     values = family.draw(600, 0)

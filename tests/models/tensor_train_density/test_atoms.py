@@ -124,6 +124,7 @@ def test_surprises__count_atoms_on_the_way(model):
         assert np.exp(-surprises[row, j]) == pytest.approx(probability, abs=0.015)
 
 
+@pytest.mark.slow  # variables as they are, are quick
 def test_rotations__leave_variables_with_atoms_out():
     rng = np.random.default_rng(7)
     X = rows_with_atoms(400, 0)
@@ -145,6 +146,7 @@ def test_stored_models_and_other_types__keep_atoms(model, tmp_path):
     assert single == pytest.approx(model.score_samples(X), abs=1e-3)
 
 
+@pytest.mark.slow  # float64 is quick
 def test_atoms_and_symbols__are_the_same_in_float32():
     rng = np.random.default_rng(0)
     rows = np.column_stack(

@@ -36,6 +36,7 @@ def test_density__is_ahead_of_a_kernel_estimate(model):
     assert diagnostics["gaussian_components"] == len(X)
 
 
+@pytest.mark.slow  # several clouds are quick
 def test_one_cloud__has_no_kernels():
     rng = np.random.default_rng(0)
     model = TensorTrainDensity(random_state=0).fit(

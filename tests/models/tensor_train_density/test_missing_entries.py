@@ -38,6 +38,7 @@ def log_density(values):
 
 @pytest.mark.parametrize("seed", first_quick(range(3)))
 @pytest.mark.parametrize("columns", [[1], [0, 1]])
+@pytest.mark.quick_cases("columns0-0")
 def test_density__is_near_the_truth_where_slopes_differ(columns, seed):
     rng = default_rng(seed)
     rows, others = two_slopes(2_000, rng), two_slopes(4_000, rng)
@@ -50,6 +51,7 @@ def test_density__is_near_the_truth_where_slopes_differ(columns, seed):
 
 
 @pytest.mark.parametrize("seed", first_quick(range(3)))
+@pytest.mark.slow  # the density of such rows is quick
 def test_mean__is_that_of_all_rows_where_other_entries_tell_which_are_missing(seed):
     rng = default_rng(seed)
     root = np.linalg.cholesky([[1, 0.8, 0.5], [0.8, 1, 0.3], [0.5, 0.3, 1]])

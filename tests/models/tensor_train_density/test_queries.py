@@ -57,6 +57,7 @@ def mixed(mixed_rows: NDArray[np.float64]) -> TensorTrainDensity:
 
 
 @pytest.mark.parametrize("missing", ["omit", "raise"])
+@pytest.mark.quick_cases("raise")
 def test_queries__sum_over_missing_entries_whatever_the_rule(
     rows: NDArray[np.float64], model: TensorTrainDensity, missing: str
 ) -> None:
@@ -70,6 +71,7 @@ def test_queries__sum_over_missing_entries_whatever_the_rule(
     assert np.isfinite(strict.impute(ROW)).all()
 
 
+@pytest.mark.slow  # queries of single variables are quick
 def test_log_density__of_a_whole_row_keeps_the_rule(rows: NDArray[np.float64]) -> None:
     strict = TensorTrainDensity(2, missing="raise", random_state=0).fit(rows)
 
@@ -85,6 +87,7 @@ def test_latent_posterior__is_the_same_for_lazy_rows_in_chunks(
     assert_array_equal(lazy.compute(), model.latent_posterior(rows))
 
 
+@pytest.mark.slow  # other queries are quick
 def test_mutual_information__of_all_used_variables_if_views_leave_one_out(
     rows: NDArray[np.float64], model: TensorTrainDensity
 ) -> None:
@@ -235,6 +238,7 @@ def test_one_name__is_one_variable(model: TensorTrainDensity, rows: NDArray[np.f
 
 
 @pytest.mark.filterwarnings("error")
+@pytest.mark.slow  # conditionals near the data are quick
 def test_conditional__far_outside_the_data_is_finite_without_warnings() -> None:
     x = np.random.default_rng(0).normal(size=300)
     curved = np.column_stack([x, x**2 + 0.1 * np.random.default_rng(1).normal(size=300)])
@@ -249,6 +253,7 @@ def test_conditional__far_outside_the_data_is_finite_without_warnings() -> None:
 
 
 @pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.quick_cases("True")
 def test_answers_for_entries__have_the_dimension_of_the_features(
     rows: NDArray[np.float64], lazy: bool
 ) -> None:

@@ -56,6 +56,7 @@ def iris(request):
     return X, TensorTrainDensity(3, coordinates="ns", **settings, random_state=0).fit(X)
 
 
+@pytest.mark.slow  # a law of weights is quick
 def test_copies_and_weights__flatter_no_validation():
     rows = np.random.default_rng(0).normal(size=(200, 3)) @ np.diag([1.0, 2.0, 0.5])
     settings = {"coordinates": "z", "random_state": 0}
@@ -79,6 +80,7 @@ def chosen_on(rows):
     }
 
 
+@pytest.mark.slow  # test_validation has iris
 def test_coordinates_far_behind__are_not_followed_through_all_ranks():
     rng = np.random.default_rng(3)
     boxes = rng.integers(0, 4, size=(12, 3))[rng.integers(12, size=600)]
@@ -89,6 +91,7 @@ def test_coordinates_far_behind__are_not_followed_through_all_ranks():
     assert largest["ns"] == 18
 
 
+@pytest.mark.slow  # a law of weights is quick
 def test_copies_of_rows__offer_no_rank_of_many_rows(monkeypatch):
     tried = []
 
@@ -103,6 +106,7 @@ def test_copies_of_rows__offer_no_rank_of_many_rows(monkeypatch):
     assert {max(ranks) for ranks in tried} == {18}
 
 
+@pytest.mark.slow  # test_validation has iris
 def test_rank__is_no_larger_than_is_of_use_beside_other_components():
     rng = np.random.default_rng(0)
     turn = rng.uniform(0, 2 * np.pi, (600, 1))
@@ -137,6 +141,7 @@ def test_marginals_of_missing_entries__are_near_the_truth(chain, model):
     assert abs(excess(chain, model, test)) < 0.08
 
 
+@pytest.mark.slow  # the truth of fewer rows is quick
 def test_passes__bring_many_rows_nearer_to_the_truth():
     chain = simulate.latent_chain(130_000, 4, 8, 0.7, random_state=3)
     values, test = chain["X"].values[:120_000], chain["X"].values[120_000:]
@@ -253,6 +258,7 @@ def test_prediction_of_a_variable__has_a_mean_and_an_interval(iris):
         assert below == pytest.approx(0.1, abs=1e-3)
 
 
+@pytest.mark.slow  # conditionals of rows are quick
 def test_surprises__are_conditional_probabilities(iris):
     X, model = iris
     rows = X[[0, 60, 120]].copy()
@@ -321,6 +327,7 @@ def test_a_tree__is_nearer_to_rows_of_a_tree():
     assert 0 < below["balanced"] < 0.7 * below["chain"]
 
 
+@pytest.mark.slow  # queries of single rows are quick
 def test_mutual_information__is_that_of_gaussian_variables():
     rng = np.random.default_rng(0)
     X = rng.multivariate_normal([0, 0, 0], [[1, 0.8, 0], [0.8, 1, 0], [0, 0, 1]], 5_000)
@@ -330,6 +337,7 @@ def test_mutual_information__is_that_of_gaussian_variables():
     assert model.mutual_information(["x2"], ["x0", "x1"]) == pytest.approx(0, abs=0.03)
 
 
+@pytest.mark.slow  # laws of units and columns are quick
 def test_scales_shifts_and_order__change_nothing():
     X = load_wine().data[:, :6]
     scale, shift = np.array([1e-3, 10, 1, 5, 1e4, 2]), np.arange(6.0)
@@ -353,6 +361,7 @@ def test_balanced_tree_of_codes__does_not_depend_on_the_order_of_columns():
     np.testing.assert_allclose(model.fit(moved).score_samples(moved), expected, atol=1e-8)
 
 
+@pytest.mark.slow  # a law on every model
 def test_answers__come_in_the_container_of_the_rows(chain, model, tmp_path):
     rows = chain["X"][3_000:]
     scores = model.score_samples(rows)
@@ -386,6 +395,7 @@ def test_answers__come_in_the_container_of_the_rows(chain, model, tmp_path):
     assert list(part.feature_names_in_) == ["x0", "x2", "x3", "x4"]
 
 
+@pytest.mark.slow  # test_report has its parts
 def test_report__names_the_choices(model):
     page = render_report(model)
     assert "Choice by validation" in page
@@ -393,6 +403,7 @@ def test_report__names_the_choices(model):
     assert "Unusual rows" not in page
 
 
+@pytest.mark.slow  # test_report has its parts
 def test_report_of_rows__shows_margins_pairs_and_unusual_rows(iris):
     X, model = iris
     rows = X.copy()
@@ -503,6 +514,7 @@ def test_one_variable__is_a_density_of_one_variable():
     assert model.score(X) == pytest.approx(-0.5 * np.log(2 * np.pi * np.e), abs=0.05)
 
 
+@pytest.mark.slow  # a law on every model
 def test_an_outlier__has_a_small_density_and_harms_nobody():
     X = gaussian_rows()
     own = fitted(X).score(X)
@@ -544,6 +556,7 @@ def test_bad_queries__are_refused(iris):
         model.predict_variable(X, "x0", interval=2)
 
 
+@pytest.mark.slow  # a law on every model
 def test_whole_numbers__are_measured():
     ages = np.random.default_rng(0).integers(0, 1_000, (300, 2))
     model = TensorTrainDensity(rank=2, random_state=0).fit(ages)
@@ -561,6 +574,7 @@ def test_variable_without_a_value__is_imputed_by_nan():
 
 
 @pytest.mark.parametrize("structure", ["chain", "balanced"])
+@pytest.mark.quick_cases("balanced")
 def test_variable_without_a_value__changes_no_other_answer(structure):
     X = load_iris().data
     model = TensorTrainDensity(

@@ -30,6 +30,7 @@ def validation_of(request, monkeypatch):
     return lambda: Validation(*arguments)
 
 
+@pytest.mark.quick_cases("iris")
 def test_best__is_the_best_of_candidates_that_are_followed_to_their_end(validation_of):
     raced, whole = validation_of(), validation_of()
     followed = [whole.validated(candidate) for candidate in CANDIDATES]
@@ -39,6 +40,7 @@ def test_best__is_the_best_of_candidates_that_are_followed_to_their_end(validati
     assert not any(one.given_up for one in followed)
 
 
+@pytest.mark.quick_cases("iris")
 def test_a_candidate_that_was_given_up__is_followed_to_its_end_when_it_is_asked_for(
     validation_of,
 ):
@@ -48,6 +50,7 @@ def test_a_candidate_that_was_given_up__is_followed_to_its_end_when_it_is_asked_
     assert raced.validated(candidate) == whole.validated(candidate)
 
 
+@pytest.mark.quick_cases("iris")
 def test_no_candidate__is_followed_far_below_the_least_score(validation_of):
     validation = validation_of()
     best = validation.best(CANDIDATES, least=100.0)
@@ -55,6 +58,7 @@ def test_no_candidate__is_followed_far_below_the_least_score(validation_of):
     assert max(one.steps for one in validation.tried) < 5
 
 
+@pytest.mark.quick_cases("iris")
 def test_components__are_fitted_once_for_all_trains_in_the_same_coordinates(validation_of):
     validation = validation_of()
     few, many = (replace(CANDIDATES[0], rank=rank) for rank in (1, 4))

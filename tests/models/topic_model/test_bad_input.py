@@ -113,6 +113,7 @@ def test_codes_of_categories__are_refused():
         TopicModel(2).fit(data)
 
 
+@pytest.mark.slow  # words that never occur are quick
 def test_empty_and_short_documents__do_not_count(counts):
     whole = quiet(TopicModel(3, max_iter=2), csr_array(counts))
     short = np.zeros((50, 40), int)
@@ -242,6 +243,7 @@ def test_parameters_out_of_range__are_refused(counts, settings):
 
 @pytest.mark.parametrize("n_components", [2, 5])
 @pytest.mark.parametrize(("documents", "length"), [(60, 60), (300, 100), (3000, 20)])
+@pytest.mark.quick_cases("60-60-2", "60-60-5", "300-100-2", "300-100-5")
 def test_documents_without_topics__are_worth_a_warning(n_components, documents, length):
     rng = default_rng(documents)
     data = rng.multinomial(length, rng.dirichlet(np.full(150, 0.3)), documents)

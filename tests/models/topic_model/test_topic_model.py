@@ -90,6 +90,7 @@ def test_moments_of_documents_of_very_unlike_length__are_not_lost_in_short_ones(
     assert distances(topics, fitted.topics_)[0].mean() < 0.12
 
 
+@pytest.mark.slow  # few passes are quick
 def test_many_passes__keep_the_topics():
     counts, topics = documents_of(np.full(1000, 55), np.random.default_rng(2))
     fitted = TopicModel(6, max_iter=40, random_state=0).fit(counts)
@@ -139,6 +140,7 @@ def test_containers__give_the_same_model(corpus, model, tmp_path):
         assert np.asarray(found.transform(data)) == pytest.approx(shares, rel=1e-6)
 
 
+@pytest.mark.slow  # a second fit of the corpus
 def test_coherence__is_higher_for_topics_than_for_chance(corpus, model):
     found = model.coherence(corpus.X)
     assert found.shape == (5,)
@@ -224,6 +226,7 @@ def test_report__lists_typical_documents_by_their_names(corpus, model, tmp_path)
     assert with_numbers.row_name(1_000) == "1,000"
 
 
+@pytest.mark.slow  # annotations by other models are quick
 def test_annotated_object__has_shares_words_and_the_model(corpus):
     data = corpus.copy()
     used = list(data.var_names[:250])
@@ -241,6 +244,7 @@ def test_annotated_object__has_shares_words_and_the_model(corpus):
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 @pytest.mark.parametrize("form", ["csr", "coo", "anndata"])
+@pytest.mark.quick_cases("coo", "anndata")
 def test_presence_of_words__counts_as_one(form):
     present = csr_array(np.random.default_rng(0).poisson(0.5, (200, 30)) > 0)
     data = {"csr": present, "coo": present.tocoo(), "anndata": anndata.AnnData(present)}[form]

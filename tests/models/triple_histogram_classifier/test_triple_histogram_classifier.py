@@ -76,6 +76,7 @@ def test_labelled_sequences__give_labelled_answers(chains: Split) -> None:
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("model", [HiddenMarkovModel, DiscreteMixture])
+@pytest.mark.quick_cases("DiscreteMixture-False", "DiscreteMixture-True")
 def test_names_of_categories__in_another_order_change_nothing(
     model: type[HiddenMarkovModel | DiscreteMixture], *, weighted: bool
 ) -> None:
@@ -119,6 +120,7 @@ def test_likelihood_rules__are_sums_over_windows_and_over_paths(chains: Split) -
 
 
 @pytest.mark.parametrize("rule", RULES)
+@pytest.mark.quick_cases("sequence_likelihood")
 def test_classes_of_known_chains__are_found(chains: Split, rule: str) -> None:
     model = fitted(chains, rule)
     assert model.score(chains[2], chains[3]) > 0.85
@@ -143,6 +145,7 @@ def test_discrete_mixtures__classify_triples(chains: Split) -> None:
     np.testing.assert_allclose(model.decision_function(chains[2]), distances[0] - distances[1])
 
 
+@pytest.mark.slow  # labelled sequences are quick
 def test_sequences_of_any_kind__are_the_same(chains: Split) -> None:
     letters = np.array(list("abcde"))
     words = ["".join(letters[row]) for row in chains[0]]
@@ -164,6 +167,7 @@ def test_ragged_sequences__do_not_reach_into_each_other(chains: Split) -> None:
     np.testing.assert_allclose(both, alone)
 
 
+@pytest.mark.slow  # laws of weights are quick
 def test_weights__count_sequences_more_than_once(chains: Split) -> None:
     weight = np.random.default_rng(0).integers(0, 3, len(chains[0]))
     repeated = np.repeat(np.arange(len(weight)), weight)
@@ -176,6 +180,7 @@ def test_weights__count_sequences_more_than_once(chains: Split) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:the sequences have categories")
+@pytest.mark.slow  # laws of the hidden Markov model are quick
 def test_missing_and_unknown_categories__leave_out_their_windows(chains: Split) -> None:
     model = fitted(chains)
     row = chains[2][0].astype(int)

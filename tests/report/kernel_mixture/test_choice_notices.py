@@ -35,6 +35,7 @@ def test_population_notices__say_how_well_halves_agree(merged_model):
     assert noticed(merged_model, 1).level == "warning"
 
 
+@pytest.mark.slow  # a fit of thirty components, merged
 def test_population_notices__name_other_numbers_that_are_as_good(merged_model):
     model = copy.copy(merged_model)
     found = dict(model.diagnostics_["population_count"], chosen=4, as_good=[3, 5, 6, 7])

@@ -72,6 +72,7 @@ def test_densities_and_sums__are_the_plain_ones(kind):
     ("dtype", "tolerance"),
     [("float64", 1e-8), pytest.param("float32", 1e-3, marks=pytest.mark.slow)],
 )
+@pytest.mark.quick_cases("float64-1e-08-full")
 def test_e_step__is_that_of_marginals_and_conditional_moments(kind, dtype, tolerance):
     values = rows_with_holes(2500, offset=3.0)
     weight = default_rng(2).uniform(0, 3, len(values))

@@ -49,6 +49,9 @@ def explicit(statistic, values, weight):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("sizes", [SIZES, (1, 1, 1), (40, 30, 35)])
 @pytest.mark.parametrize("step", [1, 17, 500])
+@pytest.mark.quick_cases(
+    "1-sizes0-float32", "1-sizes1-float64", "17-sizes2-float32", "500-sizes0-float64"
+)
 def test_moment__is_the_mean_of_outer_products(dtype, sizes, step):
     rng = default_rng(1)
     values = rng.exponential(size=(211, 9)).astype(dtype)

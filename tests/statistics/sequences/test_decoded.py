@@ -55,6 +55,7 @@ def test_shares__are_those_of_the_rows_of_every_bin() -> None:
     assert found.first_begins.tolist() == [True] + [False] * 49
 
 
+@pytest.mark.slow  # short sequences are quick
 def test_runs__of_a_long_sequence_leave_out_the_first_of_a_block() -> None:
     path, found = decoded([70_000])
     runs = [len(list(rows)) for _, rows in groupby(path)]

@@ -111,6 +111,7 @@ borders = st.lists(st.integers(0, ROWS), max_size=40).map(lambda inner: [0, *sor
 @pytest.mark.parametrize("name", CHAINS)
 @given(cut=borders)
 @settings(deadline=None, max_examples=25)
+@pytest.mark.quick_cases("four states", "left to right")
 def test_answers__of_any_cut_are_those_of_whole_sequences(name: str, cut: list[int]) -> None:
     chain, expected = CHAINS[name], whole_sequences(name)
     block = sequences_of(chain)

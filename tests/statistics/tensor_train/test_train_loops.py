@@ -160,6 +160,7 @@ def slope(statistic, train, name, at, weight, values):
     return (changed[0] - changed[1]) / (2 * step)
 
 
+@pytest.mark.slow  # double precision is quick
 def test_single_precision__gives_the_same_counts():
     statistic, n = train_counts(0.0), 20_000
     at, weight = located(statistic, rows(n)), np.ones(n)

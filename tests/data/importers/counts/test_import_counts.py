@@ -92,6 +92,9 @@ KINDS = [
 
 
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.quick_cases(
+    "docword.x.txt", "scipy.npz", "bag.npz", "rows.mtx", "cells.mtx", "long.parquet", "long.csv.gz"
+)
 def test_every_kind__gives_the_same_store(counts, tmp_path, monkeypatch, kind):
     monkeypatch.setattr(text_lines, "BATCH_NBYTES", 200)
     path, settings = written(kind, counts, tmp_path)

@@ -295,6 +295,7 @@ def peak_of_import(folder, out):
         tracemalloc.stop()
 
 
+@pytest.mark.slow  # many cells
 def test_memory__does_not_grow_with_cells(tmp_path, monkeypatch):
     monkeypatch.setattr(text_lines, "BATCH_NBYTES", 2**14)
     monkeypatch.setattr(count_stores, "CHUNK", 2**12)

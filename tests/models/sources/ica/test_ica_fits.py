@@ -53,6 +53,7 @@ def test_cumulant__finds_more_sources_than_features():
 
 @pytest.mark.parametrize(("noise", "method"), [(0.0, "whitened"), (0.5, "cumulant")])
 @pytest.mark.parametrize("kind", ["laplace", "uniform"])
+@pytest.mark.quick_cases("laplace-0.0-whitened", "uniform-0.5-cumulant")
 def test_auto__takes_the_cumulant_where_there_is_noise(kind, noise, method):
     rows, mixing, _ = problem(kind, 6, 6, 60_000, noise=noise, seed=4)
     found = ICA(random_state=0).fit(rows)
@@ -92,6 +93,7 @@ def moved(rows, how, rng):
 
 @pytest.mark.parametrize("how", ["units", "shift", "rotation", "permuted features", "twice"])
 @pytest.mark.parametrize(("method", "most"), first_quick([("whitened", 1e-3), ("cumulant", 2e-2)]))
+@pytest.mark.quick_cases("whitened-0.001-units", "whitened-0.001-rotation")
 def test_sources__do_not_depend_on(how, method, most):
     rows, _, _ = problem("laplace", 5, 5, 15_000, noise=0.1, seed=6, dtype="f8")
     there = moved(rows, how, np.random.default_rng(0))
@@ -161,6 +163,7 @@ def test_passes__are_few_and_told():
     ("kind", "d", "k", "rows", "noise"),
     [("laplace", 6, 6, 8000, 0.0), ("uniform", 8, 4, 8000, 0.0), ("laplace", 8, 4, 20_000, 0.3)],
 )
+@pytest.mark.quick_cases("laplace-6-6-8000-0.0-0", "uniform-8-4-8000-0.0-0")
 def test_right_results__carry_no_word_of_worry(kind, d, k, rows, noise, seed):
     values, mixing, _ = problem(kind, d, k, rows, noise=noise, seed=seed)
     found = ICA(k, random_state=0).fit(values)  # a warning is an error
@@ -201,6 +204,7 @@ def eyes_and_rhythms(seed, features=16, rows=20_000):
 
 
 @pytest.mark.parametrize("seed", first_quick([1, 4, 7, 10]))
+@pytest.mark.slow  # as many sources as features are quick
 def test_fewer_sources_than_features__are_all_found_beside_one_of_heavy_tails(seed):
     rows, mixing = eyes_and_rhythms(seed)
     found = ICA(6, random_state=0).fit(rows)

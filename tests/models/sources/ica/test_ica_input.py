@@ -152,6 +152,7 @@ def test_gaussian_sources__are_told():
 
 @pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
 @pytest.mark.parametrize("n_sources", [2, 4])
+@pytest.mark.quick_cases("2")
 def test_uniform_sources_of_few_rows__are_rarely_called_gaussian(n_sources):
     good = 0
     for seed in range(12):

@@ -78,6 +78,7 @@ def test_dependence__takes_weights_as_repeated_rows():
 
 
 @pytest.mark.parametrize("noise", [0.0, 0.5])
+@pytest.mark.quick_cases("0.0")
 def test_estimated_errors__are_near_the_errors(noise):
     errors, estimates = [], []
     for seed in range(4):
@@ -116,6 +117,7 @@ def test_serial_rows__do_not_speak_for_the_cumulant():
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.quick_cases("0")
 def test_cumulant_by_choice__gives_all_sources(seed):
     rows, mixing, _ = problem("laplace", 6, 6, 20_000, noise=1.0, seed=seed)
     model = ICA(6, random_state=seed).fit(rows)
@@ -194,6 +196,7 @@ def test_terms_of_impossible_variance__are_not_chosen(seed):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.quick_cases("0")
 def test_noisy_binary_sources__have_a_possible_variance(seed):
     rng = np.random.default_rng(seed)
     mixing = rng.standard_normal((6, 4))

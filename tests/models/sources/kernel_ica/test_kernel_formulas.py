@@ -97,6 +97,7 @@ def test_explained_variance__is_shared_by_the_sources(rows, model, components):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.quick_cases("f4")
 def test_linear_kernel__gives_the_sources_of_linear_analysis(dtype):
     values, _, _ = problem("mixed", 6, 6, 30_000, seed=2, dtype=dtype)
     values = values * np.array([1, 10, 0.1, 5, 1, 1], dtype) + 3

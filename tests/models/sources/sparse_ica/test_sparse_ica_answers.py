@@ -56,6 +56,7 @@ def test_saved_models__answer_the_same(data, model, tmp_path):
 
 
 @pytest.mark.parametrize("max_iter", [0, 2])
+@pytest.mark.quick_cases("2")
 def test_report__says_how_many_sources_a_row_has(data, max_iter):
     page = render_report(SparseICA(8, max_iter=max_iter, random_state=0).fit(data))
     assert "Correlation of features and sources" in page
@@ -106,6 +107,7 @@ def test_sources_that_are_not_sparse__are_told():
 
 
 @pytest.mark.parametrize(("rows", "features"), [(208, 60), (1_000, 100)])
+@pytest.mark.quick_cases("208-60")
 def test_gaussian_rows__have_no_sparse_source(rows, features):
     values = np.random.default_rng([1, rows, features]).standard_normal((rows, features))
     with pytest.raises(IdentifiabilityError, match="no source of the sample is sparse"):

@@ -73,6 +73,7 @@ def moved(rows, how):
 
 
 @pytest.mark.parametrize("how", first_quick(["units", "twice", "shift", "permuted features"], 2))
+@pytest.mark.quick_cases("units")
 def test_sources__do_not_depend_on(how):
     rows, _, _ = sparse_problem(8, 10, 1, 15_000, seed=3, dtype="f8")
     there = moved(rows, how)
@@ -89,6 +90,7 @@ def test_seeds__lead_to_the_same_columns(overcomplete, model):
     assert column_error(model.mixing_, other.mixing_) < 2e-3
 
 
+@pytest.mark.slow  # Gaussian rows are quick
 def test_noise__does_not_become_sources():
     """A threshold below the noise would turn the columns; the estimate of noise raises it."""
     rows, columns, _ = sparse_problem(20, 30, 2, 60_000, noise=0.15, seed=4)
