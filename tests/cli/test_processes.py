@@ -164,7 +164,6 @@ def test_scheduler__without_workers_is_planned_for_and_waited_for(run, cells, tm
     "where",
     [("--scheduler", "threads"), pytest.param(("--workers", "2"), marks=pytest.mark.slow)],
 )
-@pytest.mark.slow  # other signals, and checkpoints of every model, are quick
 def test_interrupt__in_mid_fit_keeps_finished_parts_and_nothing_half_written(
     start, many_cells, run, tmp_path, where
 ):

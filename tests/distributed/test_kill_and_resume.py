@@ -204,7 +204,6 @@ def kill_and_resume(undisturbed: Undisturbed, folder: Path, moments: int, schedu
     ("scheduler", "moments"),
     [("threads", 1), pytest.param("processes", 3, marks=pytest.mark.slow)],
 )
-@pytest.mark.slow  # the death of a worker, and checkpoints, are quick
 def test_driver__killed_and_run_again_gives_the_same_bits(
     undisturbed: Undisturbed, tmp_path: Path, scheduler: str, moments: int
 ) -> None:

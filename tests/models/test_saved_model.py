@@ -64,7 +64,6 @@ def test_load__takes_a_url_and_names_it_as_it_was_given(model, data, path):
         bigtensor.load("memory://models/gone.zarr")
 
 
-@pytest.mark.slow  # a loaded model in this process is quick
 def test_fresh_process__answers_bit_for_bit(wide_model, wide_rows, wide_path, tmp_path):
     np.save(tmp_path / "rows.npy", wide_rows[0])
     code = """
