@@ -369,6 +369,10 @@ class ConditioningWarning(BigtensorWarning):
     """The data hardly support what was asked for, such as so many components."""
 
 
+class ClusterWarning(BigtensorWarning):
+    """A cluster has no worker, and the work waits for one."""
+
+
 class RefinementWarning(BigtensorWarning):
     """An iteration stopped before it settled, and the answer depends on when it stopped.
 

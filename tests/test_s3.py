@@ -109,7 +109,7 @@ FAULTS = {
     "no credentials": (
         # nor those of a file or of a machine in the cloud
         {"AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "", "AWS_EC2_METADATA_DISABLED": "true"},
-        "needs credentials, and there are none; set AWS_ACCESS_KEY_ID.*FSSPEC_S3_ANON=true",
+        "needs credentials .*; set AWS_ACCESS_KEY_ID.*FSSPEC_S3_ANON=true",
     ),
     "mistyped profile": ({"AWS_PROFILE": "labb"}, r"profile \(labb\).*AWS_PROFILE"),
     "no server": ({"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}, "no server answers.*127.0.0.1:1"),

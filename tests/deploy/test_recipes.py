@@ -87,6 +87,19 @@ def test_places__are_not_options_of_the_fit(place: str) -> None:
     assert f"--{place} " in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("time", "hours"),
+    [("1-02:00:00", "26:00:00"), ("2-00", "48:00:00"), ("0-04:30", "04:30:00"), ("0-4", "04:00:00")],
+)
+def test_time__with_days_is_given_in_hours(time: str, hours: str) -> None:
+    assert f"#SBATCH --time={hours}\n" in run("slurm", "--time", time).stdout
+
+
+@pytest.mark.parametrize("time", ["1-24:00", "0-00", "-01:00:00", "1-02:60"])
+def test_time__with_days_is_one_in_which_a_job_can_run(time: str) -> None:
+    assert run("slurm", "--time", time).exit_code == 2
+
+
 @pytest.mark.parametrize("time", ["4h", "00:00:00", "26:99:99", "01:60:00", "1:00:00", "01:00:000"])
 def test_time__is_one_in_which_a_job_can_run(time: str) -> None:
     refused = run("slurm", "--time", time)

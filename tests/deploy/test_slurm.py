@@ -1,6 +1,7 @@
 """The files of ``bigtensor deploy slurm`` run on a real SLURM."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,9 @@ def test_fit_job__has_the_same_bits_after_a_worker_was_killed(
     slurm: Slurm, deploy: Callable[..., Path], study: Path, weights_on_threads: np.ndarray
 ) -> None:
     script = deploy("slurm", "--memory", "1GiB") / "fit.sbatch"
+    temporary = study / "temporary"
+    temporary.mkdir()
+    slurm = replace(slurm, environment=slurm.environment | {"TMPDIR": str(temporary)})
     job = slurm.submit(str(script), cwd=study)
     log = study / f"bigtensor-{job}.log"
     wait_for(lambda: list((study / "parts").glob("*/*")), log)
@@ -47,6 +51,7 @@ def test_fit_job__has_the_same_bits_after_a_worker_was_killed(
     assert np.array_equal(weights_of(study / "model.zarr"), weights_on_threads)
     assert not private.exists()
     assert not dask_processes(private)
+    assert not list(temporary.iterdir())
 
 
 @pytest.mark.slow
@@ -118,8 +123,9 @@ def test_rounds__are_those_of_this_process(
     names = [store.name for store in stores]
     slurm = replace(slurm, environment=slurm.environment | {"ROUNDS": "2"})
     slurm.run("bash", str(folder / "rounds.sh"), "prepared.zarr", *names, cwd=study)
-    assert last_model(slurm, study) == "round-2.zarr"
-    assert np.array_equal(weights_of(study / "round-2.zarr"), model.weights_)
+    last = last_model(slurm, study)
+    assert re.fullmatch(r"prepared-\d+/round-2.zarr", last)
+    assert np.array_equal(weights_of(study / last), model.weights_)
 
 
 @pytest.mark.slow
@@ -131,7 +137,62 @@ def test_rounds__are_as_many_as_the_model_asks_for(
     model = DiscreteMixture(3, random_state=0).prepare(study / "codes.zarr")
     model.save(study / "prepared.zarr")
     slurm.run("bash", str(folder / "rounds.sh"), "prepared.zarr", "codes.zarr", cwd=study)
-    assert last_model(slurm, study) == "round-1.zarr"
+    assert re.fullmatch(r"prepared-\d+/round-1.zarr", last_model(slurm, study))
+
+
+@pytest.fixture
+def submit_rounds(
+    deploy: Callable[..., Path], study: Path, program_environment: dict[str, str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Return a function that submits the first round to a queue that notes the jobs in a file."""
+    folder, queue = deploy("slurm"), study / "queue"
+    queue.mkdir()
+    (queue / "sbatch").write_text('#!/bin/sh\necho "$@" >> submitted\necho 7\n')
+    (queue / "sbatch").chmod(0o755)
+    path = os.pathsep.join([str(queue), program_environment["PATH"]])
+
+    def submit(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            ["bash", folder / "rounds.sh", *arguments],
+            cwd=study,
+            env=program_environment | {"PATH": path},
+            capture_output=True,
+            text=True,
+        )
+
+    return submit
+
+
+def test_rounds__of_another_model_or_other_stores_have_a_folder_of_their_own(
+    submit_rounds: Callable[..., subprocess.CompletedProcess[str]], study: Path
+) -> None:
+    def folders(seed: int, *stores: str) -> int:
+        model = study / "prepared.zarr"
+        model.mkdir(exist_ok=True)
+        (model / "zarr.json").write_text(str(seed))
+        assert submit_rounds("prepared.zarr", *stores).returncode == 0
+        return len(list(study.glob("prepared-*")))
+
+    shutil.copytree(study / "rows.zarr", study / "more.zarr")
+    assert folders(0, "rows.zarr") == 1
+    assert folders(0, "rows.zarr") == 1
+    assert folders(1, "rows.zarr") == 2
+    assert folders(1, "rows.zarr", "more.zarr") == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"), [((), "usage: "), (("rows.zarr", "absent.zarr"), "absent.zarr")]
+)
+def test_rounds__with_a_mistake_submit_nothing(
+    submit_rounds: Callable[..., subprocess.CompletedProcess[str]],
+    study: Path,
+    arguments: tuple[str, ...],
+    message: str,
+) -> None:
+    done = submit_rounds(*arguments)
+    assert done.returncode != 0
+    assert message in done.stderr
+    assert not (study / "submitted").exists()
 
 
 def last_model(slurm: Slurm, study: Path) -> str:
@@ -266,17 +327,16 @@ def test_fit_job__names_an_interpreter_without_the_package(
 
 
 @pytest.mark.slow
-def test_fit_job__that_fails_says_that_its_error_is_printed_before_the_logs(
+def test_fit_job__that_fails_ends_its_log_with_the_error(
     slurm: Slurm, deploy: Callable[..., Path], study: Path
 ) -> None:
     script = deploy("slurm", "--memory", "1GiB") / "fit.sbatch"
     job = slurm.submit(str(script), "fit", "absent.zarr", "--out", "other.zarr", cwd=study)
     assert slurm.wait(job) == "FAILED"
     lines = (study / f"bigtensor-{job}.log").read_text().splitlines()
-    (error,) = [number for number, line in enumerate(lines) if "absent.zarr" in line]
-    (logs,) = [number for number, line in enumerate(lines) if "scheduler.log" in line]
-    assert error < logs
-    assert "before" in lines[-1]
+    assert lines[-1].startswith("error: ")
+    assert "absent.zarr" in lines[-1]
+    assert "INFO" not in "".join(lines)
 
 
 def test_scripts__have_the_syntax_of_bash(deploy: Callable[..., Path]) -> None:

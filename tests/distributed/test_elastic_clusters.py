@@ -31,7 +31,7 @@ from bigtensor.engine.events import Event, Progress
 from bigtensor.engine.reduce import run_pass
 from bigtensor.engine.runtime import open_runtime
 from bigtensor.engine.threads import ThreadedRuntime
-from bigtensor.errors import ClusterError, ParameterError
+from bigtensor.errors import ClusterError, ClusterWarning, ParameterError
 from bigtensor.statistics.base import Pass
 from tests.distributed.jobs import megabyte, number_after, own_worker, span_of_seconds
 from tests.engine.sums import ColumnSums
@@ -103,7 +103,9 @@ def check_late_worker(kind: type[QueuedJob]) -> list[Event]:
     with empty_cluster(worker_class=kind) as client:
         client.cluster.adapt(minimum=0, maximum=1, interval="50ms")
         begin = time.monotonic()
-        assert collected(DistributedRuntime(client), events) == list(range(8))
+        with pytest.warns(ClusterWarning, match="logs") as warned:
+            assert collected(DistributedRuntime(client), events) == list(range(8))
+        assert len(warned) == 1
         assert time.monotonic() - begin >= kind.seconds
     return [event for event in events if event.kind == "waiting for workers"]
 

@@ -53,22 +53,29 @@ The keys are the names of their values."""
 
 
 def _time(value: object) -> str:
-    """Return a running time such as 04:00:00."""
+    """Return a running time such as 04:00:00. Days before the hours, as in 1-02, become hours."""
     text = str(value)
-    hours, *rest = text.split(":")
-    whole = text.isascii() and all(part.isdecimal() for part in (hours, *rest))
+    days, dash, clock = text.rpartition("-")
+    hours, *rest = clock.split(":")
+    whole = text.isascii() and all(part.isdecimal() for part in (days or "0", hours, *rest))
+    if dash:
+        rest += ["00"] * (2 - len(rest))
+        whole = whole and days != "" and int(hours) < 24
     short = len(rest) == 2 and all(len(part) == 2 and part < "60" for part in rest)
-    if not (whole and short and len(hours) >= 2):
+    if not (whole and short and (dash or len(hours) >= 2)):
         raise click.BadParameter(
-            f"{value!r} is not a time; give hours, minutes and seconds, such as 04:00:00. Minutes "
-            "and seconds are at most 59, and hours may be more than 24"
+            f"{value!r} is not a time; give hours, minutes and seconds, such as 04:00:00, or days "
+            "and at most 23 hours, such as 1-02:00:00. Minutes and seconds are at most 59, and "
+            "hours without days may be more than 24"
         )
-    if not text.strip("0:"):
+    if not text.strip("0:-"):
         raise click.BadParameter(
             f"{value!r} is no time to run in; give the longest time that a job may take, such as "
             "04:00:00"
         )
-    return text
+    if dash:
+        hours = f"{24 * int(days) + int(hours):02}"
+    return ":".join((hours, *rest))
 
 
 @click.group()
@@ -124,7 +131,7 @@ class _DeployCommand(Command):
                     default="04:00:00",
                     show_default=True,
                     metavar="HH:MM:SS",
-                    help="Longest running time of a job.",
+                    help="Longest running time of a job, or D-HH:MM:SS with days.",
                 ),
                 click.Option(
                     ["--out"],

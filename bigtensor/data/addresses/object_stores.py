@@ -37,8 +37,16 @@ _CREDENTIALS = {
 }
 """Where the packages of stores with buckets look for credentials."""
 
-_PUBLIC = {"s3fs": "; for a public bucket set FSSPEC_S3_ANON=true"}
-"""Settings of packages for buckets that everybody may read."""
+_NEEDS_AWS = f"set {_CREDENTIALS['s3fs']}; for a public bucket set FSSPEC_S3_ANON=true"
+_WITHOUT_CREDENTIALS = {
+    "NoCredentialsError": _NEEDS_AWS,
+    "PartialCredentialsError": _NEEDS_AWS,
+    "ProfileNotFound": (
+        "correct AWS_PROFILE, or name the file with this profile in AWS_CONFIG_FILE"
+    ),
+    "DefaultCredentialsError": f"set {_CREDENTIALS['gcsfs']}",
+}
+"""Names of the errors of clients that find no credentials, with the remedies."""
 
 _CLIENTS = ("fsspec", "botocore", "aiobotocore", "aiohttp", "gcsfs", "google", "azure")
 """Packages whose errors come from an object store: fsspec, and the clients that it uses."""
@@ -239,6 +247,12 @@ def is_network_failure(error: BaseException) -> bool:
     return bool(_NO_ANSWER & {kind.__name__ for kind in type(error).__mro__})
 
 
+def credentials_remedy(error: BaseException) -> str | None:
+    """Return the settings that a client without credentials needs; None for other errors."""
+    names = (kind.__name__ for kind in type(error).__mro__)
+    return next((remedy for name in names if (remedy := _WITHOUT_CREDENTIALS.get(name))), None)
+
+
 def refused_status(error: BaseException) -> int | None:
     """Return the status with which a web server refused a request; None for other errors.
 
@@ -288,16 +302,9 @@ def explain_failure(address: str, error: BaseException) -> str:
         Of fsspec, or of a client that it uses. Clients are told by the names of their errors,
         because none of them has to be installed.
     """
-    names = {kind.__name__ for kind in type(error).__mro__}
     where = _CREDENTIALS.get(_package(address) or "", "the settings of its protocol")
-    if names & {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError"}:
-        public = _PUBLIC.get(_package(address) or "", "")
-        return f"{address} needs credentials, and there are none; set {where}{public}"
-    if "ProfileNotFound" in names:
-        return (
-            f"{address} cannot be reached: {error}; correct AWS_PROFILE, or name the file with "
-            "this profile in AWS_CONFIG_FILE"
-        )
+    if remedy := credentials_remedy(error):
+        return f"{address} needs credentials ({error}); {remedy}"
     if isinstance(error, PermissionError):
         return (
             f"{address} may not be used with the present credentials ({error}); check the key and "

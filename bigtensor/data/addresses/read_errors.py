@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
-from bigtensor.data.addresses.object_stores import is_refusal
+from bigtensor.data.addresses.object_stores import credentials_remedy, is_refusal
 from bigtensor.data.addresses.repeated_reads import is_transient
 from bigtensor.errors import MissingDependencyError, StoreReadError, hide_passwords
 
@@ -55,12 +56,21 @@ def read_remedy(error: BaseException, damaged: str) -> str:
     damaged : str
         The remedy where neither the network nor the permissions have failed.
     """
+    # workers have the settings of the environment that started them, and not the driver's
+    here = f"the process that read the rows on {socket.gethostname()}"
+    if remedy := credentials_remedy(error):
+        return f"{remedy}. These settings are missing in {here}: start workers with them"
     if is_transient(error):
-        return "the disk or the network failed: check it and run the same command again"
+        remedy = (
+            f"the disk or the network failed for {here}: check it and run the same command again"
+        )
+        if type(error).__module__ == "botocore.exceptions":
+            remedy += ". Workers need the same endpoint as the driver (AWS_ENDPOINT_URL)"
+        return remedy
     if is_refusal(error):
         return (
-            "ask the owner of the store for permission, or renew your credentials if they have "
-            "expired, and run the same command again"
+            "ask the owner of the store for permission, or renew the credentials if they have "
+            f"expired, and run the same command again; they are those of {here}"
         )
     return damaged
 

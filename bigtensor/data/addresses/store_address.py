@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from contextlib import suppress
 from pathlib import Path
 from zipfile import is_zipfile
 
@@ -140,8 +141,12 @@ def _no_store(path: str) -> StoreReadError:
     if _is_text(path):
         remedy += ", or count the words of texts first, such as by CountVectorizer of scikit-learn"
         path = repr(path[:80])
-    if "://" not in path and rest and protocol in available_protocols():
+    elif "://" not in path and rest and protocol in available_protocols():
         remedy = f"give the URL as text, {protocol}://{rest}, because a Path drops a slash of it"
+    elif "://" not in path and not (path.startswith("~") or Path(path).is_absolute()):
+        # the current folder may have been removed
+        with suppress(OSError):
+            path = f"{path} in the folder {Path.cwd()}"
     return StoreReadError(f"there is no store at {path}; {remedy}")
 
 

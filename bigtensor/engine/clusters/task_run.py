@@ -31,7 +31,7 @@ from bigtensor.engine.clusters.worker_ends import (
 from bigtensor.engine.clusters.worker_watch import WorkerWatch
 from bigtensor.engine.events import Progress
 from bigtensor.engine.threads import Collect, Job, JobFunction
-from bigtensor.errors import BigtensorError, ClusterError, Setting
+from bigtensor.errors import BigtensorError, ClusterError, ClusterWarning, Setting, warn
 
 if TYPE_CHECKING:
     from distributed import Future, KilledWorker
@@ -359,10 +359,20 @@ class TaskRun:
                 self._raise_no_workers(waited)
             if waited >= reports * REPORT_EVERY:
                 self.progress.wait(waited)
+                if reports == 1:
+                    self._warn_of_wait(waited)
                 reports += 1
             with self._scheduler_expected(), suppress(TimeoutError):
                 self.client.wait_for_workers(1, timeout=min(1.0, left))
         return len(threads)
+
+    def _warn_of_wait(self, waited: float) -> None:
+        """Say that there is no worker, because nobody may listen to events."""
+        warn(
+            f"the scheduler at {self._address} has had no worker for {waited:.0f} s; wait if "
+            "worker jobs are queued, and read the logs of worker jobs that started or ended",
+            ClusterWarning,
+        )
 
     @property
     def _ends(self) -> int:

@@ -1,6 +1,7 @@
 """Errors of reading name the rows and a remedy."""
 
 import errno
+import socket
 from contextlib import AbstractContextManager
 from pathlib import Path
 
@@ -35,9 +36,7 @@ def test_rows_in_the_memory_of_another_process__are_not_called_damaged() -> None
 
 FAILURES = {
     # as s3fs raises them for a session token that has expired, and for a busy server
-    "renew your credentials|present credentials": PermissionError(
-        "The provided token has expired."
-    ),
+    "renew the credentials|present credentials": PermissionError("The provided token has expired."),
     "run the same command again": OSError(errno.EBUSY, "SlowDown"),
 }
 
@@ -75,6 +74,25 @@ def test_failure_of_the_server__is_not_called_damage(
         assert "copy" not in message
         assert "bigtensor import" not in message
         assert "open_zarr" not in message
+
+
+@pytest.mark.parametrize(
+    ("name", "details", "setting"),
+    [
+        ("NoCredentialsError", {}, "AWS_ACCESS_KEY_ID"),
+        ("ProfileNotFound", {"profile": "lab"}, "AWS_PROFILE"),
+        ("EndpointConnectionError", {"endpoint_url": "https://b"}, "AWS_ENDPOINT_URL"),
+    ],
+)
+def test_worker_without_settings_of_the_driver__is_named_with_the_setting(
+    name: str, details: dict[str, str], setting: str
+) -> None:
+    error = getattr(pytest.importorskip("botocore.exceptions"), name)(**details)
+    with pytest.raises(StoreReadError, match=setting) as caught, row_errors("X", CELLS, 0, 10):
+        raise error
+    assert socket.gethostname() in str(caught.value)
+    assert "damaged" not in str(caught.value)
+    assert "copy" not in str(caught.value)
 
 
 def test_refusal_without_a_reason__asks_for_other_credentials() -> None:

@@ -115,6 +115,15 @@ def test_address__is_checked_before_a_store_is_opened(address: str, message: str
         open_samples(address)
 
 
+def test_relative_path__is_named_with_the_current_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreReadError) as caught:
+        open_samples("cells.zarr")
+    assert str(tmp_path) in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "text", ["The end\nversion 1.2", "see http://x.org for more", "the cat sat on the mat."]
 )
