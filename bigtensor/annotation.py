@@ -304,7 +304,8 @@ def _contents_of_record(record: Mapping[str, Any]) -> tuple[Contents, str | None
         raise ModelFileError(
             f"the model in uns[{MODEL!r}] is damaged: it is not what was written; annotate again"
         )
-    return Contents(kind, attrs, arrays), description.get("matrix")
+    contents = Contents(kind, attrs, arrays, str(description.get("version")))
+    return contents, description.get("matrix")
 
 
 def _digest(attrs: object, arrays: Mapping[str, NDArray[Any]]) -> str:

@@ -303,7 +303,7 @@ class ClusterError(BigtensorError, RuntimeError):
 
 
 class ModelFileError(BigtensorError, ValueError):
-    """A saved model is damaged, is not a model, or is newer than this version can read."""
+    """A saved model is damaged, is not a model, or is of a format that this version cannot read."""
 
 
 class StatisticsError(BigtensorError, ValueError):

@@ -32,7 +32,7 @@ from bigtensor.data.stores.stored_kinds import stored_kind
 from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.errors import ModelFileError, StoreReadError, hide_passwords
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 """Version of the layout of a group; others are refused."""
 
 _MARK = "bigtensor_format"
@@ -52,11 +52,14 @@ class Contents:
         Everything that JSON holds.
     arrays : dict of str to ndarray
         Arrays of the group by name.
+    written_by : str
+        Version of bigtensor that wrote the contents, by default this version.
     """
 
     kind: str
     attrs: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
+    written_by: str = __version__
 
 
 Tree: TypeAlias = dict[str, Any] | list[Any] | str | float | int | bool | None
@@ -150,7 +153,7 @@ def unpack(packed: Packed, classes: Iterable[type]) -> Any:
 
     Raises
     ------
-    ModelFileError
+    LookupError, TypeError, ValueError
         When a class or an array is missing, or a class refuses its fields.
     """
     class_by_name, made = {entry.__name__: entry for entry in classes}, dict[str, Any]()
@@ -179,21 +182,19 @@ def unpack(packed: Packed, classes: Iterable[type]) -> Any:
                 return tree
         raise ValueError(f"{tree!r} describes nothing")
 
-    with description_errors():
-        return together(packed.tree, "value")
+    return together(packed.tree, "value")
 
 
 @contextmanager
-def description_errors() -> Iterator[None]:
-    """Turn errors of a description that this version cannot use into a `ModelFileError`."""
+def description_errors(contents: Contents) -> Iterator[None]:
+    """Turn errors of contents that this version cannot use into a `ModelFileError`."""
     try:
         yield
-    except ModelFileError:
-        raise
-    except (KeyError, IndexError, TypeError, ValueError) as error:
+    except (LookupError, TypeError, ValueError) as error:
         raise ModelFileError(
-            f"the description of the contents cannot be used ({type(error).__name__}: {error}); "
-            "it was made by another version or by hand: use that version, or fit the model again"
+            f"the description of this {contents.kind}, written by bigtensor {contents.written_by}, "
+            f"cannot be used by bigtensor {__version__} ({type(error).__name__}: {error}): fit the "
+            f"model again, or use bigtensor {contents.written_by}"
         ) from error
 
 
@@ -286,7 +287,7 @@ def read_group(path: str | os.PathLike[str], *, statistics: bool = False) -> Con
         raise ModelFileError(str(error)) from error
     digests: Mapping[str, str] = description["digests"]
     arrays = {name: _read_array(group, name, digest, path) for name, digest in digests.items()}
-    return Contents(description["kind"], description["contents"], arrays)
+    return Contents(description["kind"], description["contents"], arrays, str(attrs.get("version")))
 
 
 def check_format(where: str | os.PathLike[str], version: int, written_by: object) -> None:

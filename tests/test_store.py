@@ -20,6 +20,7 @@ from bigtensor.store import (
     FORMAT_VERSION,
     Contents,
     Packed,
+    description_errors,
     pack,
     read_group,
     unpack,
@@ -257,5 +258,9 @@ def test_digest__is_of_the_contents(path):
     ],
 )
 def test_unpack__refuses_what_it_cannot_put_together(tree):
-    with pytest.raises(ModelFileError, match="description of the contents"):
+    contents = Contents("Thing", {}, {}, written_by="0.0.9")
+    with (
+        pytest.raises(ModelFileError, match=r"use bigtensor 0\.0\.9"),
+        description_errors(contents),
+    ):
         unpack(Packed(tree), CLASSES)

@@ -20,6 +20,7 @@ from bigtensor.models.contract.declarations import (
     options_classes,
 )
 from bigtensor.models.contract.registry import (
+    DEFAULT_MODEL,
     MODELS,
     command_name,
     declared_parameters,
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 BY_COMMAND = {command_name(name): name for name in MODELS}
 """Class of every model by its name on the command line."""
 
-DEFAULT = next(iter(BY_COMMAND))
+DEFAULT = command_name(DEFAULT_MODEL)
 
 
 class _ModelChoice(WordChoice):

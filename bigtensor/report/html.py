@@ -132,13 +132,9 @@ def write_report(
         data=data,
         labels=labels,
         truth=truth,
-        samples=samples,
-        by=by,
-        adjust=adjust,
-        groups=groups,
-        reference=reference,
+        comparison=comparison_of(samples, by, adjust, groups, reference),
         sample_size=sample_size,
-        listeners=listeners,
+        listeners=tuple(listeners),
     )
     with write_errors(path), whole_file(path) as partial:
         partial.write_text(page, encoding="utf-8")
@@ -151,23 +147,19 @@ def render_report(
     data: DataLike | None = None,
     labels: LabelsLike | None = None,
     truth: str | None = None,
-    samples: SamplesLike | None = None,
-    by: str | None = None,
-    adjust: str | Sequence[str] = (),
-    groups: Collection[str] = (),
-    reference: str | float | None = None,
+    comparison: SampleGroups | None = None,
     sample_size: int = 20_000,
-    listeners: Iterable[Listener] = (),
+    listeners: tuple[Listener, ...] = (),
 ) -> str:
     """Return the page that `write_report` writes.
 
     Parameters
     ----------
-    model, data, labels, truth, samples, by, adjust, groups, reference, sample_size, listeners
+    model, data, labels, truth, sample_size, listeners
         As for `write_report`.
+    comparison : SampleGroups, optional
+        Condition that samples are compared by.
     """
-    listeners = tuple(listeners)
-    comparison = _comparison_of(samples, by, adjust, groups, reference)
     steps = Steps(listeners)
     check_is_fitted(model)
     for name, value in {"labels": labels, "truth": truth}.items():
@@ -208,14 +200,14 @@ def render_report(
     return page
 
 
-def _comparison_of(
+def comparison_of(
     samples: SamplesLike | None,
     by: str | None,
-    adjust: str | Sequence[str],
-    groups: Collection[str],
-    reference: str | float | None,
+    adjust: str | Sequence[str] = (),
+    groups: Collection[str] = (),
+    reference: str | float | None = None,
 ) -> SampleGroups | None:
-    """Return the condition that samples are compared by."""
+    """Return the condition that samples are compared by; see `write_report`."""
     if (samples is None) != (by is None):
         raise ParameterError(
             "a table of samples and the column to compare by belong together; give "

@@ -113,7 +113,7 @@ class ModelCase:
     ----------
     make : callable
         Returns an unfitted model with a fixed `random_state`.
-    data : DataArray or CSR array
+    data : DataArray, array or CSR array
         Some hundred rows, ``(rows, features)``, without missing values: measured values, codes with
         the attribute ``categories``, or counts. See `small_data`.
     answers : tuple of str

@@ -38,7 +38,10 @@ FAR_APART = 1000.0
 """Distance between the means of features, many of their standard deviations."""
 
 CONSTANT = 3.0
-"""Value of a constant column, for models of counts as well."""
+"""Value of a constant column, for models of counts as well.
+
+A value of the data replaces it in cases without ``any_unit`` or ``any_origin``.
+"""
 
 
 @model_law
@@ -67,7 +70,10 @@ def a_constant_column_changes_no_label(case: ModelCase) -> None:
     data, labels = case.data, case.fitted_answers.get("predict")
     if labels is None or not case.is_labelled:
         return
-    value = CONSTANT if case.samples.kind == "measured" else 0
+    value: Any = 0
+    if case.samples.kind == "measured":
+        movable = case.any_unit and case.any_origin
+        value = CONSTANT if movable else data[0, 0].item()
     wider = _with_column(data, "constant", value, ["only category"])
     try:
         model = fitted(case.make(), wider)
@@ -121,9 +127,14 @@ def a_column_without_entries_changes_no_answer(case: ModelCase) -> None:
 
 @model_law
 def draws_have_the_columns_of_the_data(case: ModelCase) -> None:
-    """Assert that drawn rows have their features in the order of the data, not of the views."""
+    """Assert that drawn rows have their features in the order of the data, not of the views.
+
+    The law concerns cases with ``any_origin``, because it moves the features apart.
+    """
     model = case.make()
     if not hasattr(model, "sample") or not case.is_labelled or case.samples.kind != "measured":
+        return
+    if not case.any_origin:
         return
     names = list(case.samples.features)
     views = {name: [name] for name in names} if model.views is None else dict(model.views)

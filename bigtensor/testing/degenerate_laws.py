@@ -182,7 +182,7 @@ def _values(case: ModelCase) -> NDArray[Any]:
     return np.array(rows.toarray() if hasattr(rows, "toarray") else rows)
 
 
-def _with_values(case: ModelCase, values: NDArray[Any]) -> xr.DataArray | sp.csr_array:
+def _with_values(case: ModelCase, values: NDArray[Any]) -> Any:
     """Return rows of other values as data of the kind of a case.
 
     Codes in ``values`` are those of the first feature of the case.
@@ -191,6 +191,8 @@ def _with_values(case: ModelCase, values: NDArray[Any]) -> xr.DataArray | sp.csr
     values = values.astype(data.dtype)
     if sp.issparse(data):
         return sp.csr_array(values)
+    if not case.is_labelled:
+        return values
     rows, features = data.dims
     names = [f"feature {number}" for number in range(values.shape[1])]
     if values.shape[1] == data.shape[1]:

@@ -196,7 +196,7 @@ def whole_numbers_are_taken_in_any_type(case: ModelCase) -> None:
     model, kind = case.make(), case.samples.kind
     if kind == "counts":
         return
-    scale = _WHOLE if kind == "measured" else 1
+    scale = _WHOLE if kind == "measured" and case.any_unit else 1
     integers = np.rint(scale * np.asarray(case.data)).astype(np.int32)
     floats = integers.astype(np.float64)
     if kind == "measured" and case.is_labelled:

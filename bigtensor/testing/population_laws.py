@@ -87,20 +87,23 @@ def names_and_merges_survive_rounds(case: ModelCase) -> None:
 def suggested_names_follow_the_features(case: ModelCase) -> None:
     """Assert that suggested names are equal for permuted columns in another unit and origin.
 
+    The unit is another in cases with ``any_unit``, and the origin in cases with ``any_origin``.
     Features without labels are left out, because they are named after their positions.
     """
     if not isinstance(case.fitted, MixtureAnswers) or not case.is_labelled:
         return
     moved = case.data[:, ::-1]
-    if case.samples.kind == "measured":
+    if case.samples.kind == "measured" and case.any_origin:
         values = np.asarray(moved)
-        moved = (moved + ORIGIN * np.abs(values - values.mean(axis=0)).max()) * UNIT
+        moved = moved + ORIGIN * np.abs(values - values.mean(axis=0)).max()
+    if case.samples.kind == "measured" and case.any_unit:
+        moved = moved * UNIT
     model: Any = fitted(case.make(), moved)
     names = case.fitted.suggest_population_names()
     suggested = model.suggest_population_names()
     require(
         suggested == names,
-        f"suggested names of permuted columns in another unit are {suggested}, expected {names}",
+        f"suggested names of permuted columns are {suggested}, expected {names}",
     )
 
 

@@ -80,7 +80,8 @@ def test_options__are_handed_on_as_one(tmp_path):
     received, _ = read(
         *("--model", "kernel-mixture", "-k", "40", "--views", str(views), "--init", "spectral"),
         *("--posterior-width", "none", "--bandwidth", "0.5", "--moments-rows", "2e6"),
-        *("--kernel", "laplace", "--landmarks", "cholesky", "--shared-components"),
+        *("--kernel", "laplace", "--landmarks", "cholesky", "--n-landmarks", "50"),
+        "--shared-components",
         *("--populations", "auto", "--merging", "overlap"),
         *("--max-iter", "7", "--pilot-rows", "5e4"),
     )
@@ -94,7 +95,7 @@ def test_options__are_handed_on_as_one(tmp_path):
         "bandwidth": 0.5,
         "kernel": {"t": "laplace", "b": "laplace", "batch": "delta"},
         "spectral": SpectralOptions(
-            moments_rows=2_000_000, landmarks="cholesky", posterior_width=None
+            moments_rows=2_000_000, landmarks="cholesky", n_landmarks=50, posterior_width=None
         ),
         "views_share_components": True,
         "max_iter": 7,
@@ -161,9 +162,9 @@ def test_error__shows_views_as_lines_of_the_file_that_the_option_takes(run, cell
             "--emissions categorical",
             ("hidden-markov", "--covariance-type", "diag"),
         ),
-        ("--n-init", "--covariance shared_spherical", ("gaussian-mixture", "--n-init", "5")),
+        ("--n-init", "--covariance-type shared_spherical", ("gaussian-mixture", "--n-init", "5")),
         ("--n-init", "--init moments", ("gaussian-mixture", "--n-init", "5")),
-        ("--reg-covar", "--covariance tied", ("gaussian-mixture", "--reg-covar", ".1")),
+        ("--reg-covar", "--covariance-type tied", ("gaussian-mixture", "--reg-covar", ".1")),
         (
             "--gauss-newton-steps",
             "--method passes",
@@ -187,7 +188,7 @@ def test_options__that_another_value_gives_an_effect_are_taken():
     for options in (
         ("hidden-markov", "--max-iter", "7"),
         ("hidden-markov", "--emissions", "gaussian", "--covariance-type", "diag"),
-        ("gaussian-mixture", "--covariance", "tied", "--n-init", "5"),
+        ("gaussian-mixture", "--covariance-type", "tied", "--n-init", "5"),
         ("linear-mixture", "-k", "3", "--gauss-newton-steps", "2"),
         ("kernel-mixture", "--merging", "overlap"),
         ("kernel-mixture", "-k", "9", "--populations", "5", "--merging", "overlap"),

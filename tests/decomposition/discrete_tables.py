@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from bigtensor.decomposition.discrete.discrete_core import DiscreteFactors
+from bigtensor.decomposition.discrete.discrete_core import DiscreteCore, DiscreteFactors, by_view
 
 
 def dirichlet_mixture(k, symbols, random):
@@ -58,3 +58,14 @@ def largest_difference(factors, truth):
 def table_error(factors, truth):
     """Sum of the absolute errors of the joint probabilities."""
     return float(np.abs(table_of(factors) - table_of(truth)).sum())
+
+
+def unscaled_core(table):
+    """Joint table of three views as it is: identity bases, and scales of one."""
+    return DiscreteCore(
+        np.ascontiguousarray(table, dtype=np.float64),
+        by_view(lambda t: np.eye(table.shape[t])),
+        by_view(lambda t: np.ones(table.shape[t])),
+        by_view(lambda t: table.sum(axis=tuple({0, 1, 2} - {t}))),
+        by_view(lambda p: table.sum(axis=2 - p)),
+    )

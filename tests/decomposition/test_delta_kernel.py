@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bigtensor.decomposition.discrete.discrete_core import PAIRS, DiscreteCore, unscaled_core
+from bigtensor.decomposition.discrete.discrete_core import PAIRS, DiscreteCore
 from bigtensor.decomposition.discrete.discrete_spectral import spectral_factors
 from bigtensor.decomposition.multiview.augmented_moments import AugmentedMoments
 from bigtensor.decomposition.multiview.multiview_mixture import solve_multiview_mixture
@@ -11,6 +11,7 @@ from tests.decomposition.discrete_tables import (
     largest_difference,
     separated_mixture,
     table_of,
+    unscaled_core,
 )
 from tests.reference.exact_kernel_mixture import exact_coordinates
 

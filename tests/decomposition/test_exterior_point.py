@@ -6,7 +6,6 @@ import pytest
 from bigtensor.decomposition.discrete.discrete_core import (
     DiscreteFactors,
     core_of_table,
-    unscaled_core,
 )
 from bigtensor.decomposition.discrete.discrete_spectral import spectral_factors
 from bigtensor.decomposition.exterior_point import (
@@ -23,6 +22,7 @@ from tests.decomposition.discrete_tables import (
     separated_mixture,
     table_error,
     table_of,
+    unscaled_core,
 )
 from tests.decomposition.test_factor_residual import numerical_gradient
 

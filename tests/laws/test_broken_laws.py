@@ -560,6 +560,13 @@ class HasNaturalZero(Standardiser):
         return super().transform(X) + np.asarray(X) / self.solution_.spread
 
 
+class TakesDigits(GaussianMixture):
+    def fit(self, X, y=None, **options):
+        if not np.isin(np.asarray(X), range(10)).all():
+            raise DataError("a value is no digit")
+        return super().fit(X, y, **options)
+
+
 class WeighsByColumn(Standardiser):
     def transform(self, X):
         found = super().transform(X)
@@ -789,6 +796,26 @@ def test_natural_zero__is_declared_by_the_case():
     with pytest.raises(AssertionError, match=r"law broken, the unit .*AnswersByColumn"):
         unit(ModelCase(AnswersByColumn, DATA, any_origin=False))
     unit(ModelCase(AnswersByColumn, DATA, any_unit=False))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "whole_numbers_are_taken_in_any_type",
+        "suggested_names_follow_the_features",
+        "a_constant_column_changes_no_label",
+        "draws_have_the_columns_of_the_data",
+    ],
+)
+def test_values_of_one_unit_and_origin__are_neither_scaled_nor_shifted(name):
+    digits = DATA.round().clip(0, 9)
+    make = partial(TakesDigits, 2, random_state=0)
+    law_named(MODEL_LAWS, name)(ModelCase(make, digits, any_unit=False, any_origin=False))
+
+
+def test_degenerate_laws__take_a_plain_array():
+    for name in ("equal_rows_are_answered_or_refused", "wide_data_are_answered_or_refused"):
+        law_named(MODEL_LAWS, name)(ModelCase(Standardiser, DATA.to_numpy()))
 
 
 def test_check_model__stops_at_a_parameter_that_is_not_declared():

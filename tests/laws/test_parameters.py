@@ -5,6 +5,7 @@ The signature with its docstring is the text, and the declaration holds what a v
 which option sets it. Nothing else describes a parameter.
 """
 
+import ast
 import inspect
 import re
 from dataclasses import FrozenInstanceError
@@ -20,6 +21,7 @@ from bigtensor.models.contract.registry import (
     model_class,
     parameter_texts,
 )
+from tests.laws.package_files import FILES, PACKAGE, tree_of
 
 SHARED = {
     "views": None,
@@ -109,6 +111,29 @@ def test_signature__has_the_declared_and_the_shared_parameters(name):
             parameter.check(parameter.default)
 
 
+def names_read(path):
+    """Return attributes that a file reads, and words of tuples, whose attributes a loop reads."""
+    names = set()
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            names.add(node.attr)
+        words = getattr(node, "value" if isinstance(node, ast.Assign) else "iter", None)
+        if isinstance(words, ast.Tuple):
+            names |= {word.value for word in words.elts if isinstance(word, ast.Constant)}
+    return names
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_parameters__are_read_in_the_folder_of_the_model(name):
+    folder = PACKAGE / "models" / MODELS[name].split(".")[2]
+    files = [file for file in FILES if file.is_relative_to(folder)]
+    read = set().union(
+        *(names_read(file) for file in files if file.name != "declared_parameters.py")
+    )
+    unread = {parameter.name for parameter in declared_parameters(name)} - read
+    assert not unread, f"no file of {folder} reads {unread}, so that these parameters do nothing"
+
+
 @pytest.mark.parametrize("options", OPTIONS)
 def test_options__are_frozen_public_and_given_by_keyword(options):
     assert issubclass(options, Options)
@@ -192,6 +217,15 @@ def test_option__reads_the_default_and_has_a_text_that_a_terminal_shows(name):
             f"{help_text} has markup that a terminal does not show; quotes and backticks are for "
             f'``parameters`` and ``"words"`` alone, without :math: and et al.: {text}'
         )
+
+
+@pytest.mark.parametrize(
+    "key", sorted({one.name for name in MODELS for one in declared_parameters(name)})
+)
+def test_parameter__has_one_option_name_in_all_models(key):
+    declared = [(name, one) for name in MODELS for one in declared_parameters(name)]
+    names = {name: one.option and one.option.names for name, one in declared if one.name == key}
+    assert len({*names.values()}) == 1, f"declared_parameters.py of these models differ: {names}"
 
 
 @pytest.mark.parametrize("parameter", ["weights", "sample_dim"])

@@ -16,7 +16,7 @@ from bigtensor.models.hidden_markov.decoded_section import (
 from bigtensor.models.words.report_blocks import Group, Table
 from bigtensor.models.words.report_figures import Heatmap, StateStrip
 from bigtensor.report.drawing import draw
-from bigtensor.report.html import render_report
+from bigtensor.report.html import comparison_of, render_report
 from bigtensor.report.style import palette
 from bigtensor.statistics.sequences.decoded import DecodedSummary
 from tests.statistics.sequences.recursions import Chain
@@ -155,9 +155,9 @@ def test_render_report__says_why_samples_are_not_compared(
     model: HiddenMarkovModel, steps: xr.Dataset
 ) -> None:
     data = steps.assign(sample_id=("sample", np.repeat(["a", "b", "c"], 20_000)))
-    samples = {"sample": ["a", "b", "c"], "dose": ["0", "1", "2"]}
+    comparison = comparison_of({"sample": ["a", "b", "c"], "dose": ["0", "1", "2"]}, "dose")
     with pytest.raises(ParameterError, match=r"kind \(HiddenMarkovModel\); .*'bigtensor compare'"):
-        render_report(model, data=data, samples=samples, by="dose")
+        render_report(model, data=data, comparison=comparison)
     assert model.weights_by(data).sizes["sample_id"] == 3
 
 

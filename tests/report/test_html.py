@@ -13,7 +13,7 @@ from bigtensor import ICA, KernelMixture, SpectralOptions
 from bigtensor.data.opening import open_samples
 from bigtensor.errors import DataError, MissingDependencyError, OutputError, ParameterError
 from bigtensor.models.words.wording import percent
-from bigtensor.report.html import render_report, write_report
+from bigtensor.report.html import comparison_of, render_report, write_report
 from bigtensor.report.rows import read_rows
 from bigtensor.report.tables import agreement
 
@@ -83,33 +83,32 @@ def test_render_report__compares_with_labels_and_samples_of_the_data(text, cell_
 def test_render_report__compares_samples_by_a_condition(cell_model, cells_path, undrawn):
     samples = {"sample": ["sample1", "sample2", "sample3"], "dose": ["0", "1", "2"]}
     with pytest.raises(ParameterError, match="by"):
-        render_report(cell_model, data=cells_path, samples=samples)
-    page = Page(
-        render_report(cell_model, data=cells_path, samples=samples, by="dose", sample_size=500)
-    )
+        comparison_of(samples, None)
+    comparison = comparison_of(samples, "dose")
+    page = Page(render_report(cell_model, data=cells_path, comparison=comparison, sample_size=500))
     assert "Change with dose" in page.said
     assert any(one.startswith("Map of 3 samples") for one in page.alternatives)
 
 
-def test_render_report__refuses_columns_that_it_cannot_adjust_for(cell_model, cells_path):
+def test_comparison__refuses_columns_that_it_cannot_adjust_for():
     samples = {"sample": ["sample1", "sample2", "sample3"], "dose": ["0", "1", "2"]}
     with pytest.raises(DataError, match="no column 'donor'"):
-        render_report(cell_model, data=cells_path, samples=samples, by="dose", adjust="donor")
+        comparison_of(samples, "dose", "donor")
     with pytest.raises(ParameterError, match="donor cannot be used"):
-        render_report(cell_model, data=cells_path, adjust=["donor"])
+        comparison_of(None, None, ["donor"])
     with pytest.raises(ParameterError, match="5 cannot be used"):
-        render_report(cell_model, data=cells_path, reference=5)
+        comparison_of(None, None, reference=5)
 
 
 def test_render_report__says_what_a_comparison_lacks(fitted_mixture, mixture_data):
-    condition = {"samples": {"sample": ["a"], "dose": ["0"]}, "by": "dose"}
+    comparison = comparison_of({"sample": ["a"], "dose": ["0"]}, "dose")
     with pytest.raises(ParameterError, match="no data were given"):
-        render_report(fitted_mixture, **condition)
+        render_report(fitted_mixture, comparison=comparison)
     with pytest.raises(ParameterError, match="no variable sample_id"):
-        render_report(fitted_mixture, data=mixture_data, **condition)
+        render_report(fitted_mixture, data=mixture_data, comparison=comparison)
     separated = ICA(2, random_state=0).fit(mixture_data)
     with pytest.raises(ParameterError, match=r"populations.*\(ICA\)"):
-        render_report(separated, data=mixture_data, **condition)
+        render_report(separated, data=mixture_data, comparison=comparison)
 
 
 def test_render_report__weighs_the_rows_that_have_labels(cell_model, cells_path, tmp_path, undrawn):

@@ -67,7 +67,8 @@ def other_projects():
 @pytest.mark.parametrize("name", public_names())
 def test_reference__has_every_public_name(name):
     listed = re.findall(r"^   (\w+)$", (DOCS / "api.md").read_text(), re.MULTILINE)
-    assert listed.count(name) == 1
+    times = listed.count(name)
+    assert times == 1, f"docs/api.md lists {name} {times} times; list it once, in an autosummary"
 
 
 @pytest.mark.parametrize("page", sorted(DOCS.glob("*.md")), ids=lambda page: page.stem)

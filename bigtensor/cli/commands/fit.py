@@ -33,7 +33,7 @@ from bigtensor.cli.progress import reporter
 from bigtensor.cli.sequences import in_order, sequence_option
 from bigtensor.cli.workers import started
 from bigtensor.engine.progress.reporter import duration
-from bigtensor.models.words.suggested_facts import suggested_names
+from bigtensor.models.words.suggested_facts import suggested_name_facts
 from bigtensor.models.words.wording import counted
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def fit(
     with started(where, plan.tasks) as running, reporter() as progress:
         fitted.fit(opened, checkpoint=checkpoint, listeners=[progress.listen], **running)
     fitted.save(out, overwrite=overwrite)
-    described = {**fitted.description.facts(fitted), **suggested_names(fitted)}
+    described = {**fitted.description.facts(fitted), **suggested_name_facts(fitted)}
     seconds = seconds_taken()
     facts = {**_facts(fitted, described, out, seconds), **shares_as_facts(rows)}
     say(_summary(fitted, described, out, seconds), {**facts, "plan": plan_facts(plan)})

@@ -10,7 +10,7 @@ from bigtensor.cli.command import Command
 from bigtensor.cli.commands.fit import result_in_words
 from bigtensor.cli.options import ADDRESS, overwrite_option, refuse_inputs
 from bigtensor.cli.output import say
-from bigtensor.models.words.suggested_facts import suggested_names
+from bigtensor.models.words.suggested_facts import suggested_name_facts
 
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
@@ -38,7 +38,7 @@ def solve(model_path: Address, statistics: Address, out: Address, overwrite: boo
     model.solve(statistics)
     model.save(out, overwrite=overwrite)
     rounds = [entry["name"] for entry in model.diagnostics_["passes"]]
-    described = {**model.description.facts(model), **suggested_names(model)}
+    described = {**model.description.facts(model), **suggested_name_facts(model)}
     rows = model.diagnostics_["rows"]
     next_pass = model.next_pass
     onwards = (

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.output import one_line
 from bigtensor.data.values.import_record import ImportRecord
-from bigtensor.models.words.suggested_facts import suggested_names
+from bigtensor.models.words.suggested_facts import suggested_name_facts
 from bigtensor.models.words.wording import counted, name_and_number, names_in_words
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def model_facts(path: str) -> dict[str, Any]:
         "next_pass": model.next_pass,
         "views": {name: list(members) for name, members in model.views_.as_mapping().items()},
         **model.description.facts(model),
-        **suggested_names(model),
+        **suggested_name_facts(model),
     }
 
 

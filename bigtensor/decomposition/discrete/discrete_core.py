@@ -187,29 +187,6 @@ def core_of_table(
     return DiscreteCore(tensor, bases, scales, marginals, _projected_pairs(scaled, bases))
 
 
-def unscaled_core(table: FloatArray) -> DiscreteCore:
-    """Joint table of three views as it is: identity bases, and scales of one.
-
-    Parameters
-    ----------
-    table : ndarray of shape (n_1, n_2, n_3)
-        Joint probabilities.
-
-    Raises
-    ------
-    ParameterError
-        If the table holds no joint probabilities of three views.
-    """
-    _check_table(table)
-    return DiscreteCore(
-        np.ascontiguousarray(table, dtype=np.float64),
-        by_view(lambda t: np.eye(table.shape[t])),
-        by_view(lambda t: np.ones(table.shape[t])),
-        _marginals(table),
-        _pair_sums(table),
-    )
-
-
 def bases_of_sketches(
     sketches: ByView, marginals: ByView, damping: float, r: int
 ) -> tuple[ByView, ByView]:

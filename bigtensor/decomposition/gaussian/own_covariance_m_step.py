@@ -38,6 +38,8 @@ def m_step(
 ) -> OwnCovarianceStep:
     """Return the parameters of largest likelihood, given posterior probabilities.
 
+    All arrays are in the coordinates of the `Frame` of the densities.
+
     Parameters
     ----------
     counts : (k,) float64 array

@@ -9,14 +9,14 @@ import numpy as np
 from bigtensor.array_types import FloatArray, IntArray
 from bigtensor.errors import ParameterError, Setting
 
-SEPARATE_BELOW = 0.025
+SEPARATE_PAIR_BELOW = 0.025
 """Misclassification probability below which two populations are two.
 
 The value that Hennig (2010, eq. 9) recommends for directly estimated probabilities.
 """
 
-SEPARATE_BELOW_ON_AVERAGE = 0.05
-"""`SEPARATE_BELOW` for the mean of the two probabilities of a pair.
+SEPARATE_PAIR_BELOW_ON_AVERAGE = 0.05
+"""`SEPARATE_PAIR_BELOW` for the mean of the two probabilities of a pair.
 
 Chosen on gated cells, with their gates in sight: 7 to 10 populations where 10 were gated, 11 or 12
 where 6 were, 5 to 10 where 3 to 5 were.
@@ -179,7 +179,7 @@ class MergeTree:
         if self.criterion == "quadratic_entropy":
             return self.count_at_bend()
         mean = self.criterion == "mean_misclassification"
-        return self.count_above(SEPARATE_BELOW_ON_AVERAGE if mean else SEPARATE_BELOW)
+        return self.count_above(SEPARATE_PAIR_BELOW_ON_AVERAGE if mean else SEPARATE_PAIR_BELOW)
 
     def count_above(self, threshold: float) -> int:
         """Return the number of populations when the criterion first falls below a threshold.

@@ -29,9 +29,6 @@ RARE_SEPARATE_BELOW = 0.05
 Rare populations of simulated cells had 0.002 to 0.05, splinters of larger ones 0.06 to 0.12.
 """
 
-SEPARATE_BELOW_ALONE = 0.1
-"""`SEPARATE_BELOW` where no halves of the rows say how reproducible a cut is."""
-
 REPRODUCIBILITY = 2
 """Power of the agreement in the score of a cut.
 
@@ -209,7 +206,7 @@ def finest_separate_cut(tree: MergeTree, assigned: FloatArray, most: int) -> int
     """
     counts = range(2, min(tree.n_components, most) + 1)
     misclassification = [_largest_misclassification(assigned, tree.cut(k)) for k in counts]
-    return 1 + _first_above(misclassification, SEPARATE_BELOW_ALONE)
+    return 1 + _first_above(misclassification, SEPARATE_BELOW)
 
 
 def _first_above(values: Sequence[float], limit: float) -> int:

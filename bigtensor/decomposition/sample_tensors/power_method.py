@@ -6,36 +6,27 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.power_updates import requested_updates
-from bigtensor.decomposition.sample_tensors.requests import Requests, answered
-from bigtensor.decomposition.sample_tensors.terms import (
-    Contract,
-    Factors,
-    Terms,
-    values,
-)
+from bigtensor.decomposition.sample_tensors.requests import Requests
+from bigtensor.decomposition.sample_tensors.terms import Factors, Terms, values
 
 NEAR = 0.45
 """Cosine of an end that belongs to a cluster."""
 
 
-def power_method(
-    contract: Contract,
-    starts: Factors,
-    orders: tuple[int, ...],
-    n_terms: int,
-    updates: int,
-    cosine: float = NEAR,
-) -> Terms:
-    """Return the ends of power updates, one for every cluster.
+def requested_power_method(
+    starts: Factors, orders: tuple[int, ...], n_terms: int, updates: int, cosine: float = NEAR
+) -> Requests[Terms]:
+    """Ask for power updates, and return their ends, one for every cluster.
 
     Algorithm 1 with procedure 2 of Anandkumar, Ge and Janzamin (2015): the end of the largest
     weight, after as many updates again, is a term; ends near it in any factor are removed. A
     reference: its terms are biased, and terms that share a column of a factor are lost.
 
+    All ends are updated again at once: a column does not depend on the others, so that the centres
+    are those of one cluster after the other.
+
     Parameters
     ----------
-    contract : callable
-        Contraction of the tensor with columns; see `terms.Contract`.
     starts : tuple of (d_m, L) float64 arrays
         Columns to start from.
     orders : tuple of int
@@ -47,17 +38,6 @@ def power_method(
     cosine : float, default 0.45
         Largest absolute cosine over the factors above which an end is removed: half of the
         incoherence parameter nu of the paper.
-    """
-    return answered(requested_power_method(starts, orders, n_terms, updates, cosine), contract)
-
-
-def requested_power_method(
-    starts: Factors, orders: tuple[int, ...], n_terms: int, updates: int, cosine: float = NEAR
-) -> Requests[Terms]:
-    """Ask for the contractions of `power_method`.
-
-    All ends are updated again at once: a column does not depend on the others, so that the centres
-    are those of one cluster after the other.
     """
     ends = yield from requested_updates(starts, updates)
     weights = np.abs(values(ends, (yield ends)))

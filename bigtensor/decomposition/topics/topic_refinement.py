@@ -5,15 +5,13 @@ from __future__ import annotations
 import numpy as np
 
 from bigtensor.array_types import FloatArray
+from bigtensor.decomposition.exterior_point.mixture_descent import NEGATIVE_PENALTY
 from bigtensor.decomposition.exterior_point.proximal_descent import (
     DescentRule,
     Expansion,
     proximal_descent,
 )
 from bigtensor.decomposition.topics.topic_moments import WordMoments
-
-NEGATIVE_PENALTY = 0.3
-"""Penalty of a unit of negative scaled probability."""
 
 SUM_PENALTY = 1.0
 """Penalty of a topic whose probabilities do not add up to one."""

@@ -349,7 +349,7 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
     @classmethod
     def from_contents(cls, contents: Contents) -> Self:
         """Return the model of these contents; see `to_contents`."""
-        with description_errors():
+        with description_errors(contents):
             saved = contents.attrs["parameters"]
             model = cls(**restored_values(saved, options_classes(cls.declares)))
             model._rounds, solution = restore_model(model, contents, cls._stored_classes())

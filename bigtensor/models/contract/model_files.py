@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.views import Views
-from bigtensor.data.stores.layout import FEATURE_DIM, MATRIX
+from bigtensor.data.stores.layout import MATRIX
 from bigtensor.data.values.import_record import ImportRecord
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.errors import ModelFileError, ParameterError
@@ -150,14 +150,13 @@ def restore_model(
     model.n_features_in_ = attrs["n_features_in"]
     if attrs["feature_names_in"]:
         model.feature_names_in_ = np.asarray(attrs["feature_names_in"], dtype=object)
-    if attrs.get("categories") is not None:
+    if attrs["categories"] is not None:
         model.categories_ = {
             name: tuple(categories) for name, categories in attrs["categories"].items()
         }
-    model.matrix_ = attrs.get(MATRIX)
-    model.import_record_ = ImportRecord.of_facts(attrs.get("import_record"))
-    # models of earlier versions have none
-    model.feature_dim_ = attrs.get("feature_dim", FEATURE_DIM)
+    model.matrix_ = attrs[MATRIX]
+    model.import_record_ = ImportRecord.of_facts(attrs["import_record"])
+    model.feature_dim_ = attrs["feature_dim"]
     model.diagnostics_ = attrs["diagnostics"]
     if state["statistics"] is not None:
         model.statistics_ = state["statistics"]

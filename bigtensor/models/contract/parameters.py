@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import NDArray
 
-from bigtensor.data.rows import views
+from bigtensor.data.rows import sample_weights, views
 from bigtensor.data.values import random_states
 from bigtensor.data.values.missing_values import MARGINALISE, MISSING_RULES
 from bigtensor.data.values.random_states import check_random_state
@@ -37,6 +37,9 @@ SHARED_PARAMETERS = ("views", "missing", "weights", "sample_dim", "random_state"
 
 RandomState: TypeAlias = random_states.RandomState
 """Random state that a caller gives, for the signatures of models."""
+
+FEW_COUNTS = sample_weights.FEW_COUNTS
+"""Counts that add up to less than this share of the rows are probably relative weights."""
 
 ViewsLike: TypeAlias = views.ViewsLike
 """Names of views with their features, for the signatures of models."""

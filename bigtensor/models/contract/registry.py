@@ -28,6 +28,9 @@ MODELS = {
 Beside it, in the same folder, lies the module ``declared_parameters``.
 """
 
+DEFAULT_MODEL = "KernelMixture"
+"""Model that the command line fits unless another is named."""
+
 
 def model_class(name: str) -> type[Any]:
     """Return the class of a model.
@@ -71,6 +74,8 @@ def parameter_texts(name: str) -> dict[str, str]:
     for options in options_classes(declared_parameters(name)):
         home, _, module = options.__module__.rpartition(".")
         texts.update(first_sentences(_docstring(home, module, options.__name__)))
+    missing = {parameter.name for parameter in declared_parameters(name)} - texts.keys()
+    assert not missing, f"the docstring of {name} has no entry of the parameters {missing}"
     return texts
 
 

@@ -172,7 +172,7 @@ class Statistics:
     @classmethod
     def from_contents(cls, contents: Contents) -> Statistics:
         """Return the statistics of these contents; see `to_contents`."""
-        with description_errors():
+        with description_errors(contents):
             packed = Packed(contents.attrs["state"], contents.arrays)
             statistics: Statistics = unpack(packed, _CLASSES)
         return statistics

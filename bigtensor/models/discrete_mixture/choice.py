@@ -30,7 +30,7 @@ HELD_OUT = 0.2
 FEWEST_ROWS = 20.0
 """Of fewer rows none is held out."""
 
-SPLITS = 3
+DIVISIONS = 3
 """Divisions of the rows that numbers of components are compared on."""
 
 PATIENCE = 3
@@ -101,7 +101,7 @@ def choose(
     if n_components is not None and len(ridges) == 1:
         return Choice(n_components, ridges[0])
     diagnostics: dict[str, Any] = {}
-    count = SPLITS if n_components is None else 1
+    count = DIVISIONS if n_components is None else 1
     splits: list[_Split] = []
     for number in range(count):
         yield Step("summing moments without held-out rows", number + 1, count)

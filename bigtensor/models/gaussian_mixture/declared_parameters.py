@@ -21,7 +21,7 @@ PARAMETERS = (
         Option(("--components", "-k")),
         memory=("states", "workspaces"),
     ),
-    Parameter("covariance_type", "full", Choice(COVARIANCE_TYPES), Option(("--covariance",))),
+    Parameter("covariance_type", "full", Choice(COVARIANCE_TYPES), Option(("--covariance-type",))),
     Parameter(
         "n_populations", None, Whole(words=("auto",)), Option(("--populations",)), in_rounds=False
     ),

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from bigtensor.models.gaussian.component_means import means_section
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
 from bigtensor.models.words.described_model import DescribedMixture
 from bigtensor.models.words.description import Line
 from bigtensor.models.words.mixture_description import (

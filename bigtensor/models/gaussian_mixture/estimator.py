@@ -23,7 +23,7 @@ from bigtensor.models.gaussian_mixture.description import (
     GaussianMixtureDescription,
 )
 from bigtensor.models.gaussian_mixture.initial_arrays import InitialArrays, LastFit
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.planned_passes import (
     planned_preparation,
     planned_refinement,

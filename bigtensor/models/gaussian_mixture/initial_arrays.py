@@ -14,7 +14,7 @@ from bigtensor.errors import ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.regularisation import Strength
 
 _Components = TypeVar("_Components", GaussianComponents, OwnCovarianceComponents)

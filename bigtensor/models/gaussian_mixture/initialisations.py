@@ -29,7 +29,7 @@ from bigtensor.models.contract.data_shape import GroupLabels
 from bigtensor.models.contract.script import Step
 from bigtensor.models.gaussian.component_labels import label_log_densities
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.settings import FEW_COMPONENTS, GaussianSettings
 from bigtensor.models.moment_tensors.pilot_tensor import sample_initialisations
 from bigtensor.models.moment_tensors.sample_tensor import Correction, SampleTensor, discover_terms

@@ -11,7 +11,7 @@ from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.gaussian.em_iterations import EmIterate
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.component_choice import Components
-from bigtensor.models.gaussian_mixture.own_covariance_initialisations import with_own_covariances
+from bigtensor.models.gaussian_mixture.own_covariance.initialisations import with_own_covariances
 from bigtensor.models.gaussian_mixture.populations import population_pass
 from bigtensor.models.gaussian_mixture.regularisation import Regularisation
 from bigtensor.models.gaussian_mixture.script import (

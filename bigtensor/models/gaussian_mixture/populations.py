@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.merging.replicated_trees import (
+    SPLITS,
     Replicate,
     counted_by_replicates,
     levels_tree,
@@ -31,9 +32,6 @@ from bigtensor.statistics.densities.co_posterior import CoPosteriorSums, CoPoste
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.row_copies import random_order
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
-
-SPLITS = 4
-"""Random splits of the sample into two halves, as many as a kernel mixture makes."""
 
 FEWEST_ROWS = 4
 """Rows of which both halves have the two that two components need."""

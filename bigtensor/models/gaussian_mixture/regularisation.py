@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.decomposition.gaussian.covariance_shrinkage import CovarianceShrinkage
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
 from bigtensor.statistics.row_copies import random_order
 
 CANDIDATES = (1e-6, 1e-4, 1e-3, 1e-2, 0.03, 0.1, 0.3)

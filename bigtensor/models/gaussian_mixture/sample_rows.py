@@ -14,8 +14,8 @@ from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMomen
 from bigtensor.errors import DataError
 from bigtensor.models.contract.script import in_memory
 from bigtensor.models.gaussian.em_iterations import EmIterate, em_iterations
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
-from bigtensor.models.gaussian_mixture.own_covariance_em import OwnCovarianceEm
+from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance.em import OwnCovarianceEm
 from bigtensor.models.gaussian_mixture.regularisation import Regularisation
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.statistics.gaussian.incomplete_rows import completed_rows

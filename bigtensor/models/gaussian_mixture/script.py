@@ -49,14 +49,14 @@ from bigtensor.models.gaussian_mixture.initialisations import (
     matched_to_labels,
     moment_initialisation,
 )
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
-from bigtensor.models.gaussian_mixture.own_covariance_em import OwnCovarianceEm
-from bigtensor.models.gaussian_mixture.own_covariance_pilot import (
+from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance.em import OwnCovarianceEm
+from bigtensor.models.gaussian_mixture.own_covariance.pilot import (
     chooses_regularisation,
     held_out_gain,
     pilot_components,
 )
-from bigtensor.models.gaussian_mixture.own_covariance_verdict import judged_own_covariances
+from bigtensor.models.gaussian_mixture.own_covariance.verdict import judged_own_covariances
 from bigtensor.models.gaussian_mixture.populations import (
     Replicates,
     grow_replicates,

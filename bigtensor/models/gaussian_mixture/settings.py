@@ -25,14 +25,13 @@ from bigtensor.models.gaussian_mixture.initial_arrays import (
     with_last_fit,
 )
 from bigtensor.models.gaussian_mixture.regularisation import Strength
-from bigtensor.models.pilot.sample import most_pilot_rows
-from bigtensor.statistics.gaussian.quadratic_features import COVARIANCE_TYPES, QuadraticFeatures
+from bigtensor.models.pilot.sample import ROWS_A_FEATURE, most_pilot_rows
+from bigtensor.statistics.gaussian.quadratic_features import OWN_COVARIANCE_TYPES, QuadraticFeatures
 
 FEW_COMPONENTS = 4
 """Largest number of components of a tied covariance whose centred third moment is not unique."""
 
 ROWS_A_COMPONENT = 200
-ROWS_A_FEATURE = 5
 ROWS_A_NUMBER = 10
 """Rows of the pilot sample for every number that components with own covariances consist of."""
 
@@ -162,7 +161,7 @@ class GaussianSettings:
     @property
     def own_covariances(self) -> bool:
         """True if every component has a covariance for itself."""
-        return self.covariance_type in COVARIANCE_TYPES
+        return self.covariance_type in OWN_COVARIANCE_TYPES
 
     @property
     def starts_from_all_arrays(self) -> bool:
@@ -232,7 +231,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
     """
     parameters = with_last_fit(parameters, shape)
     d, covariance_type = len(shape.features), str(parameters.covariance_type)
-    if parameters.missing == "marginalise" and covariance_type not in COVARIANCE_TYPES:
+    if parameters.missing == "marginalise" and covariance_type not in OWN_COVARIANCE_TYPES:
         raise ParameterError(
             Setting("missing", "marginalise")
             + " needs a covariance for every component: use "
@@ -249,7 +248,7 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
     sampled_for = min(k, SAMPLED_FOR) if chosen else k
     numbers = (
         sampled_for * QuadraticFeatures(covariance_type, d).width
-        if covariance_type in COVARIANCE_TYPES
+        if covariance_type in OWN_COVARIANCE_TYPES
         else 0
     )
     enough = max(

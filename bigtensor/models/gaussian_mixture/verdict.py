@@ -19,7 +19,7 @@ from bigtensor.models.gaussian.mixture_faults import (
     noise_ratio,
 )
 from bigtensor.models.gaussian.sample_iterations import FEW_ROWS
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.settings import (
     MOST_CHOSEN,
     GaussianSettings,

@@ -65,6 +65,7 @@ PARAMETERS = (
         "n_landmarks",
         100,
         Whole(least=2, most=MOST_LANDMARKS),
+        Option(("--n-landmarks",)),
         memory=("workspaces", "driver"),
         within=SpectralOptions,
     ),

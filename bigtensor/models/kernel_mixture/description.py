@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from bigtensor.models.kernel_mixture.choices.first_components import began_with_moments
+from bigtensor.models.kernel_mixture.choices.alternative_initialisations import (
+    began_with_moments,
+)
 from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.words.description import Facts, Line
 from bigtensor.models.words.mixture_description import (

@@ -19,6 +19,7 @@ from bigtensor.features.plain_maps import OneHot
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.contract.script import Estimate, Script, Solved, Step
 from bigtensor.models.kernel_mixture.choices.alternative_initialisations import (
+    began_with_moments,
     best_initialisation,
     has_alternatives,
 )
@@ -26,7 +27,6 @@ from bigtensor.models.kernel_mixture.choices.bandwidth import with_chosen_bandwi
 from bigtensor.models.kernel_mixture.choices.component_count import with_counted_components
 from bigtensor.models.kernel_mixture.choices.constant_features import without_constant_features
 from bigtensor.models.kernel_mixture.choices.dependence import with_populations_if_dependent
-from bigtensor.models.kernel_mixture.choices.first_components import began_with_moments
 from bigtensor.models.kernel_mixture.choices.populations import find_populations
 from bigtensor.models.kernel_mixture.choices.units import with_chosen_units
 from bigtensor.models.kernel_mixture.embedded_view import EmbeddedView

@@ -16,12 +16,10 @@ from bigtensor.models.contract.parameters import (
 )
 from bigtensor.models.gaussian.component_labels import check_labels
 from bigtensor.models.linear_mixture.declared_parameters import PARAMETERS
-from bigtensor.models.pilot.sample import most_pilot_rows
+from bigtensor.models.pilot.sample import ROWS_A_FEATURE, most_pilot_rows
 
 ROWS_A_COMPONENT = 200
 """Rows of the pilot sample for every component: fewer leave some components unfound."""
-
-ROWS_A_FEATURE = 5
 
 LEAST_PILOT_ROWS = 20_000
 

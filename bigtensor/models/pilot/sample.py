@@ -10,6 +10,9 @@ from bigtensor.statistics.base import Pass
 from bigtensor.statistics.row_sample import RowSample, Sample
 from bigtensor.statistics.windows import sample_windows
 
+ROWS_A_FEATURE = 5
+"""Rows of a pilot sample for every feature of continuous values."""
+
 
 def most_pilot_rows(parameters: ParameterValues, shape: DataShape, enough: int) -> int:
     """Return the largest number of rows of a pilot sample.

@@ -7,6 +7,7 @@ from math import comb
 
 from bigtensor.errors import ConditioningWarning, DataError, ParameterError, Setting, warn
 from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.pilot.sample import ROWS_A_FEATURE
 
 ROWS_A_SOURCE = 1000
 ROWS_A_SOURCE_OF_MANY = 500
@@ -16,8 +17,6 @@ MANY_ROWS = 100_000
 
 ROWS_OF_ROTATION = 200
 """Rows of the sample for every whitened source."""
-
-ROWS_A_FEATURE = 5
 
 LEAST_PILOT_ROWS = 20_000
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from bigtensor.html_tables import page_of_tables, table_of
 from bigtensor.models.words.described_model import DescribedModel
 from bigtensor.models.words.description import ModelDescription
-from bigtensor.models.words.suggested_facts import suggested_names
+from bigtensor.models.words.suggested_facts import suggested_name_facts
 from bigtensor.models.words.wording import names_in_words, passes_in_words
 
 MOST_TABLE_ROWS = 40
@@ -40,7 +40,7 @@ def summary_html(model: SummarisedModel) -> str:
     diagnostics = model.diagnostics_
     views = model.views_.as_mapping()
     description = model.description
-    facts = {**description.facts(model), **suggested_names(model)}
+    facts = {**description.facts(model), **suggested_name_facts(model)}
     table = description.table(facts)
     lines = [
         ("data", diagnostics["data"]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-def suggested_names(model: Any) -> dict[str, Any]:
+def suggested_name_facts(model: Any) -> dict[str, Any]:
     """Return names by markers of a fitted mixture as facts; none of other models.
 
     Parameters

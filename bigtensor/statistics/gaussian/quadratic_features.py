@@ -13,7 +13,7 @@ from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.errors import ParameterError
 from bigtensor.features.row_loops import row_loop
 
-COVARIANCE_TYPES = ("full", "diag", "spherical")
+OWN_COVARIANCE_TYPES = ("full", "diag", "spherical")
 """Types of covariances that every component has for itself."""
 
 
@@ -41,10 +41,10 @@ class QuadraticFeatures:
     n_features: int
 
     def __post_init__(self) -> None:
-        if self.covariance_type not in COVARIANCE_TYPES:
+        if self.covariance_type not in OWN_COVARIANCE_TYPES:
             raise ParameterError(
                 f"the covariance type {self.covariance_type!r} is not one of "
-                f"{', '.join(COVARIANCE_TYPES)}"
+                f"{', '.join(OWN_COVARIANCE_TYPES)}"
             )
 
     @property

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor import DiscreteMixture
-from bigtensor.decomposition.discrete.discrete_core import unscaled_core
 from bigtensor.decomposition.discrete.discrete_spectral import spectral_factors
 from bigtensor.errors import ConditioningWarning, IdentifiabilityError
 from tests.benchmarks.baselines.count_em import (
@@ -20,6 +19,7 @@ from tests.benchmarks.baselines.count_em import (
     expectation_maximisation,
 )
 from tests.benchmarks.discrete.small_alphabets import Drawn, table_of
+from tests.decomposition.discrete_tables import unscaled_core
 
 FloatArray = NDArray[np.float64]
 Method = Callable[[Drawn], FloatArray | None]

@@ -9,8 +9,9 @@ import numpy as np
 from bigtensor import LinearMixture
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.sample_tensors.joint_least_squares import joint_sweeps
-from bigtensor.decomposition.sample_tensors.power_method import power_method
+from bigtensor.decomposition.sample_tensors.power_method import requested_power_method
 from bigtensor.decomposition.sample_tensors.power_updates import distinct_terms, power_updates
+from bigtensor.decomposition.sample_tensors.requests import answered
 from bigtensor.decomposition.sample_tensors.terms import Contract, Factors, values
 from bigtensor.models.moment_tensors.sample_tensor import SampleTensor
 from bigtensor.statistics.within_reach import Reach
@@ -83,7 +84,7 @@ def _after_passes(drawn: Drawn, k: int, seed: int) -> Iterator[tuple[str, int, C
         yield DEFAULT, passes, columns
     contract, starts = raw_moment(drawn, _STARTS_PER_TERM * k, seed)
     for updates in _UPDATES:
-        found = power_method(contract, starts, (1, 1, 1), k, updates)
+        found = answered(requested_power_method(starts, (1, 1, 1), k, updates), contract)
         yield POWER, 2 * updates + 2, list(found.factors)
     ends = power_updates(contract, starts, _BEFORE_SWEEPS)
     terms = distinct_terms(values(ends, contract(ends)), ends, (1, 1, 1), _SAME)

@@ -3,7 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from bigtensor.decomposition.discrete.discrete_core import core_of_table, unscaled_core
+from bigtensor.decomposition.discrete.discrete_core import core_of_table
 from bigtensor.decomposition.discrete.discrete_spectral import spectral_factors
 from bigtensor.errors import IdentifiabilityError, ParameterError
 from tests.decomposition.discrete_tables import (
@@ -13,6 +13,7 @@ from tests.decomposition.discrete_tables import (
     separated_mixture,
     table_error,
     table_of,
+    unscaled_core,
 )
 
 ROTATIONS = ("single", "joint", "power")

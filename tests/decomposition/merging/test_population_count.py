@@ -10,7 +10,6 @@ from bigtensor.decomposition.merging.merge_tree import MergeTree
 from bigtensor.decomposition.merging.population_count import (
     RARE_SEPARATE_BELOW,
     SEPARATE_BELOW,
-    SEPARATE_BELOW_ALONE,
     STABILITY_DROP,
     WHOLLY_STABLE,
     choose_population_count,
@@ -245,10 +244,10 @@ def test_choice__considers_no_more_than_asked_for_or_a_half_has(most):
 @pytest.mark.parametrize(
     ("within", "between", "most", "expected"),
     [
-        (SEPARATE_BELOW_ALONE - 0.001, 0.0, 30, 6),
-        (SEPARATE_BELOW_ALONE + 0.001, 0.0, 30, 3),
-        (SEPARATE_BELOW_ALONE + 0.001, 0.0, 2, 2),
-        (SEPARATE_BELOW_ALONE - 0.001, 0.0, 4, 4),
+        (SEPARATE_BELOW - 0.001, 0.0, 30, 6),
+        (SEPARATE_BELOW + 0.001, 0.0, 30, 3),
+        (SEPARATE_BELOW + 0.001, 0.0, 2, 2),
+        (SEPARATE_BELOW - 0.001, 0.0, 4, 4),
         (0.0, 0.15, 30, 1),
         (0.0, 0.0, 1, 1),
     ],

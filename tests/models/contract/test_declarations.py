@@ -25,6 +25,7 @@ from bigtensor.models.contract.registry import (
     declared_parameters,
     first_sentences,
     model_class,
+    parameter_texts,
 )
 from bigtensor.models.kernel_mixture import declared_parameters as kernel_mixture
 from bigtensor.models.kernel_mixture.choices.bandwidth import CHOICES
@@ -95,6 +96,12 @@ def test_every_model__tells_what_makes_its_states_smaller(name):
     found = memory_parameters(declared_parameters(name))
     assert set(found) <= {"states", "workspaces", "driver"}
     assert found["states"]
+
+
+def test_docstring_without_an_entry__is_named(monkeypatch):
+    monkeypatch.setattr("bigtensor.models.contract.registry.first_sentences", lambda _: {})
+    with pytest.raises(AssertionError, match="ICA has no entry"):
+        parameter_texts.__wrapped__("ICA")
 
 
 def test_first_sentences__of_all_entries_of_the_section():

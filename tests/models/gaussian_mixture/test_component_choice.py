@@ -156,7 +156,7 @@ def test_regularisation__is_chosen_once_for_a_number(monkeypatch: pytest.MonkeyP
         return validated_regularisation(distinct, *rest)
 
     monkeypatch.setattr(
-        "bigtensor.models.gaussian_mixture.own_covariance_pilot.validated_regularisation", counted
+        "bigtensor.models.gaussian_mixture.own_covariance.pilot.validated_regularisation", counted
     )
     rows = drawn(2, 200)
     model = GaussianMixture(n_init=2, random_state=0).fit(rows)

@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 
 from bigtensor import GaussianMixture, merge
 from bigtensor.errors import ConditioningWarning, RefinementWarning, WeightWarning
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
 from bigtensor.statistics import windows
 from bigtensor.statistics.gaussian.own_covariance_densities import Frame
 

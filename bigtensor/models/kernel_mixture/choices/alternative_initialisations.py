@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -195,6 +195,11 @@ def best_initialisation(
     ]
     diagnostics["began_with_clusters"] = best.of_clusters
     return best.mixture
+
+
+def began_with_moments(diagnostics: Mapping[str, Any]) -> bool:
+    """Return True if EM iterations began with the components of moments, and not with clusters."""
+    return "spectral" in diagnostics and not diagnostics.get("began_with_clusters")
 
 
 def _batches(

@@ -10,7 +10,9 @@ import numpy as np
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.component_merging import LEVELS
 from bigtensor.descending_order import descending_order
-from bigtensor.models.kernel_mixture.choices.first_components import began_with_moments
+from bigtensor.models.kernel_mixture.choices.alternative_initialisations import (
+    began_with_moments,
+)
 from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.words.label_level import population_of_component, tree_of
 from bigtensor.models.words.wording import counted, independence_sentence, words_of

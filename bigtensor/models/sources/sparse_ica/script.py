@@ -13,6 +13,7 @@ from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.sample_tensors.terms import Terms, unit_columns
 from bigtensor.errors import IdentifiabilityError, Message, Setting
 from bigtensor.models.contract.iteration import Iterations, iterate
+from bigtensor.models.contract.parameters import FEW_COUNTS
 from bigtensor.models.contract.script import Script, Solved, Step
 from bigtensor.models.sources.components import of_terms
 from bigtensor.models.sources.cumulant_passes import (
@@ -39,9 +40,6 @@ from bigtensor.statistics.moments.tensor_contractions import TensorContractions
 from bigtensor.statistics.sources.sparse_code_sums import SparseCodeSums, SparseCodeSumsResult
 from bigtensor.statistics.sources.sparse_codes import SparseCoder
 from bigtensor.statistics.within_reach import Reach, ResultWithin, WithinReach
-
-_FEW_COUNTS = 0.5
-"""Sum of sample weights, over the number of rows, below which they probably only compare rows."""
 
 _REMEDY = Message("use more rows, or the model ICA, which needs no sparse sources")
 
@@ -125,7 +123,7 @@ def _without(terms: Terms, columns: FloatArray) -> Terms:
 
 def _remedy(weight: float, rows: int) -> Message:
     """Return the remedy for a sample without sparse sources."""
-    if weight >= _FEW_COUNTS * rows:
+    if weight >= FEW_COUNTS * rows:
         return _REMEDY
     return (
         f"by their weights, its {rows:,} rows count as {weight:.3g} only; if the weights only "

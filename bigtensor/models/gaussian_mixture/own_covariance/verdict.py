@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import Setting
 from bigtensor.models.contract.script import Solved, with_verdict
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.regularisation import CANDIDATES
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
 from bigtensor.models.gaussian_mixture.verdict import (

@@ -22,9 +22,9 @@ from bigtensor.models.gaussian_mixture.component_choice import (
     log_densities,
     log_joint_densities,
 )
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
-from bigtensor.models.gaussian_mixture.own_covariance_em import OwnCovarianceEm
-from bigtensor.models.gaussian_mixture.own_covariance_initialisations import (
+from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance.em import OwnCovarianceEm
+from bigtensor.models.gaussian_mixture.own_covariance.initialisations import (
     LabelMoments,
     cluster_labels,
     components_of_moments,

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from bigtensor.decomposition.gaussian.own_covariance_m_step import m_step
 from bigtensor.models.gaussian.em_iterations import EmIterate
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.regularisation import Regularisation
 from bigtensor.statistics.base import Pass
 from bigtensor.statistics.gaussian.own_covariance_sums import (

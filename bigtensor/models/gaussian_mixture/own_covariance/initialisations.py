@@ -16,7 +16,7 @@ from bigtensor.decomposition.gaussian.own_covariance_m_step import m_step
 from bigtensor.decomposition.gaussian.shared_covariance_m_step import TotalMoments
 from bigtensor.features.clustering import MAX_ITERATIONS, kmeans
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
-from bigtensor.models.gaussian_mixture.own_covariance_components import OwnCovarianceComponents
+from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.regularisation import Regularisation, positive
 from bigtensor.models.gaussian_mixture.sample_rows import SampleRows
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings

@@ -1,0 +1,1 @@
+"""Gaussian mixtures whose components have covariances of their own."""
