@@ -23,7 +23,10 @@ MOST_FILE_LINES = 600
 
 MOST_FUNCTION_LINES = 60
 
-ALWAYS = {"errors", "_version", "array_types", "purpose_seeds", "descending_order", "html_tables"}
+ALWAYS = {
+    *("errors", "_version", "array_types", "purpose_seeds", "descending_order", "html_tables"),
+    "missing_codes",
+}
 """Constants, exceptions, array types, seeds, the order of components and small tables: for every
 room."""
 
@@ -37,6 +40,7 @@ MAY_IMPORT = {
     "purpose_seeds": set(),
     "descending_order": set(),
     "html_tables": set(),
+    "missing_codes": set(),
     "termination": set(),
     "data": set(),
     "features": set(),

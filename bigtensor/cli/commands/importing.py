@@ -177,6 +177,14 @@ _WITH_COUNTS = ("counts", "out", "overwrite", *_OF_COUNTS, *OF_EVERY_COMMAND)
     help="Tables, and AnnData with --codes: a column that is no feature, such as a number of rows "
     "or remarks; may be repeated.",
 )
+@click.option(
+    "--missing-value",
+    "missing_values",
+    multiple=True,
+    metavar="VALUE",
+    help="Tables: a value of features that stands for a missing one, such as -999; may be "
+    "repeated. Empty cells are missing anyway.",
+)
 @where_option("Import the rows that meet a condition on their transformed values.")
 @overwrite_option
 def import_command(

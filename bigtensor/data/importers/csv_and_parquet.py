@@ -28,6 +28,7 @@ from bigtensor.data.importers.source import (
     ImportBlock,
     ImportSource,
     excluded_columns,
+    name_of_value,
     warn_of_notes,
 )
 from bigtensor.data.values.spreadsheet_cells import text_is_number
@@ -52,6 +53,7 @@ def open_csv(
     weight: str | None = None,
     exclude: Collection[str] = (),
     codes: bool = False,
+    missing_values: Collection[str] = (),
 ) -> ImportSource:
     """Open a table of text for import.
 
@@ -67,6 +69,8 @@ def open_csv(
         Columns that are no features.
     codes : bool, default False
         Every cell of a feature is the name of a category.
+    missing_values : collection of str, default ()
+        Values of features that stand for missing ones.
 
     Returns
     -------
@@ -91,6 +95,7 @@ def open_csv(
         left_out = set(excluded_columns(str(path), names, exclude))
         # texts beside the features have commas of their own
         texts = {kept.get(variable) for variable in ("label", "sample_id", "sequence")} | left_out
+        text = _with_missing_cells(text, {*names} - {*kept.values()}, missing_values)
         guess = first_rows(text, names)
         if _has_decimal_commas(guess[[name for name in names if name not in texts]], text):
             text = replace(text, decimal=",")
@@ -124,11 +129,7 @@ def open_csv(
                 for name in {*kept.values(), *(features if codes else ())} - {weight}:
                     frame[name] = frame[name].map(without_apostrophe, na_action="ignore")
                 values = _values_of(frame[list(features)], codes=codes)
-                variables = {key: frame[c].to_numpy(object) for key, c in kept.items()}
-                if weight is not None:
-                    with_points = frame[weight].str.replace(text.decimal, ".", regex=False)
-                    variables["weight"] = with_points.to_numpy(object)
-                yield ImportBlock(values, values, variables)
+                yield ImportBlock(values, values, _variables_of(frame, kept, text.decimal))
 
     return ImportSource(path, features, blocks, notes=tuple(notes))
 
@@ -142,6 +143,7 @@ def open_parquet(
     weight: str | None = None,
     exclude: Collection[str] = (),
     codes: bool = False,
+    missing_values: Collection[str] = (),
 ) -> ImportSource:
     """Open a Parquet file for import.
 
@@ -155,6 +157,8 @@ def open_parquet(
         Columns that are no features.
     codes : bool, default False
         Every value of a feature is the name of a category.
+    missing_values : collection of str, default ()
+        Values of features that stand for missing ones.
 
     Returns
     -------
@@ -202,11 +206,9 @@ def open_parquet(
                 values = np.empty((batch.num_rows, len(features)), object if codes else float)
                 for j, name in enumerate(features):
                     column = batch.column(name)
-                    if codes:
-                        values[:, j] = column.to_pylist()
-                        continue
-                    column = column.cast(arrow.float64(), safe=False)
-                    values[:, j] = column.to_numpy(zero_copy_only=False)
+                    if not codes:
+                        column = column.cast(arrow.float64(), safe=False)
+                    values[:, j] = _present(column, missing_values, codes=codes)
                 variables = {
                     key: np.array(batch.column(name).to_pylist(), dtype=object)
                     for key, name in kept.items()
@@ -214,6 +216,37 @@ def open_parquet(
                 yield ImportBlock(values, values, variables)
 
     return ImportSource(path, features, blocks, rows=rows, notes=notes)
+
+
+def _with_missing_cells(
+    text: CsvText, columns: Collection[str], missing_values: Collection[str]
+) -> CsvText:
+    """Return a table whose columns have cells that count as empty."""
+    # pandas compares texts of categories as they are written
+    floats = [str(float(value)) for value in missing_values if text_is_number(value)]
+    return replace(text, missing_values=dict.fromkeys(columns, (*missing_values, *floats)))
+
+
+def _variables_of(
+    rows: pd.DataFrame, kept: Mapping[str, str], decimal: str
+) -> dict[str, NDArray[Any]]:
+    """Return the columns beside the features. Weights have decimal points."""
+    variables = {key: rows[name].to_numpy(object) for key, name in kept.items()}
+    if "weight" in kept:
+        with_points = rows[kept["weight"]].str.replace(decimal, ".", regex=False)
+        variables["weight"] = with_points.to_numpy(object)
+    return variables
+
+
+def _present(column: pa.Array, missing_values: Collection[str], *, codes: bool) -> NDArray[Any]:
+    """Return the values of a column, with None or NaN in place of those that stand for missing."""
+    if codes:
+        cells = column.to_pylist()
+        present = [None if name_of_value(cell) in missing_values else cell for cell in cells]
+        return np.array(present, object)
+    values = column.to_numpy(zero_copy_only=False)
+    numbers = [float(value) for value in missing_values if text_is_number(value)]
+    return np.where(np.isin(values, numbers), np.nan, values) if numbers else values
 
 
 def exported_answers(rows: pd.DataFrame, kept: Collection[str]) -> list[str]:

@@ -42,6 +42,7 @@ def _options(text: CsvText, names: Sequence[str]) -> dict[str, Any]:
         "decimal": text.decimal,
         "header": None,
         "names": [*names, _SURPLUS],
+        "na_values": {name: [*cells] for name, cells in text.missing_values.items()},
     }
     if len(names) == 1:
         # an empty line is a missing value, unless it is at the end of the file

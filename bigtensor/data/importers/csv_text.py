@@ -9,7 +9,7 @@ import lzma
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from io import TextIOWrapper
 from itertools import islice
@@ -72,11 +72,14 @@ class CsvText:
         Between two cells.
     decimal : str, default "."
         Decimal mark of numbers.
+    missing_values : mapping of str to tuple of str, optional
+        Cells that count as empty, by column.
     """
 
     path: Path
     separator: str
     decimal: str = "."
+    missing_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict, hash=False)
 
     @classmethod
     def of_spreadsheet(cls, path: Path) -> CsvText:

@@ -24,7 +24,7 @@ from bigtensor.data.importers.matching import Channels, match_features
 from bigtensor.data.importers.panel import Panel, as_panel, channels_of, with_panel
 from bigtensor.data.importers.readable_files import for_every_file
 from bigtensor.data.importers.scales import TransformName
-from bigtensor.data.importers.source import ImportSource
+from bigtensor.data.importers.source import ImportSource, name_of_value
 from bigtensor.data.importers.transforms import Transform
 from bigtensor.data.stores.outputs import check_target
 from bigtensor.data.values.checked_casts import checked_cast
@@ -78,6 +78,7 @@ def import_files(
     sequence: str | None = None,
     weight: str | None = None,
     exclude: str | Sequence[str] = (),
+    missing_values: str | float | Sequence[str | float] = (),
     layer: str | None = None,
     obsm: str | None = None,
     labels: Mapping[str, ArrayLike] | None = None,
@@ -140,6 +141,9 @@ def import_files(
     exclude : str or sequence of str, default ()
         Columns of tables, or with `codes` of ``obs`` of AnnData, that are no features. All files
         must have them.
+    missing_values : str, float or sequence of these, default ()
+        Tables only: values of features that stand for missing ones, such as -999 or ``"refused"``.
+        They become NaN, or the code -1. Empty cells are missing anyway.
     layer, obsm : str, optional
         AnnData only: key of the layer, such as ``"counts"``, or of the entry of ``obsm``, such as
         ``"X_pca"``, to import in place of X.
@@ -196,7 +200,7 @@ def import_files(
     settings = FeatureSettings(kind == "fcs", panel, transform, cofactor, untransformed, codes)
     settings, compensate = _settings_like(like, settings, compensate=compensate)
     _check_dtype(kind, settings, dtype, keep_raw=keep_raw)
-    of_anndata = _of_anndata(kind, layer, obsm, codes=codes)
+    of_kind = _of_anndata(kind, layer, obsm, codes=codes) | _of_tables(kind, missing_values)
     kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
     of_fcs: dict[str, Any] = {"compensate": compensate, "offsets": offsets, "dataset": dataset}
     if kind == "fcs":
@@ -204,15 +208,14 @@ def import_files(
         openers = [partial(open_fcs, label=code, **of_fcs) for code in label_codes]
     else:
         _refuse_options_of_fcs(kind, labels=labels, **of_fcs)
-        options = of_anndata | _of_columns(kind, exclude, kept, codes=codes)
-        openers = [partial((_CODES if codes else _OPENERS)[kind], **kept, **options)] * len(files)
+        options = {**kept, **of_kind, **_of_columns(kind, exclude, kept, codes=codes)}
+        openers = [partial((_CODES if codes else _OPENERS)[kind], **options)] * len(files)
     opened = for_every_file(partial(_opened, chosen=format), zip(openers, files, strict=True))
     settings = settings if like is None else _for_channels_of(opened, settings)
     features, columns = match_features(sources := with_panel(opened, settings.panel), channels)
     return ImportJob(
         *(sources, sample_names(files), features, columns),
-        treatment=resolve_features(sources, features, settings),
-        label_names=_label_names(label_codes, label_names),
+        *(resolve_features(sources, features, settings), _label_names(label_codes, label_names)),
         has_label=label is not None or labels is not None,
         has_sequence=sequence is not None,
         has_weight=weight is not None,
@@ -362,6 +365,28 @@ def _of_columns(
             "leave out with the role of a " + Setting("panel") + ", or select features in the file"
         )
     return {"exclude": exclude}
+
+
+def _of_tables(
+    kind: Format, values: str | float | Sequence[str | float]
+) -> dict[str, tuple[str, ...]]:
+    """Return the option with values that stand for missing ones, if there are any.
+
+    Raises
+    ------
+    ParameterError
+        For files that are no tables.
+    """
+    marks = (values,) if isinstance(values, (str, float, int)) else tuple(values)
+    if not marks:
+        return {}
+    if kind not in ("csv", "parquet"):
+        raise ParameterError(
+            "only tables take "
+            + Setting("missing_values")
+            + f", and these files are {kind}; replace the values by NaN in the files"
+        )
+    return {"missing_values": tuple(name_of_value(mark) for mark in marks)}
 
 
 def _check_dtype(

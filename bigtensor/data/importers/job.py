@@ -34,7 +34,17 @@ from bigtensor.data.values.import_record import (
     UNCOMPENSATED,
 )
 from bigtensor.data.values.row_progress import RowProgress
-from bigtensor.errors import DataError, FileFormatWarning, Message, Setting, TransformWarning, warn
+from bigtensor.data.values.spreadsheet_cells import text_is_number
+from bigtensor.errors import (
+    DataError,
+    FileFormatWarning,
+    Message,
+    MissingValueWarning,
+    Setting,
+    TransformWarning,
+    warn,
+)
+from bigtensor.missing_codes import missing_code
 
 
 @dataclass(frozen=True)
@@ -214,7 +224,7 @@ class ImportJob:
             files=tuple(self.names),
             transform=self._transform_record(),
             spillover=self._spillover(),
-            warnings=self._notes(rounded, [name for name, n in rows_by_name.items() if not n]),
+            warnings=self._notes(rounded, feature_categories, rows_by_name),
             bytes=sum(int(info["size"]) for _, info in StoreFiles(out).infos("")),
             roles=self.treatment.roles,
             shares=None if chosen is None else chosen.shares,
@@ -229,14 +239,24 @@ class ImportJob:
         pairs = zip(self.features, roles, strict=True)
         return frozenset(name for name, role in pairs if role.role == "use")
 
-    def _notes(self, rounded: RoundedIntegers, empty: Sequence[str]) -> tuple[str, ...]:
+    def _notes(
+        self,
+        rounded: RoundedIntegers,
+        categories: Sequence[Categories],
+        rows_by_name: Mapping[str, int],
+    ) -> tuple[str, ...]:
         """Return the notes of the files, and notes on values, which are warnings too."""
         notes = [f"{s.path.name}: {note}" for s in self.sources for note in s.notes]
+        empty = [name for name, rows in rows_by_name.items() if not rows]
         without_rows = f"files without rows: {', '.join(empty)}" if empty else ""
-        for note in (_repeated_markers(self.sources, self._used), rounded.note(), without_rows):
+        repeated = _repeated_markers(self.sources, self._used)
+        for note in (repeated, rounded.note(), without_rows):
             if note:
                 warn(note, FileFormatWarning)
                 notes.append(note)
+        if missing := _missing_codes_note(self._feature_names(categories)):
+            warn(missing, MissingValueWarning)
+            notes.append(missing)
         if note := self.treatment.note:
             warn(note, TransformWarning)
             notes.append(note)
@@ -481,4 +501,30 @@ def _repeated_markers(sources: Sequence[ImportSource], used: Collection[str]) ->
     return (
         "several channels have the same marker ($PnS), so that features have the names of the "
         f"channels ({listed}); name them by " + Setting("panel", "PANEL.csv")
+    )
+
+
+def _missing_codes_note(categories: Mapping[str, Sequence[str]]) -> Message | None:
+    """Return a sentence on categories that look like codes of missing values, None without any.
+
+    Parameters
+    ----------
+    categories : mapping of str to sequence of str
+        Names of the categories of every feature. Names that are no numbers are not judged.
+    """
+    codes = {}
+    for feature, names in categories.items():
+        if all(map(text_is_number, names)):
+            code = missing_code(sorted({float(name) for name in names}))
+            if code is not None:
+                codes[feature] = code
+    if not codes:
+        return None
+    (feature, code), others = next(iter(codes.items())), len(codes) - 1
+    also = f" ({others:,} more features hold such a code, too)" if others else ""
+    return (
+        f"feature {feature!r} holds {code:.0f}, far from all other codes{also}: probably a code of "
+        "missing values, which is stored as one more category; import with "
+        + Setting("missing_values", f"{code:.0f}")
+        + " to make it a missing one"
     )

@@ -351,5 +351,6 @@ def _note(n_landmarks: int, n_requested: int) -> str | None:
     if n_landmarks == n_requested:
         return None
     return (
-        f"{n_landmarks} landmarks in place of {n_requested}: the sample has no more distinct values"
+        f"the sample has fewer distinct values than {n_requested} landmarks, the points that "
+        "densities are made from, so all values are landmarks"
     )

@@ -12,7 +12,7 @@ from bigtensor.engine.plan import Alternative, PassSize
 from bigtensor.errors import Message, warn
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import ParameterValues
-from bigtensor.models.words.faults import Fault
+from bigtensor.models.words.faults import Fault, as_warnings
 from bigtensor.statistics.base import Narrowing, Pass, State, Workspace
 from bigtensor.statistics.in_memory import sum_in_memory
 from bigtensor.statistics.validity import Checked
@@ -233,10 +233,13 @@ def with_verdict(
     confirmation : str
         Sentence that confirms the result, for a result without faults and notes.
     diagnostics : mapping
-        Diagnostics of the fit. The verdict is added to them.
+        Diagnostics of the fit. The verdict is added to them. Sentences under ``doubts``, of the
+        diagnostics or of ``pilot`` among them, become warnings before all others.
     evidence : mapping, optional
         Numbers behind the verdict, JSON-serialisable.
     """
+    doubts = diagnostics.get("doubts") or diagnostics.get("pilot", {}).get("doubts", [])
+    faults = [*as_warnings(*doubts), *faults]
     for category, sentence in faults:
         if category is not None:
             warn(sentence, category)

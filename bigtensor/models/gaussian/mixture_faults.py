@@ -7,10 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bigtensor.array_types import FloatArray, IndexArray
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 
 HEAVY_TAILS = 20.0
 """Excess kurtosis of the lengths of residuals that is told."""
+
+LEAST_PART = 0.05
+"""Entry of a unit vector, above which its feature is part of a linear dependence."""
 
 _TWICE = (1.7, 2.4)
 _SAME = 0.3
@@ -44,6 +48,21 @@ def noise_in_words(diagnostics: dict[str, Any]) -> str:
             f", and the noise is {diagnostics['noise_ratio']:.1f} times as long as a typical mean"
         )
     return words + "."
+
+
+def dependent_parts(covariance: FloatArray, floor: float) -> IndexArray:
+    """Return the places of features that depend linearly on each other.
+
+    Parameters
+    ----------
+    covariance : (d, d) float64 array
+        Covariance within components, relative to the variances of all rows.
+    floor : float
+        Largest eigenvalue that shows a dependence.
+    """
+    values, vectors = np.linalg.eigh(covariance)
+    parts: IndexArray = np.flatnonzero((np.abs(vectors[:, values <= floor]) > LEAST_PART).any(1))
+    return parts
 
 
 def doubled_weights(weights: NDArray[np.float64]) -> list[str]:

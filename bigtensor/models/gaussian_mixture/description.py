@@ -10,6 +10,8 @@ from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
 from bigtensor.models.words.described_model import DescribedMixture
 from bigtensor.models.words.description import Line
+from bigtensor.models.words.label_level import level_of
+from bigtensor.models.words.marker_names import marker_column, marker_lead
 from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
     judged_outcome,
@@ -26,6 +28,9 @@ class DescribedGaussianMixture(DescribedMixture, Protocol):
     def solution_(self) -> GaussianComponents | OwnCovarianceComponents:
         """Result of the fit."""
 
+    def suggest_population_names(self) -> list[str]:
+        """Return a name by markers for every component or population, empty without markers."""
+
 
 class GaussianMixtureDescription(JudgedMixtureDescription[DescribedGaussianMixture]):
     """Facts and words on a Gaussian mixture, and the picture of its means."""
@@ -37,9 +42,14 @@ class GaussianMixtureDescription(JudgedMixtureDescription[DescribedGaussianMixtu
 
     def report(self, model: DescribedGaussianMixture, rows: SampledRows | None) -> ReportParts:  # noqa: ARG002
         """Return notices, sentences and sections of the report."""
+        level, suggested = level_of(model), tuple(model.suggest_population_names())
+        # names that were accepted stand in the table already
+        is_new = any(suggested) and suggested != level.names
         return ReportParts(
             notices=(verdict_notice(model.diagnostics_["verdict"]),),
             method=tuple(method_in_words(model)),
+            columns=(marker_column(suggested),) if is_new else (),
+            columns_lead=marker_lead(level.name) if is_new else "",
             sections=(means_of(model),),
         )
 

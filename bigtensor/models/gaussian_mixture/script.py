@@ -236,7 +236,7 @@ def _ordinary_rows(
     These features, and values that look like raw counts, are warned of.
     """
     warn_of_raw_counts(sample.values, "GaussianMixture")
-    ordinary = ordinary_rows(sample, settings.columns)
+    ordinary = ordinary_rows(sample, settings.columns, settings.shape)
     varying = varying_columns(ordinary.sample)
     # without any feature that varies, later steps say what is wrong with the rows
     varying |= not varying.any()
@@ -247,7 +247,7 @@ def _ordinary_rows(
         yield Narrowing(tuple(np.flatnonzero(varying).tolist()))
         # again, because rows may be far from the others in a constant feature alone
         values = np.ascontiguousarray(sample.values[:, varying])
-        ordinary = ordinary_rows(replace(sample, values=values), settings.columns)
+        ordinary = ordinary_rows(replace(sample, values=values), settings.columns, settings.shape)
     return ordinary, settings, left_out
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -27,6 +27,10 @@ from bigtensor.models.kernel_mixture.choices.bandwidth import with_chosen_bandwi
 from bigtensor.models.kernel_mixture.choices.component_count import with_counted_components
 from bigtensor.models.kernel_mixture.choices.constant_features import without_constant_features
 from bigtensor.models.kernel_mixture.choices.dependence import with_populations_if_dependent
+from bigtensor.models.kernel_mixture.choices.few_values import (
+    features_of_few_values,
+    few_values_in_words,
+)
 from bigtensor.models.kernel_mixture.choices.populations import find_populations
 from bigtensor.models.kernel_mixture.choices.units import with_chosen_units
 from bigtensor.models.kernel_mixture.embedded_view import EmbeddedView
@@ -62,6 +66,7 @@ from bigtensor.models.pilot.constant_features import LeftOut, described, varying
 from bigtensor.models.pilot.outliers import ordinary_rows, sample_outliers
 from bigtensor.models.pilot.raw_counts import warn_of_raw_counts
 from bigtensor.models.pilot.sample import pilot_pass
+from bigtensor.models.words.wording import several_names
 from bigtensor.statistics.base import Narrowing, Pass
 from bigtensor.statistics.densities.co_posterior import CoPosteriorSumsResult
 from bigtensor.statistics.densities.posterior_sums import PosteriorSums
@@ -134,17 +139,28 @@ def prepare_from_sample(settings: KernelMixtureSettings) -> Script:
     }
     diagnostics = preparation.diagnostics
     diagnostics |= {name: value for name, value in choices.items() if value is not None}
-    diagnostics["notes"] += [
-        f"view {name!r}: {landmarks['note']}"
-        for name, landmarks in diagnostics.get("landmarks", {}).items()
-        if "note" in landmarks
-    ]
+    diagnostics["notes"] += _landmark_notes(diagnostics.get("landmarks", {}))
+    few = features_of_few_values(sample, settings) if raw_counts is None else ()
+    if few:
+        diagnostics["notes"].append(few_values_in_words(few))
     if left_out:
         constant = described(left_out, len(sample.values))
         diagnostics["notes"].append(f"{constant}, and the fit uses the others")
     if raw_counts is not None:
         diagnostics["notes"].append(raw_counts)
     return replace(preparation, outliers=outliers)
+
+
+def _landmark_notes(landmarks: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Return the notes on landmarks, each once for all its views."""
+    views: dict[str, list[str]] = {}
+    for name, entry in landmarks.items():
+        if "note" in entry:
+            views.setdefault(entry["note"], []).append(name)
+    return [
+        f"view{'s' * (len(names) > 1)} {several_names(names)}: {note}"
+        for note, names in views.items()
+    ]
 
 
 def refine(preparation: KernelMixturePreparation) -> Script:
@@ -351,7 +367,9 @@ def ordinary_sample(
     """
     drawn = pilot.smaller(settings.pilot_rows, settings.random_state)
     columns = tuple((piece.start, piece.stop) for piece in settings.slices.values())
-    ordinary = ordinary_rows(drawn, columns, categorical=tuple(settings.categorical_columns))
+    ordinary = ordinary_rows(
+        drawn, columns, settings.shape, categorical=tuple(settings.categorical_columns)
+    )
     outliers = {"drawn_rows": len(drawn.values), **ordinary.diagnostics}
     return ordinary.sample.by_occurrence(settings.pilot_rows), outliers
 

@@ -7,13 +7,11 @@ import numpy as np
 from bigtensor.decomposition.gaussian.shared_covariance_m_step import LEAST_VARIANCE, TotalMoments
 from bigtensor.errors import Setting
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
+from bigtensor.models.gaussian.mixture_faults import dependent_parts
 from bigtensor.statistics.moments.covariances import CovariancesResult
 
 _FLOOR = 1.01 * LEAST_VARIANCE
 """Eigenvalue of the noise, relative to all rows, up to which it is the smallest that is allowed."""
-
-_LEAST_PART = 0.05
-"""Entry of a unit vector, above which its feature is part of the dependence."""
 
 _MOST_NAMES = 6
 
@@ -34,9 +32,7 @@ def dependent_features(components: GaussianComponents, total: CovariancesResult)
         varying = np.flatnonzero(variances[columns] > 0)
         scale = np.sqrt(variances[columns][varying])
         noise = components.covariance[columns, columns][np.ix_(varying, varying)]
-        values, vectors = np.linalg.eigh(noise / np.outer(scale, scale))
-        floored = values <= _FLOOR
-        parts = np.flatnonzero((np.abs(vectors[:, floored]) > _LEAST_PART).any(axis=1))
+        parts = dependent_parts(noise / np.outer(scale, scale), _FLOOR)
         if len(parts) < 2:
             continue
         names = [members[varying[part]] for part in parts]

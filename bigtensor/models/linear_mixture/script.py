@@ -76,7 +76,7 @@ def prepare(settings: LinearSettings) -> Script:
     sample: Sample = yield pilot_pass(settings)
     k = settings.n_components
     scale = CONSTANT_OF_FEW if k <= FEW_COMPONENTS else CONSTANT
-    ordinary = ordinary_rows(sample, settings.columns)
+    ordinary = ordinary_rows(sample, settings.columns, settings.shape)
     # initialisations, scales and shapes count rows, which weights repeat
     rows = ordinary.sample.by_occurrence(settings.pilot_rows).block(settings.shape.slices)
     tensor = centred_tensor(

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bigtensor.features.row_order import content_order_of_rows
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.pilot.doubtful_features import doubts
 from bigtensor.models.words.faults import Fault, as_warnings
 from bigtensor.statistics.outlier_rule import reach_of_ordinary_rows
 from bigtensor.statistics.row_sample import Sample
@@ -27,7 +29,8 @@ class OrdinaryRows:
         Distances from the median within which the ordinary rows lie.
     diagnostics : dict
         ``outlying_rows``, their number in the sample, and ``first_outlying_rows``, the index of
-        the first of them in the data.
+        the first of them in the data. ``doubts`` are sentences on all rows of the sample, if there
+        are any; see `bigtensor.models.pilot.doubtful_features`.
     """
 
     sample: Sample
@@ -38,6 +41,7 @@ class OrdinaryRows:
 def ordinary_rows(
     sample: Sample,
     columns: tuple[tuple[int, int], ...],
+    shape: DataShape,
     *,
     categorical: tuple[int, ...] = (),
     heavy_tails: bool = False,
@@ -51,6 +55,8 @@ def ordinary_rows(
         Rows of the pilot sample.
     columns : tuple of (start, stop)
         Groups of columns, each of which has a reach of its own.
+    shape : DataShape
+        Size of the data, and names of the features of the sample.
     categorical : tuple of int
         Columns of codes of categories, which say nothing about distances.
     heavy_tails : bool, default False
@@ -63,10 +69,12 @@ def ordinary_rows(
     )
     ordinary = reach.holds(sample.values)
     outlying = sample.index[~ordinary]
-    diagnostics = {
+    diagnostics: dict[str, Any] = {
         "outlying_rows": len(outlying),
         "first_outlying_rows": outlying[:MOST_NAMED].tolist(),
     }
+    if sentences := doubts(sample.values, shape, categorical):
+        diagnostics["doubts"] = sentences
     without = sample if ordinary.all() else sample.take(ordinary)
     if keeps_order:
         return OrdinaryRows(without, reach, diagnostics)

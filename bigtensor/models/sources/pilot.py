@@ -102,7 +102,9 @@ def drawn_pilot(settings: SourceSettings) -> Script:
     # without those of weight zero, which the shape of the data counts
     check_rows(max(len(sample.values), float(sample.row_weights().sum())), 1)
     # the choice of the method compares blocks of consecutive rows, which may be a recording
-    ordinary = ordinary_rows(sample, settings.columns, heavy_tails=True, keeps_order=True)
+    ordinary = ordinary_rows(
+        sample, settings.columns, settings.shape, heavy_tails=True, keeps_order=True
+    )
     diagnostics = {"pilot_rows": len(sample.values), **ordinary.diagnostics}
     rows = ordinary.sample.block(settings.shape.slices)
     # rows that counts stand for may be equal by chance, which the rows alone do not show

@@ -79,7 +79,7 @@ def prepare(settings: TrainSettings) -> Script:
     d = len(settings.features)
     # coordinates and bumps are made for the ordinary rows; an outlying row is in the tails
     categorical = tuple(range(d)) if settings.symbols else ()
-    ordinary = ordinary_rows(sample, ((0, d),), categorical=categorical)
+    ordinary = ordinary_rows(sample, ((0, d),), settings.shape, categorical=categorical)
     outliers = {"drawn_rows": len(sample.values), **ordinary.diagnostics}
     sample = ordinary.sample
     if settings.shape.weights_repeat_rows:

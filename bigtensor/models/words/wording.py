@@ -45,10 +45,19 @@ _MOST_NAMES = 40
 """Names that a list shows."""
 
 
+_FEW_NAMES = 5
+"""Names of many that a sentence shows."""
+
+
 def names_in_words(names: Sequence[str]) -> str:
     """List names, of very many the first ones."""
     shown, more = names[:_MOST_NAMES], len(names) - _MOST_NAMES
     return ", ".join(shown) + (f" and {more:,} more" if more > 0 else "")
+
+
+def several_names(names: Sequence[str]) -> str:
+    """Write the first names of many, in quotes: ``"'a', 'b', ..."``."""
+    return ", ".join(map(repr, names[:_FEW_NAMES])) + ", ..." * (len(names) > _FEW_NAMES)
 
 
 def name_and_number(name: str) -> tuple[str, str]:

@@ -14,7 +14,7 @@ from bigtensor.data.importers import job as job_module
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.opening import open_samples
 from bigtensor.data.stores.layout import SampleStoreWriter
-from bigtensor.errors import DataError, FileFormatWarning, ParameterError
+from bigtensor.errors import DataError, FileFormatWarning, MissingValueWarning, ParameterError
 
 TABLE = pd.DataFrame(
     {
@@ -148,3 +148,15 @@ def test_command__imports_codes_and_info_shows_their_names(tmp_path: Path) -> No
     refused = CliRunner().invoke(main, ["fit", str(out), "-k", "2", "--out", str(tmp_path / "m")])
     assert refused.exit_code != 0
     assert "without --codes" in refused.output
+
+
+def test_codes__of_missing_values_are_warned_of(tmp_path):
+    path = tmp_path / "answers.csv"
+    pd.DataFrame({"q": [1, 2, 3, -9], "r": [1, 2, 2, 1]}).to_csv(path, index=False)
+    with pytest.warns(MissingValueWarning, match="'q' holds -9"):
+        summary = import_files(path, tmp_path / "a.zarr", codes=True)
+    assert len(summary.warnings) == 1
+    command = ["import", str(path), "--codes", "--out", str(tmp_path / "b.zarr")]
+    replaced = CliRunner().invoke(main, [*command, "--missing-value", "-9"])
+    assert replaced.exit_code == 0, replaced.output
+    assert "-9" not in replaced.output

@@ -532,3 +532,33 @@ def test_numbers__of_other_marks_are_explained(tmp_path, lines, words):
     (tmp_path / "marks.csv").write_text(lines)
     with pytest.raises(DataError, match=words):
         open_csv(tmp_path / "marks.csv")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("codes", [False, True])
+def test_missing_values__become_empty(tmp_path, ending, codes):
+    features = pd.DataFrame({"a": [1, -999, 3, 2], "b": [0.5, 2.5, -999.0, -99.0], "n": -999})
+    path = tmp_path / f"cells.{ending}"
+    features.to_csv(path, index=False) if ending == "csv" else features.to_parquet(path)
+    kept = {"label": "n", "codes": codes, "overwrite": True}
+    import_files(path, tmp_path / "cells.zarr", missing_values=(-999, "-99"), **kept)
+    data = xr.open_zarr(tmp_path / "cells.zarr")
+    values = data["X"].to_numpy()
+    expected = [[False, False], [True, False], [False, True], [False, True]]
+    np.testing.assert_array_equal(values < 0 if codes else np.isnan(values), expected)
+    # labels are no features
+    assert (data["label"] == 0).all()
+
+
+def test_missing_values__may_be_texts(tmp_path):
+    (tmp_path / "cells.csv").write_text("a,b\n1,refused\n-9,2\n3,4\n")
+    import_files(tmp_path / "cells.csv", tmp_path / "cells.zarr", missing_values=["refused", -9])
+    values = xr.open_zarr(tmp_path / "cells.zarr")["X"].to_numpy()
+    np.testing.assert_array_equal(values, [[1, np.nan], [np.nan, 2], [3, 4]])
+
+
+def test_missing_values__are_refused_for_other_files(tmp_path):
+    path = tmp_path / "cells.h5ad"
+    anndata.AnnData(np.ones((3, 2))).write_h5ad(path)
+    with pytest.raises(ParameterError, match="missing_values"):
+        import_files(path, tmp_path / "cells.zarr", missing_values=-999)

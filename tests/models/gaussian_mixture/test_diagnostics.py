@@ -9,6 +9,7 @@ from numpy.random import default_rng
 from sklearn.datasets import load_breast_cancer
 
 from bigtensor import GaussianMixture
+from bigtensor.errors import ConditioningWarning
 from tests.parameters import first_quick
 
 CONFIRMATION = "no two alike and none almost empty."
@@ -210,6 +211,17 @@ def test_report__counts_initialisations_in_place_of_listing_all() -> None:
     assert sum(f"({name})" in sentence for name in scores) == 1
 
 
+def test_report__has_the_suggested_names_and_explains_their_signs():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 2)) + 8 * rng.integers(2, size=(300, 1))
+    model = GaussianMixture(2, random_state=0).fit(rows)
+    parts = model.description.report(model, None)
+    (column,) = parts.columns
+    assert [*column.texts] == model.suggest_population_names()
+    assert any("x0+" in text for text in column.texts)
+    assert all(sign in parts.columns_lead for sign in ("(+)", "(-)", "(hi)", "(lo)"))
+
+
 @pytest.mark.parametrize("covariance_type", ["full", "diag"])
 def test_features_with_one_value_in_a_component__are_named(covariance_type):
     rng = np.random.default_rng(0)
@@ -218,10 +230,34 @@ def test_features_with_one_value_in_a_component__are_named(covariance_type):
     binary = rng.integers(2, size=600)
     rows = np.column_stack([groups, binary])
     options = {"covariance_type": covariance_type, "n_init": 3, "random_state": 0}
-    notes = GaussianMixture(3, **options).fit(rows).diagnostics_["verdict"]["sentences"]
+    with pytest.warns(ConditioningWarning, match="x2"):
+        verdict = GaussianMixture(3, **options).fit(rows).diagnostics_["verdict"]
+    notes = verdict["sentences"]
     assert any("x2" in note and "leave these features out" in note for note in notes)
-    notes = GaussianMixture(3, **options).fit(groups).diagnostics_["verdict"]["sentences"]
-    assert not any("leave these features out" in note for note in notes)
+    assert not any("x0" in note for note in notes)
+    # components that follow values are no groups
+    assert not verdict["good"]
+    verdict = GaussianMixture(3, **options).fit(groups).diagnostics_["verdict"]
+    assert verdict["good"]
+    assert not any("leave these features out" in note for note in verdict["sentences"])
+
+
+def test_narrow_components__are_not_of_single_values():
+    """One group is far away, so that all variances are small parts of the variance of all rows."""
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(400, 2)) + 1000 * rng.integers(2, size=(400, 1))
+    verdict = GaussianMixture(2, random_state=0).fit(rows).diagnostics_["verdict"]
+    assert verdict["good"]
+
+
+def test_copied_feature__is_named():
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(300, 3)) + 6 * rng.integers(2, size=(300, 1))
+    with pytest.warns(ConditioningWarning, match="x1, x3"):
+        model = GaussianMixture(2, random_state=0).fit(np.column_stack([rows, rows[:, 1]]))
+    verdict = model.diagnostics_["verdict"]
+    assert not verdict["good"]
+    assert sum("x3" in sentence for sentence in verdict["sentences"]) == 1
 
 
 def test_tied__says_where_one_component_describes_the_rows_as_well():

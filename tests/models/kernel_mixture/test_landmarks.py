@@ -70,3 +70,22 @@ def test_landmark_tolerance__out_of_range_is_named(tolerance, message):
     rows = np.random.default_rng(0).normal(size=(200, 3))
     with pytest.raises(ParameterError, match=message):
         KernelMixture(2, spectral=SpectralOptions(landmark_tolerance=tolerance)).fit(rows)
+
+
+def test_few_distinct_values__are_told_once_for_all_features():
+    codes = np.random.default_rng(0).integers(4, size=(300, 4)).astype(float)
+    model = KernelMixture(1, max_iter=1, random_state=0).fit(codes)
+    assert sum("kernel='delta'" in note for note in model.diagnostics_["notes"]) == 1
+    notes = [note for note in model.diagnostics_["notes"] if "landmarks" in note]
+    assert len(notes) == 1
+    assert "'x3'" in notes[0]
+
+
+def test_few_distinct_values__of_some_features_are_a_note():
+    rows = np.random.default_rng(0).normal(size=(300, 4))
+    rows[:, 1] = rows[:, 1] > 0
+    model = KernelMixture(1, max_iter=1, random_state=0).fit(rows)
+    assert model.diagnostics_["verdict"]["good"]
+    assert sum("kernel='delta'" in note for note in model.diagnostics_["notes"]) == 1
+    with_kernel = KernelMixture(1, max_iter=1, kernel={"x1": "delta"}, random_state=0).fit(rows)
+    assert not any("kernel='delta'" in note for note in with_kernel.diagnostics_["notes"])

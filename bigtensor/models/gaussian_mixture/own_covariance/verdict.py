@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
-from bigtensor.errors import Setting
+from bigtensor.errors import Message, Setting
 from bigtensor.models.contract.script import Solved, with_verdict
+from bigtensor.models.gaussian.mixture_faults import dependent_parts
 from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
 from bigtensor.models.gaussian_mixture.regularisation import CANDIDATES
 from bigtensor.models.gaussian_mixture.settings import GaussianSettings
@@ -26,8 +27,12 @@ from bigtensor.models.words.faults import Fault, as_warnings, confirmation_befor
 STILL_RISING = 1e-3
 """Gain of the mean penalised log-likelihood in the last EM iteration, in nats, that is told."""
 
-_FLAT = 10.0
-"""Times the least regularisation below which a variance of standardised features is due to it."""
+_FLAT = 2.0
+"""Times the least regularisation below which a variance of standardised features is due to it.
+
+Features with values of -999 in 5 % of the rows have variances of 3 times the least regularisation
+in components of all other rows, because the variance of all rows is large.
+"""
 
 
 def judged_own_covariances(
@@ -45,9 +50,12 @@ def judged_own_covariances(
     single = _variances(components) < _FLAT * CANDIDATES[0]
     # equal rows have no other features to find groups in
     single &= ~single.all(axis=1, keepdims=True)
-    faults += [(None, note) for note in _single_valued(single, settings.features)]
+    faults += as_warnings(*_single_valued(single, settings.features))
+    dependent = _dependent(components, settings)
+    faults += as_warnings(*dependent)
     flat = _least_variances(components) < _FLAT * CANDIDATES[0]
-    faults += [(None, note) for note in _flat(np.flatnonzero(flat & ~single.any(axis=1)))]
+    if not dependent:
+        faults += [(None, note) for note in _flat(np.flatnonzero(flat & ~single.any(axis=1)))]
     faults += [(None, note) for note in common_notes(k, diagnostics, settings)]
     confirmation = f"{k} component{'s' * (k > 1)}, none almost empty."
     return with_verdict(
@@ -78,6 +86,30 @@ def _least_variances(components: OwnCovarianceComponents) -> FloatArray:
         return np.asarray(_variances(components).min(axis=1))
     scales = np.sqrt(_total_variances(components))
     return np.asarray(np.linalg.eigvalsh(covariances / np.outer(scales, scales))[:, 0])
+
+
+def _dependent(components: OwnCovarianceComponents, settings: GaussianSettings) -> list[Message]:
+    """Return a sentence on features that depend linearly on each other in all components.
+
+    In no more rows than features, all features do.
+    """
+    if components.covariances.ndim < 3 or settings.shape.all_rows <= settings.n_features:
+        return []
+    scales = np.sqrt(_total_variances(components))
+    within = np.tensordot(components.weights, components.covariances, axes=1)
+    within = within / np.outer(scales, scales)
+    # one value in every component is no dependence
+    varying = np.flatnonzero(np.diagonal(within) >= _FLAT * CANDIDATES[0])
+    parts = dependent_parts(within[np.ix_(varying, varying)], _FLAT * CANDIDATES[0])
+    if len(parts) < 2:
+        return []
+    names = ", ".join(settings.features[place] for place in varying[parts][:MOST_NAMED])
+    more = ", ..." * (len(parts) > MOST_NAMED)
+    return [
+        f"Features that depend linearly on each other, such as copies: {names}{more}. Densities "
+        "then depend on the regularisation, and too many components may be chosen. Leave out "
+        "features that follow from others (" + Setting("views") + ")."
+    ]
 
 
 def _fewer(k: int, settings: GaussianSettings) -> list[str]:

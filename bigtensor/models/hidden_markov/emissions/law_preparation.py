@@ -100,7 +100,7 @@ def prepare_law(settings: MarkovSettings) -> Script:
     """
     drawn: Sample = yield pilot_pass(settings)
     yield Step("choosing the cells")
-    ordinary = ordinary_rows(drawn, ((0, len(settings.shape.features)),))
+    ordinary = ordinary_rows(drawn, ((0, len(settings.shape.features)),), settings.shape)
     # cells and their range are those of the rows that the weights stand for
     sample = ordinary.sample.by_occurrence(settings.pilot_rows)
     values = np.asarray(sample.values, np.float64)

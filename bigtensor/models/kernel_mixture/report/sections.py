@@ -12,6 +12,7 @@ from bigtensor.models.kernel_mixture.report.feature_pairs import choose_pairs
 from bigtensor.models.kernel_mixture.report.levels import Level, Levels
 from bigtensor.models.kernel_mixture.report.sentences import component_description, cuts_sentences
 from bigtensor.models.words.label_level import is_cut, tree_of
+from bigtensor.models.words.marker_names import marker_column, marker_lead
 from bigtensor.models.words.report_blocks import Block, Cell, Column, Group, Section, Table, Words
 from bigtensor.models.words.report_figures import DensityPlot, Heatmap, Scatter, TreePlot
 from bigtensor.models.words.sampled_rows import LabelledRows
@@ -51,7 +52,7 @@ def level_columns(shown: Level, names: tuple[str, ...]) -> tuple[Column, ...]:
 def _features_column(shown: Level) -> Column:
     """Return suggested names, or the features that stand out if none has two modes."""
     if any(shown.suggested_names):
-        return Column("markers", shown.suggested_names, wide=True)
+        return marker_column(shown.suggested_names)
     texts = (component_description(column, shown.features) for column in shown.standardised.T)
     return Column("features", tuple(texts), wide=True)
 
@@ -70,11 +71,7 @@ def columns_lead(shown: Level) -> str:
         "overlap: 0 is apart, 1 is the same."
     )
     if any(shown.suggested_names):
-        return (
-            f"A {name} is positive (+) for a marker if most of its rows lie above the lowest point "
-            "between the two modes of the marker, and negative (-) if most lie below. Markers with "
-            f"one mode are not used. {affinity}"
-        )
+        return f"{marker_lead(name)} {affinity}"
     return (
         f"A feature is high or low where a {name}{APOSTROPHE}s mean is at least 0.75 overall "
         "standard deviations from the overall mean, very high or low from 1.75 on. "

@@ -1,0 +1,119 @@
+"""Features of a pilot sample that hardly are measurements: codes of missing values, row numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from bigtensor.errors import Message, Setting
+from bigtensor.missing_codes import missing_code
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.words.wording import percent, several_names
+
+LEAST_SHARE, LEAST_ROWS = 0.01, 5
+"""Share and number of rows that a code of missing values has at least."""
+
+FEW_ROWS = 20
+"""Fewer rows do not show a distribution, whatever the fit finds in them."""
+
+
+def doubts(
+    values: NDArray[np.floating], shape: DataShape, categorical: tuple[int, ...] = ()
+) -> list[Message | str]:
+    """Return sentences on features that hardly are measurements, and on very few rows.
+
+    Parameters
+    ----------
+    values : (rows, features) array
+        Values of the pilot sample.
+    shape : DataShape
+        Size of the data, and names of the features.
+    categorical : tuple of int
+        Columns of codes of categories, which are not looked at.
+    """
+    measured = np.setdiff1d(np.arange(values.shape[1]), categorical)
+    if not len(values) or not len(measured):
+        return []
+    return [
+        *_few_rows(max(shape.most_rows, shape.all_rows)),
+        *_missing_codes(values, measured, shape.features),
+        *_running_numbers(values, measured, shape),
+    ]
+
+
+def _few_rows(rows: float) -> list[str]:
+    """Return a sentence on data of very few rows."""
+    if rows >= FEW_ROWS:
+        return []
+    return [
+        f"The data have {rows:,.0f} rows. Fewer than {FEW_ROWS} show neither groups nor the shape "
+        "of a distribution, so the result may be due to chance. Use more rows."
+    ]
+
+
+def _missing_codes(
+    values: NDArray[np.floating], measured: NDArray[np.intp], features: tuple[str, ...]
+) -> list[Message]:
+    """Return a sentence on every value that looks like a code of missing values."""
+    low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
+    least = max(LEAST_ROWS, LEAST_SHARE * len(values))
+    at_ends = {"low": (values == low).sum(axis=0), "high": (values == high).sum(axis=0)}
+    shares: dict[float, dict[str, float]] = {}
+    for column in measured[(np.maximum(*at_ends.values()) >= least)[measured]]:
+        entries = values[:, column]
+        code = missing_code(np.unique(entries[~np.isnan(entries)]))
+        count = 0 if code is None else int((entries == code).sum())
+        if code is not None and count >= least:
+            shares.setdefault(code, {})[features[column]] = count / len(values)
+    return [_missing_in_words(code, shares[code]) for code in sorted(shares)]
+
+
+def _missing_in_words(code: float, shares: dict[str, float]) -> Message:
+    """Return a sentence on features that hold a code of missing values."""
+    names, largest = _listed([*shares]), percent(max(shares.values()))
+    share = f"up to {largest} of the rows each" if len(shares) > 1 else f"{largest} of the rows"
+    return (
+        f"{names} hold{'s' * (len(shares) == 1)} {code:.0f} in {share}, far from all other values: "
+        "probably a code of missing values, which the fit takes as measured. Replace it by NaN, or "
+        f"import the table with --missing-value {code:.0f} (missing_values={code:.0f}). "
+        "A fit with " + Setting("missing", "omit") + " leaves rows with missing entries out."
+    )
+
+
+def _running_numbers(
+    values: NDArray[np.floating], measured: NDArray[np.intp], shape: DataShape
+) -> list[Message]:
+    """Return a sentence on features whose values are different whole numbers without gaps.
+
+    Of a sample they fill no larger range than there are rows. If all features are such, they are
+    ranks.
+    """
+    if len(values) < FEW_ROWS:
+        return []
+    # the range of float32 values may be too large for float32
+    low = values[:, measured].min(axis=0).astype(np.float64)
+    high = values[:, measured].max(axis=0).astype(np.float64)
+    # NaN is in no range
+    within = (high - low < shape.most_rows) & (values[0, measured] != values[1, measured])
+    running = [
+        int(column)
+        for column in measured[within]
+        if (values[:, column] == np.rint(values[:, column])).all()
+        and len(np.unique(values[:, column])) == len(values)
+    ]
+    if not running or len(running) == len(measured):
+        return []
+    several = len(running) > 1
+    return [
+        f"{_listed([shape.features[column] for column in running])} look{'s' * (not several)} like "
+        f"{'running numbers' if several else 'a running number'}, such as an id or a row number: "
+        "whole numbers that differ in all rows, without gaps. The fit takes "
+        f"{'them' if several else 'it'} as measured. Leave {'them' if several else 'it'} out ("
+        + Setting("views")
+        + ") unless the order of the rows is to be part of the result."
+    ]
+
+
+def _listed(names: list[str]) -> str:
+    """Return names of features as the subject of a sentence."""
+    return f"Feature{'s' * (len(names) > 1)} {several_names(names)}"

@@ -1,0 +1,90 @@
+"""Codes of missing values, row numbers and very few rows are warned of by every measured model."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bigtensor import ICA, GaussianMixture, KernelMixture, LinearMixture, TensorTrainDensity
+from bigtensor.errors import ConditioningWarning
+from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.pilot.doubtful_features import FEW_ROWS, doubts
+
+
+def table(rows: int = 200) -> pd.DataFrame:
+    random = np.random.default_rng(0)
+    groups = 4 * random.integers(2, size=(rows, 1))
+    return pd.DataFrame(random.normal(groups, 1, (rows, 4)), columns=["a", "b", "c", "d"])
+
+
+def with_codes(values: pd.DataFrame, code: float = -999, share: float = 0.05) -> pd.DataFrame:
+    missing = np.random.default_rng(1).random(values.shape) < share
+    missing[:, 1:] &= np.arange(1, values.shape[1]) < 2
+    return values.mask(missing, code)
+
+
+def sentences(values: pd.DataFrame, **shape: float) -> list[str]:
+    rows = len(values)
+    views = tuple((name, (name,)) for name in values.columns)
+    sizes = {"rows": rows, "effective_rows": float(rows)} | shape
+    data = DataShape(views=views, dtype="float64", has_weight=False, **sizes)
+    return doubts(values.to_numpy(float), data)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelMixture(2, max_iter=1, random_state=0),
+        GaussianMixture(2, max_iter=1, random_state=0),
+        LinearMixture(2, views={"v": ["a", "b"], "c": ["c"], "d": ["d"]}, random_state=0),
+        TensorTrainDensity(rank=1, random_state=0),
+        ICA(2, random_state=0),
+    ],
+)
+def test_fit__warns_of_codes_of_missing_values(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", "(?s).*-999", ConditioningWarning)
+        with pytest.raises(ConditioningWarning, match=r"'a', 'b' hold -999"):
+            model.fit(with_codes(table()))
+
+
+def test_verdict__is_not_good_with_codes_of_missing_values():
+    with pytest.warns(ConditioningWarning, match="-999"):
+        model = KernelMixture(2, max_iter=1, random_state=0).fit(with_codes(table()))
+    verdict = model.diagnostics_["verdict"]
+    assert not verdict["good"]
+    assert "'a', 'b'" in verdict["sentences"][0]
+
+
+@pytest.mark.parametrize("code", [-99, 999, 9999])
+def test_doubts__names_codes_in_a_hundredth_of_the_rows(code):
+    values = with_codes(table(2000), code, 0.02)
+    (sentence,) = sentences(values)
+    assert f" {code} in up to 1.7" in sentence
+    values.iloc[300:] = table(2000).iloc[300:]
+    assert not sentences(values)
+
+
+@pytest.mark.parametrize("rows", [200, 2000])
+def test_doubts__names_a_running_number(rows):
+    order = np.random.default_rng(2).permutation(2000)[:rows]
+    values = table(rows).assign(id=100_001 + (order if rows == 200 else np.arange(rows)))
+    (sentence,) = sentences(values, rows=2000, effective_rows=2000.0)
+    assert "'id'" in sentence
+
+
+def test_doubts__takes_whole_numbers_and_ranks_as_measured():
+    values = table()
+    assert not sentences(values.assign(count=np.arange(200) // 2))
+    assert not sentences(values.assign(income=np.arange(200) ** 2))
+    assert not sentences(values.rank())
+
+
+@pytest.mark.parametrize("model", [KernelMixture(random_state=0), GaussianMixture(random_state=0)])
+def test_verdict__is_not_good_with_very_few_rows(model):
+    with pytest.warns(ConditioningWarning, match="5 rows"):
+        model.fit(table(5))
+    assert not model.diagnostics_["verdict"]["good"]
+    assert not sentences(table(FEW_ROWS))
