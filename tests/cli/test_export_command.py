@@ -84,7 +84,7 @@ def test_export__to_csv_with_samples_and_markers(run, labels, cells, tmp_path):
     np.testing.assert_allclose(table[features], expected, rtol=1e-6)
     unknown = run("export", labels, "--to", tmp_path / "u.csv", *chosen[:3], "CD3,none")
     assert unknown.exit_code == 1
-    assert "has no feature none; it has" in unknown.stderr
+    assert "variable of the rows none" in unknown.stderr
     alone = run("export", labels, "--to", tmp_path / "u.csv", *chosen[2:])
     assert (alone.exit_code, "give it with --cells" in alone.stderr) == (2, True)
 

@@ -170,8 +170,8 @@ def test_predict__labels_probabilities_and_csv(run, cells, model, tmp_path):
     with text.open() as file:
         names, *rows = csv.reader(file)
     answers = [*(f"probability_{h}" for h in range(4)), "log_density"]
-    assert names == ["row", "label", *answers]
-    assert [int(row[1]) for row in rows] == label.tolist()
+    assert names == ["row", "sample_id", "label", *answers]
+    assert [int(row[2]) for row in rows] == label.tolist()
     assert only(tmp_path) == ["l.csv", "l.zarr"]
     assert re.findall(r"^\w+", result.stdout, re.MULTILINE) == ["labels", "counts", "csv", "took"]
     counts = re.search(r"^counts +(.*)$", result.stdout, re.MULTILINE)[1]
@@ -197,7 +197,7 @@ def test_predict__an_existing_csv_is_refused_before_anything_runs(run, cells, mo
     assert "l.csv exists already" in result.stderr
     assert only(tmp_path) == ["l.csv"]
     assert run(*command, "--overwrite").exit_code == 0
-    assert text.read_text().startswith("row,label\n")
+    assert text.read_text().startswith("row,sample_id,label\n")
 
 
 def test_predict__an_output_named_like_a_file_is_refused(run, cells, model, tmp_path):

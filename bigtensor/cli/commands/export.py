@@ -48,7 +48,8 @@ _ANNDATA = (".h5ad", ".zarr")
 @click.option(
     "--features",
     metavar="A,B,C",
-    help="CSV: the features of --cells to write beside sample_id and the answers.",
+    help="CSV: the features of --cells, and variables of its rows such as an id, to write beside "
+    "source_row, sample_id and the answers.",
 )
 @click.option(
     "--offsets",
@@ -68,7 +69,9 @@ def export(
 ) -> None:
     """Write any answers to CSV, or labels and their probabilities to AnnData or FCS files.
 
-    CSV: columns row, label, probability_0, topic_share_0, log_density and so on.
+    CSV: columns row, label, probability_0, topic_share_0, log_density and so on. row counts the
+    rows of the answers from 0. With --cells, source_row is the row of the imported files, where
+    rows were selected, and sample_id the file or patient.
 
     AnnData: obs["bigtensor_label"] with its colours for scanpy, and after 'predict --probabilities'
     obs["bigtensor_confidence"], obs["bigtensor_log_density"] and obsm["X_bigtensor_proba"] are
@@ -98,8 +101,7 @@ def export(
             _to_fcs(labels, files, folder, cells, offsets, overwrite, advance)
     count = f" ({len(files)} FCS file{'s' * (len(files) != 1)})" if files else ""
     notes = [
-        f"renamed    the feature {feature!r} is the column {column!r}, because another column is "
-        f"{feature!r}"
+        f"renamed    {feature!r} is the column {column!r}, because another column is {feature!r}"
         for feature, column in renamed.items()
     ]
     seconds = seconds_taken()
@@ -158,7 +160,7 @@ def _to_csv(
     overwrite: bool,
     progress: RowProgress,
 ) -> dict[str, str]:
-    """Make a CSV file, and return columns of features that have another name than the feature."""
+    """Make a CSV file, and return columns that have another name than their feature or variable."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
     from bigtensor.data.stores.outputs import check_target_file
 

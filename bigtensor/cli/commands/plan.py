@@ -84,6 +84,16 @@ def plan_facts(planned: Plan) -> dict[str, Any]:
     Returns
     -------
     dict
-        The fields of the plan; sizes are bytes.
+        The fields of the plan; sizes are bytes. ``smaller`` names options of the running command.
     """
-    return {**asdict(planned), "fits": planned.fits}
+    command = click.get_current_context().command
+    options = {
+        part: [(setting, written_for(command, setting)) for setting in settings]
+        for part, settings in planned.smaller.items()
+    }
+    # a parameter without an option is written for Python
+    smaller = {
+        part: [option for setting, option in pairs if option != setting]
+        for part, pairs in options.items()
+    }
+    return {**asdict(planned), "smaller": smaller, "fits": planned.fits}

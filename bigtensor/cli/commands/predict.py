@@ -106,6 +106,10 @@ def predict(
     The label of a row, such as a cell, is its most probable population. Where components were not
     merged into populations, it is the most probable component.
 
+    The CSV file has the columns row, which counts the rows of CELLS.zarr from 0, source_row (if
+    rows were selected at import or by subset: the row of the files, from 0 without the header),
+    sample_id (if CELLS.zarr has it), and the answers.
+
     LABELS.zarr holds label (sample) int32, and with --probabilities also probability (sample,
     component or population) float32 and log_density (sample). Rows left out have the label -1.
 
@@ -133,6 +137,7 @@ def predict(
     model = _loaded(model_path, missing)
     outputs = outputs or _outputs(model, level, probabilities=probabilities)
     _check_labels_for(by, model, outputs)
+    _check_table(csv_path, model, outputs)
     rows = rows_that_meet(condition, in_order(cells, sequence, model), cells, model)
     with reporter() as progress:
         with started(where) as running:
@@ -151,7 +156,7 @@ def predict(
                 **running,
             )
         if csv_path is not None:
-            _write_csv(out, csv_path, progress)
+            _write_csv(out, csv_path, cells, progress)
     if table is not None:
         write_table(weights, table)
     facts = {**_facts(out, outputs), "seconds": seconds_taken(), **shares_as_facts(rows)}
@@ -234,6 +239,18 @@ def _check_labels_for(by: str | None, model: Estimator, outputs: tuple[str, ...]
         )
 
 
+def _check_table(csv_path: Address | None, model: Estimator, outputs: tuple[str, ...]) -> None:
+    """Raise a UsageError for an answer that cannot be columns of the CSV file."""
+    if csv_path is None:
+        return
+    for output in model.row_function(outputs).outputs:
+        if len(output.dims) > 1:
+            raise click.UsageError(
+                f"{output.name} has the dimensions {', '.join(output.dims)} for every row, which "
+                f"are no columns of a table; leave --csv or --answer {output.name} out"
+            )
+
+
 def _table_path(
     store: Address, into: str | None, by: str | None, table: Address | None
 ) -> Address | None:
@@ -249,14 +266,16 @@ def _table_path(
     return table or beside(store, f"{name}_by_{by}.csv")
 
 
-def _write_csv(out: Address, csv_path: Address, progress: Reporter) -> None:
-    """Write the answers again as text."""
+def _write_csv(out: Address, csv_path: Address, cells: str, progress: Reporter) -> None:
+    """Write the answers again as text, beside what says which row of the files a row is."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
+    from bigtensor.data.exporters.row_columns import has_row_columns
     from bigtensor.errors import OutputError
 
+    beside = cells if has_row_columns(cells) else None
     try:
         with progress.rows("csv") as advance:
-            write_answers_to_csv(out, csv_path, progress=advance)
+            write_answers_to_csv(out, csv_path, cells=beside, progress=advance)
     except OutputError as error:
         raise OutputError(
             error.message

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from bigtensor.cli.descriptions.sample_info import variable_facts
+from bigtensor.cli.descriptions.sample_info import category_lines, variable_facts
 from bigtensor.cli.output import one_line
+from bigtensor.data.values.categories import categories_of_answer
 
 if TYPE_CHECKING:
     import zarr
@@ -71,7 +72,8 @@ def answer_facts(path: str, group: zarr.Group) -> dict[str, Any]:
     -------
     dict
         ``kind`` is ``"labels"`` where there are any, with ``counts``, the rows of every label, and
-        the ``names`` of labels; -1 stands for rows that were left out.
+        the ``names`` of labels; -1 stands for rows that were left out. ``categories`` are the names
+        of the codes of every feature, of answers that are codes of the fit, and else None.
 
     Raises
     ------
@@ -88,11 +90,17 @@ def answer_facts(path: str, group: zarr.Group) -> dict[str, Any]:
             "again or restore the store from a copy"
         )
     labels = "label" in arrays
+    categories = {
+        feature: list(names)
+        for array in arrays.values()
+        for feature, names in categories_of_answer(array.attrs).items()
+    }
     return {
         "kind": "labels" if labels else "answers",
         "model": group.attrs["model"],
         "rows": (arrays["label"] if labels else next(iter(arrays.values()))).shape[0],
         "variables": [variable_facts(name, array) for name, array in arrays.items()],
+        "categories": categories or None,
         **({"counts": label_counts(path), "names": list(stored_names(path))} if labels else {}),
     }
 
@@ -102,6 +110,8 @@ def answer_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     yield f"{facts['kind']:<10} {facts['path']}: {facts['rows']:,} rows, by a {facts['model']}"
     for variable in facts["variables"]:
         yield f"  {variable['name']:<20} ({', '.join(variable['dimensions'])}) {variable['dtype']}"
+    if facts["categories"] is not None:
+        yield from category_lines(facts["categories"])
     if "counts" in facts:
         yield "counts"
         names = dict(enumerate(facts["names"]))

@@ -92,9 +92,7 @@ def sample_lines(facts: Mapping[str, Any]) -> Iterator[str]:
     if facts["quantiles"] is not None:
         yield from quantile_lines(facts["quantiles"])
     if facts["categories"] is not None:
-        yield "categories"
-        for feature, categories in facts["categories"].items():
-            yield f"  {one_line(feature):<20} {len(categories)}: {shortened(categories)}"
+        yield from category_lines(facts["categories"])
     yield "variables"
     for variable in facts["variables"]:
         dims, names = ", ".join(variable["dimensions"]), variable["categories"]
@@ -131,6 +129,13 @@ def _stored_values(source: Source, group: zarr.Group) -> dict[str, Any] | None:
         "shards": array.shards,
         "chunks_of_a_row": -(-len(source.features) // array.chunks[0 if transposed else 1]),
     }
+
+
+def category_lines(categories: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """Describe the names of the codes of every feature in words."""
+    yield "categories"
+    for feature, names in categories.items():
+        yield f"  {one_line(feature):<20} {len(names)}: {shortened(names)}"
 
 
 def variable_facts(name: str, array: zarr.Array[Any]) -> dict[str, Any]:

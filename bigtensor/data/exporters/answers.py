@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from bigtensor.data.exporters.labels import label_names
 from bigtensor.data.stores.layout import FEATURE_DIM
 from bigtensor.data.stores.stored_kinds import stored_kind
 from bigtensor.data.stores.zarr_groups import open_group, open_whole_group, read_rows
+from bigtensor.data.values.categories import categories_of_answer
 from bigtensor.errors import DataError
 
 if TYPE_CHECKING:
@@ -37,12 +38,24 @@ class AnswerStore:
         The names of the columns of every answer.
     label_names : tuple of str
         Names of the labels; empty if all are numbers, or there are no labels.
+    categories : mapping
+        The names of the codes of every column, of answers that are codes of features.
     """
 
     path: str
     rows: int
     columns: Mapping[str, tuple[str, ...]]
     label_names: tuple[str, ...] = ()
+    categories: Mapping[str, tuple[tuple[str, ...], ...]] = field(default_factory=dict)
+
+    @property
+    def names_of_codes(self) -> list[tuple[str, ...] | None]:
+        """Names of the codes of every column of `blocks`. None for numbers."""
+        return [
+            names
+            for answer, columns in self.columns.items()
+            for names in self.categories.get(answer, (None,) * len(columns))
+        ]
 
     def without(self, answer: str) -> AnswerStore:
         """Return the store less one of its answers, if it has it."""
@@ -104,7 +117,14 @@ def open_answers(path: str | os.PathLike[str]) -> AnswerStore:
             "predict' or the method write of a model makes them"
         )
     wrong = [name for name, array in sorted(arrays.items()) if not _is_answer(array)]
-    if wrong or len({array.shape[0] for array in arrays.values()}) > 1:
+    if wrong:
+        contents = ", ".join(f"{name} {arrays[name].dtype}{arrays[name].shape}" for name in wrong)
+        raise DataError(
+            f"{path} has answers that are no numbers (rows,) or (rows, columns), so that they "
+            f"cannot be columns of a table: {contents}; write the other answers to a store of "
+            "their own ('bigtensor predict --answer NAME')"
+        )
+    if len({array.shape[0] for array in arrays.values()}) > 1:
         contents = ", ".join(f"{name} {a.dtype}{a.shape}" for name, a in sorted(arrays.items()))
         raise DataError(f"{path} has answers that are no numbers of the same rows: {contents}")
     rows = int(next(iter(arrays.values())).shape[0])
@@ -114,7 +134,13 @@ def open_answers(path: str | os.PathLike[str]) -> AnswerStore:
     names = label_names(arrays["label"]) if "label" in arrays else ()
     if all(name == str(number) for number, name in enumerate(names)):
         names = ()
-    return AnswerStore(path, rows, columns, names)
+    named = {name: categories_of_answer(arrays[name].attrs) for name in order}
+    categories = {
+        name: tuple(own[feature] for feature in features)
+        for name, own in named.items()
+        if len(columns[name]) == len(features) and {*features} <= {*own}
+    }
+    return AnswerStore(path, rows, columns, names, categories)
 
 
 def _is_answer(array: zarr.Array[Any]) -> bool:

@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import xarray as xr
 from numpy.typing import NDArray
 
-from bigtensor.data.addresses.read_errors import read_variable
 from bigtensor.data.exporters.answered_rows import warn_of_other_rows
 from bigtensor.data.exporters.answers import AnswerStore, open_answers
 from bigtensor.data.exporters.labels import BLOCK_ROWS
-from bigtensor.data.exporters.row_texts import is_number, row_texts
-from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM
+from bigtensor.data.exporters.row_columns import RowColumns
+from bigtensor.data.exporters.row_texts import cells_of_codes, names_as_cells
 from bigtensor.data.stores.outputs import whole_file, write_errors
-from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.data.stores.zarr_groups import open_whole_group
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.spreadsheet_cells import as_cell
-from bigtensor.data.values.unique_names import unique_names
-from bigtensor.errors import DataError, ViewError
+from bigtensor.errors import DataError
 
 _MOST_VALUES = 1_048_576
 """Python numbers held at a time, because a block of rows with many columns holds too many."""
@@ -41,7 +36,8 @@ def write_answers_to_csv(
 ) -> dict[str, str]:
     """Write the answers of a store to a CSV file that appears under its name when it is whole.
 
-    Columns are ``row``, where wanted ``sample_id`` and features, and those of the answers:
+    Columns are ``row``, of `cells` ``source_row`` and ``sample_id``, features and variables, and
+    those of the answers:
     ``population`` if populations have names, ``label`` and ``probability_0``, ``probability_1``,
     ..., ``topic_share_0``, ``log_density``, ``surprise_CD3`` and so on. Names that a spreadsheet
     would take for a formula begin with an apostrophe. A feature with the name of
@@ -56,9 +52,12 @@ def write_answers_to_csv(
     probabilities : bool, default True
         If True, write the probabilities too, if the store has any.
     cells : path, optional
-        The store that was asked about, as an import makes it: its ``sample_id`` is written too.
+        The store that was asked about, as an import makes it. If it has ``source_row`` or
+        ``sample_id``, these are written too: ``row`` counts the rows of the store from 0, and
+        ``source_row`` those of the files before rows were selected.
     features : sequence of str, optional
-        Features of `cells` whose values are written too.
+        Features and variables of the rows of `cells` to write too. Codes with categories are
+        written as names.
     block_rows : int
         Rows that are held at a time.
     progress : callable, optional
@@ -67,7 +66,7 @@ def write_answers_to_csv(
     Returns
     -------
     dict of str to str
-        Columns of features that have another name in the file, by the names of the features.
+        Columns of features and variables that have another name in the file, by their own names.
 
     Raises
     ------
@@ -76,12 +75,12 @@ def write_answers_to_csv(
     StoreReadError, DataError
         When there are no answers, or they are damaged, or `cells` has other rows.
     ViewError
-        When `cells` has no such feature.
+        When `cells` has no such feature or variable.
     """
     store = open_answers(answers)
     if not probabilities:
         store = store.without("probability")
-    cell_columns = None if cells is None else _Cells.open(cells, features, store)
+    cell_columns = None if cells is None else _beside(cells, features, store)
     with (
         write_errors(target),
         whole_file(target) as partial,
@@ -94,115 +93,38 @@ def write_answers_to_csv(
     return {} if cell_columns is None else cell_columns.renamed
 
 
-@dataclass(frozen=True, eq=False)
-class _Cells:
-    """Columns of a store that are written beside the answers.
-
-    Attributes
-    ----------
-    samples : DataArray, optional
-        Sample of every row: codes, or without categories names or numbers.
-    sample_names : (samples,) object array, optional
-        Of the codes as they stand in the file; the last one is empty, for the code -1. None
-        without categories.
-    values : DataArray
-        (sample, feature), of the chosen features.
-    value_names : list of str
-        Names of the columns of these features, which no other column has.
-    store : str
-        Where they lie.
-    """
-
-    samples: xr.DataArray | None
-    sample_names: NDArray[Any] | None
-    values: xr.DataArray
-    value_names: list[str]
-    store: str
-
-    @classmethod
-    def open(
-        cls, cells: str | os.PathLike[str], features: Sequence[str], store: AnswerStore
-    ) -> _Cells:
-        """Open a store of samples, and find the columns to write."""
-        dataset = open_cells(cells)
-        values = dataset["X"]
-        if values.shape[0] != store.rows:
-            raise DataError(
-                f"{cells} has {values.shape[0]:,} rows, but there are {store.rows:,} answers; "
-                "give the store that was asked about"
-            )
-        warn_of_other_rows(dict(open_whole_group(store.path).attrs), cells)
-        names = [str(name) for name in values[FEATURE_DIM].to_numpy()]
-        unknown = [name for name in features if name not in names]
-        if unknown:
-            raise ViewError(
-                f"{cells} has no feature {', '.join(unknown)}; it has {', '.join(names)}"
-            )
-        samples = dataset.get("sample_id")
-        if samples is not None and samples.dims != (SAMPLE_DIM,):
-            samples = None
-        categories = None if samples is None else samples.attrs.get("categories")
-        if not (categories is None or isinstance(categories, list)):
-            raise DataError(
-                f"the categories of 'sample_id' of {cells} are {categories!r}; expected a list of "
-                "names: import the data again"
-            )
-        cell_names = None
-        if categories is not None:
-            cell_names = np.array([*(as_cell(str(name)) for name in categories), ""], object)
-        chosen = values[:, [names.index(name) for name in features]]
-        others = [
-            "row",
-            *["sample_id"] * (samples is not None),
-            *["population"] * bool(store.label_names),
-            *(name for columns in store.columns.values() for name in columns),
-        ]
-        value_names = unique_names([*others, *features])[len(others) :]
-        return cls(samples, cell_names, chosen, value_names, os.fspath(cells))
-
-    @property
-    def header(self) -> list[str]:
-        """The names of the columns."""
-        features = [as_cell(name) for name in self.value_names]
-        return ["sample_id"] * (self.samples is not None) + features
-
-    @property
-    def renamed(self) -> dict[str, str]:
-        """Columns of features that have another name, by the names of the features."""
-        features = [str(name) for name in self.values[FEATURE_DIM].to_numpy()]
-        columns = zip(features, self.value_names, strict=True)
-        return {feature: column for feature, column in columns if feature != column}
-
-    def columns(self, rows: slice) -> list[NDArray[Any]]:
-        """Return the columns of some rows."""
-        columns = list(read_variable(self.values[rows], f"'X' of {self.store}").T)
-        if self.samples is None:
-            return columns
-        codes = read_variable(self.samples[rows], f"'sample_id' of {self.store}")
-        if self.sample_names is None:
-            texts = row_texts(codes)
-            cells = texts if is_number(codes.dtype) else [*map(as_cell, texts)]
-            return [np.array(cells, object), *columns]
-        n_categories = len(self.sample_names) - 1
-        if codes.dtype.kind not in "iu" or np.any((codes < -1) | (codes >= n_categories)):
-            raise DataError(
-                f"'sample_id' of {self.store} holds codes that are none of its {n_categories} "
-                "categories; import the data again"
-            )
-        return [self.sample_names[codes], *columns]
+def _beside(
+    cells: str | os.PathLike[str], features: Sequence[str], store: AnswerStore
+) -> RowColumns:
+    """Open the columns that stand between the number of the row and the answers."""
+    others = [
+        "row",
+        *["population"] * bool(store.label_names),
+        *(name for columns in store.columns.values() for name in columns),
+    ]
+    columns = RowColumns.open(cells, features, rows=store.rows, others=others)
+    warn_of_other_rows(dict(open_whole_group(store.path).attrs), cells)
+    return columns
 
 
-def _lines(store: AnswerStore, cells: _Cells | None, block_rows: int) -> Iterator[tuple[int, str]]:
+def _lines(
+    store: AnswerStore, cells: RowColumns | None, block_rows: int
+) -> Iterator[tuple[int, str]]:
     """Yield the number of rows written and lines of text. The first line is the header."""
     cell_names = [] if cells is None else cells.header
     answers = [as_cell(name) for columns in store.columns.values() for name in columns]
     # the last name is that of the label -1, of rows left out
-    names = np.array([*map(as_cell, store.label_names), ""], object)
+    names = names_as_cells(store.label_names)
     named = ["population"] * bool(store.label_names)
+    codes = [None if own is None else names_as_cells(own) for own in store.names_of_codes]
     yield 0, ",".join(["row", *cell_names, *named, *answers]) + "\n"
     for start, block in store.blocks(block_rows):
         stop = start + len(block[0])
-        beside = [] if cells is None else cells.columns(slice(start, stop))
+        beside = [] if cells is None else cells.read(slice(start, stop))
+        block = [
+            column if own is None else cells_of_codes(column, own, f"an answer of {store.path}")
+            for column, own in zip(block, codes, strict=True)
+        ]
         formats = ",".join(_format(column.dtype) for column in block)
         line = "%d," + "%s," * len([*cell_names, *named]) + formats + "\n"
         if named:
@@ -233,6 +155,8 @@ def _names_of(label: NDArray[Any], names: NDArray[Any], path: str) -> NDArray[An
 
 def _format(dtype: np.dtype[Any]) -> str:
     """Return the format of an answer, with as many digits as it can be trusted for."""
+    if dtype.kind == "O":
+        return "%s"
     if dtype.kind == "i":
         return "%d"
     return "%.6g" if dtype.itemsize <= 4 else "%.9g"

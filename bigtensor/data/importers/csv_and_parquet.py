@@ -31,6 +31,7 @@ from bigtensor.data.importers.source import (
     name_of_value,
     warn_of_notes,
 )
+from bigtensor.data.stores.layout import SOURCE_ROW
 from bigtensor.data.values.spreadsheet_cells import text_is_number
 from bigtensor.data.values.spreadsheet_text import with_decimal_points, without_apostrophe
 from bigtensor.data.values.unique_names import unique_names
@@ -262,9 +263,9 @@ def exported_answers(rows: pd.DataFrame, kept: Collection[str]) -> list[str]:
     Returns
     -------
     list of str
-        The row number and the answers as `write_answers_to_csv` names them. Empty if the table does
-        not begin with a row number, or does not end with an answer, as a table of the user with
-        labels before its features, or with labels that are texts.
+        The row numbers and the answers as `write_answers_to_csv` names them. Empty if the table
+        does not begin with a row number, or does not end with an answer, as a table of the user
+        with labels before its features, or with labels that are texts.
     """
     names = [str(name) for name in rows.columns if name not in kept]
     if not names:
@@ -278,7 +279,7 @@ def exported_answers(rows: pd.DataFrame, kept: Collection[str]) -> list[str]:
         answers = [name for name in answers if name != "population"]
     if not (has_row_numbers and answers):
         return []
-    return ["row", *answers]
+    return ["row", *[SOURCE_ROW] * (SOURCE_ROW in names[1:2]), *answers]
 
 
 def _index_columns(schema: pa.Schema) -> list[str]:

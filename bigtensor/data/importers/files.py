@@ -217,10 +217,9 @@ def import_files(
         *(sources, sample_names(files), features, columns),
         *(resolve_features(sources, features, settings), _label_names(label_codes, label_names)),
         has_label=label is not None or labels is not None,
-        has_sequence=sequence is not None,
-        has_weight=weight is not None,
         codes=codes,
         where=where,
+        kept=kept,
     ).run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
 
 

@@ -28,11 +28,14 @@ class ImportedRows:
         Features of the store.
     dtype : dtype
         Type that measured values are stored in, and compared in.
+    renamed : mapping of str to str
+        Variables of the rows, such as ``label``, by the names of their columns in the files.
     """
 
     where: str
     features: Sequence[str]
     dtype: DTypeLike
+    renamed: Mapping[str, str] = field(default_factory=dict)
     shares: RowShares = field(init=False)
     _condition: RowCondition | None = field(init=False, default=None)
 
@@ -61,7 +64,7 @@ class ImportedRows:
             for name in (*self.features, *variables)
         }
         if self._condition is None:
-            (self._condition,) = condition_on(self.where, [kinds])
+            (self._condition,) = condition_on(self.where, [kinds], renamed=self.renamed)
         columns = {
             name: replace(kinds[name], categories=tuple(names[name]) if name in names else None)
             for name in self._condition.columns

@@ -132,14 +132,12 @@ class ImportJob:
         Names of the codes, if labels arrive as codes; else their names arrive.
     has_label : bool
         True if the files hold labels.
-    has_sequence : bool
-        True if the files hold ids of sequences.
-    has_weight : bool
-        True if the files hold weights of rows.
     codes : bool
         The values are names of categories, which are coded.
     where : str, optional
         Condition that rows have to meet. None keeps all rows.
+    kept : mapping of str to str or None
+        Columns of the files by the variables of the rows that they are kept as.
     """
 
     sources: Sequence[ImportSource]
@@ -149,10 +147,19 @@ class ImportJob:
     treatment: ResolvedFeatures
     label_names: tuple[str, ...] | None
     has_label: bool
-    has_sequence: bool = False
-    has_weight: bool = False
     codes: bool = False
     where: str | None = None
+    kept: Mapping[str, str | None] = field(default_factory=dict)
+
+    @property
+    def has_sequence(self) -> bool:
+        """True if the files hold ids of sequences."""
+        return self.kept.get("sequence") is not None
+
+    @property
+    def has_weight(self) -> bool:
+        """True if the files hold weights of rows."""
+        return self.kept.get("weight") is not None
 
     def run(
         self,
@@ -178,7 +185,7 @@ class ImportJob:
         progress : callable or None
             Called with the rows done and all rows after each block.
         """
-        chosen = None if self.where is None else ImportedRows(self.where, self.features, dtype)
+        chosen = self._chosen_rows(dtype)
         total = self._total_rows()
         coded = _RowCodes(self, SequenceIds(several_files=len(self.sources) > 1))
         feature_categories = [Categories() for _ in self.features]
@@ -279,6 +286,13 @@ class ImportJob:
         if not self.codes:
             return {}
         return {name: entry.names for name, entry in zip(self.features, categories, strict=True)}
+
+    def _chosen_rows(self, dtype: DTypeLike) -> ImportedRows | None:
+        """Return the rows that meet the condition; None for all rows."""
+        if self.where is None:
+            return None
+        renamed = {column: name for name, column in self.kept.items() if column}
+        return ImportedRows(self.where, self.features, dtype, renamed)
 
     def _row_variables(self) -> dict[str, DTypeLike]:
         """Return the types of the variables along the samples."""

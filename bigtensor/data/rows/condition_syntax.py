@@ -63,6 +63,11 @@ _INSTEAD = {
 }
 """Remedies for characters that other languages have."""
 
+_NOT_EQUAL_OF_SQL = "<>"
+
+_WORDS_FOR_MISSING = ("is", "null", "none", "nan")
+"""Words by which other languages select missing values."""
+
 _BACKTICKS = "names with a space or another sign stand in backticks, such as `FSC-A`"
 
 
@@ -199,6 +204,24 @@ def condition_error(text: str, place: int, reason: str) -> ConditionError:
     return ConditionError(f"the condition {shown!r} {where}: {reason}")
 
 
+def missing_remedy(word: str, name: str = "CD4") -> str:
+    """Return how missing values are selected, if a word stands for them in other languages.
+
+    Parameters
+    ----------
+    word : str
+        Word that cannot be read.
+    name : str
+        Variable of the example.
+    """
+    if word.lower() not in _WORDS_FOR_MISSING:
+        return ""
+    return (
+        f"rows with a missing value are selected by 'not {name} == {name}', and all other rows by "
+        f"'{name} == {name}'"
+    )
+
+
 @dataclass(frozen=True)
 class _Token:
     """A word of the text: its kind, its characters and its place."""
@@ -213,6 +236,8 @@ def _tokens(text: str) -> Iterator[_Token]:
     place = 0
     while place < len(text):
         match = _TOKEN.match(text, place)
+        if text.startswith(_NOT_EQUAL_OF_SQL, place):
+            raise condition_error(text, place, "values that differ are compared with !=")
         if match is None:
             raise condition_error(text, place, _INSTEAD.get(text[place], _BACKTICKS))
         kind, word = str(match.lastgroup), match.group()
@@ -246,7 +271,13 @@ class _Parser:
 
     def _after_condition(self) -> str:
         """Return why the words after a condition cannot be read."""
-        before = self.tokens[self.position - 1].kind
+        previous = self.tokens[self.position - 1]
+        before = previous.kind
+        for token in (self.next, previous):
+            if token.kind == "name" and token.text.lower() in _KEYWORDS:
+                return f"the word {token.text.lower()} is written in small letters"
+        if self.next.kind == "name" and (remedy := missing_remedy(self.next.text, previous.text)):
+            return remedy
         if before in ("name", "quoted") and (
             self.next.kind in ("name", "quoted", "number") or self.next.text in "+-"
         ):

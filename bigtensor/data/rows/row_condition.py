@@ -23,6 +23,7 @@ from bigtensor.data.rows.condition_syntax import (
     Value,
     Variable,
     condition_error,
+    missing_remedy,
     parse_condition,
     variables_in,
 )
@@ -142,6 +143,9 @@ class RowCondition:
                 continue
             if self.columns[side.name].kind == "names":
                 return self._is_one_of(side, [other.value], values, tree.operator == "!=")
+        if isinstance(tree.left, Variable) and self.columns[tree.left.name].kind == "names":
+            # names are compared with themselves alone
+            return self._is_one_of(tree.left, [], values, negated=True)
         left, right = (
             side.value if isinstance(side, Value) else self._numbers(side, values)
             for side in (tree.left, tree.right)
@@ -188,6 +192,7 @@ def condition_on(
     text: str | None,
     columns: Sequence[Mapping[str, ConditionColumn]],
     flags: Sequence[str] = (),
+    renamed: Mapping[str, str] | None = None,
 ) -> list[RowCondition]:
     """Return a condition for each of several data sets that are read as one.
 
@@ -199,6 +204,8 @@ def condition_on(
         Features and variables of the rows of every data set.
     flags : sequence of str, default ()
         Columns of true and false that have to be true besides.
+    renamed : mapping of str to str, optional
+        Variables that an import makes of columns with other names, by these names.
 
     Raises
     ------
@@ -215,7 +222,7 @@ def condition_on(
     for variable in variables:
         for available in columns:
             if variable.name not in available:
-                raise _unknown(text, variable, available)
+                raise _unknown(text, variable, available, renamed or {})
     columns = [_with_texts_as_names(tree, available) for available in columns]
     for available in columns:
         _check(text, tree, available)
@@ -268,10 +275,21 @@ def _coded(
 
 
 def _unknown(
-    text: str, variable: Variable, available: Mapping[str, ConditionColumn]
+    text: str,
+    variable: Variable,
+    available: Mapping[str, ConditionColumn],
+    renamed: Mapping[str, str],
 ) -> ConditionError:
     """Return the error of a name that is no column."""
     reason = f"{variable.name!r} is neither a feature nor a variable of the rows"
+    if variable.name in renamed:
+        return condition_error(
+            text,
+            variable.place,
+            f"{reason}, because the column was given another name: write {renamed[variable.name]}",
+        )
+    if remedy := missing_remedy(variable.name):
+        return condition_error(text, variable.place, f"{reason}; {remedy}")
     near = _near(variable.name, available, _as_variable)
     quotes = "" if near.startswith("did you mean") else "; a text stands in quotes"
     return condition_error(text, variable.place, f"{reason}; {near}{quotes}")
@@ -337,7 +355,7 @@ def _check_pair(
             )
     named = [side for side in variables if available[side.name].kind == "names"]
     if len(variables) == 2:
-        if named:
+        if named and not (sign == "==" and variables[0].name == variables[1].name):
             raise condition_error(
                 text, named[0].place, f"{named[0].name!r} holds names; compare it with a text"
             )

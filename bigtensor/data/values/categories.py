@@ -87,6 +87,21 @@ def stored_categories(
     return tuple(categories)
 
 
+def categories_of_answer(attrs: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]:
+    """Return the names of the codes of every feature in the attributes of an answer of codes.
+
+    Parameters
+    ----------
+    attrs : mapping
+        Attributes of the answer, such as imputed entries. Labels have a list of names in place of
+        a mapping, so that the result is empty.
+    """
+    named = attrs.get(ATTRIBUTE)
+    if not isinstance(named, Mapping):
+        return {}
+    return {str(feature): tuple(map(str, names)) for feature, names in named.items()}
+
+
 def counted_categories(codes: NDArray[Any]) -> FeatureCategories | None:
     """Return the categories of integers in memory without names: 0, 1, ... up to the largest.
 

@@ -31,14 +31,19 @@ _NAMES: dict[Kind, str] = {
     "counts": "counts in sparse rows (CSR)",
 }
 
+_COUNTS = (
+    "import files of counts with --counts (import_counts), or give a sparse matrix in rows, for "
+    "example scipy.sparse.csr_array(X)"
+)
+
 _REMEDIES: dict[tuple[Kind, Kind], str] = {
     ("codes", "measured"): "convert with .astype('float32') if the numbers are measurements, and "
     "import files without --codes (codes=False)",
     ("measured", "codes"): "import files with --codes (codes=True), or convert whole numbers that "
     "are not in memory with .astype('int32')",
     ("counts", "measured"): "give dense rows, for example .toarray()",
-    ("measured", "counts"): "give a sparse matrix in rows, for example scipy.sparse.csr_array(X)",
-    ("codes", "counts"): "give a sparse matrix in rows, for example scipy.sparse.csr_array(X)",
+    ("measured", "counts"): _COUNTS,
+    ("codes", "counts"): _COUNTS,
     ("counts", "codes"): "import the tables of categories with --codes (codes=True)",
 }
 """From the kind of the data to a kind that the model takes."""

@@ -22,6 +22,7 @@ from bigtensor.data.rows.row_sequences import Lengths
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.rows.views import Views, ViewsLike
 from bigtensor.data.stores.layout import FEATURE_DIM, MATRIX
+from bigtensor.data.values.categories import ATTRIBUTE
 from bigtensor.data.values.import_record import ImportRecord
 from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.missing_values import MARGINALISE
@@ -511,6 +512,12 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
             Name of the output.
         """
         return {}
+
+    def names_of_codes(self) -> dict[str, Any]:
+        """Return the attribute of answers that are codes; empty for a fit to other data."""
+        categories = getattr(self, "categories_", {})
+        names = {feature: list(texts) for feature, texts in categories.items()}
+        return {ATTRIBUTE: names} if names else {}
 
     def __sklearn_is_fitted__(self) -> bool:
         """Return True if the model can answer. A prepared one knows its views only."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol, cast
 
 from numpy.typing import NDArray
@@ -98,7 +99,12 @@ def answer_as_given(
     # rows of these data with other values, such as imputed ones, have the dimensions of the data
     names = {FEATURE_DIM: samples.feature_dim}
     dims = (model.sample_dim, *(names.get(dim, dim) for dim in function.outputs[0].dims))
-    attrs = {**model.output_attrs(), **model.attributes_of_output(output)}
+    # NetCDF files hold no mappings
+    own = {
+        name: json.dumps(value) if isinstance(value, Mapping) else value
+        for name, value in model.attributes_of_output(output).items()
+    }
+    attrs = {**model.output_attrs(), **own}
     return labelled_answer(X, array, dims, output, attrs)
 
 

@@ -169,7 +169,8 @@ def _check_categories(parameters: ParameterValues, shape: DataShape) -> None:
             f"the values are {shape.dtype}, measured values, and a HiddenMarkovModel reads "
             "categories by default: use "
             + Setting("emissions", KERNEL, "gaussian", "poisson")
-            + " for measurements or counts, or convert codes with .astype('int32')"
+            + " for measurements or counts. If the values are categories, import their files with "
+            "--codes (codes=True), or convert codes with .astype('int32')"
         )
     if len(shape.features) != 1:
         raise ViewError(

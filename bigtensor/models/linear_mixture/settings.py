@@ -206,10 +206,13 @@ def check_views(views: NamedViews) -> None:
         if len(views) > 3
         else "split the features into three groups that are independent given the component"
     )
+    features = [name for _, members in views for name in members]
+    shown = features[:4] if len(features) > 2 else ["x0", "x1", "x2", "x3"]
+    number = "the features" if len(features) == len(shown) else "four features"
     raise ViewError(
         f"a LinearMixture needs exactly three views, and the data have {len(views)} ({names}): "
         + remedy
         + ", such as "
-        + Setting("views", {"a": ["x0", "x1"], "b": ["x2"], "c": ["x3"]})
-        + " of four features"
+        + Setting("views", {"a": shown[:-2], "b": [shown[-2]], "c": [shown[-1]]})
+        + f" of {number}"
     )

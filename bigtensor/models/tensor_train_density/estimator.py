@@ -469,6 +469,10 @@ class TensorTrainDensity(DensityAnswers):
         parts = tuple(self._answer(output) for output in dict.fromkeys(outputs))
         return parts[0] if len(parts) == 1 else AnswersTogether(parts)
 
+    def attributes_of_output(self, output: str) -> dict[str, Any]:
+        """Return the names of imputed codes, as ``categories``."""
+        return self.names_of_codes() if output == IMPUTED else {}
+
     def _answer(self, output: str) -> RowFunction:
         """Return the function that gives one answer for every row."""
         if output == LOG_DENSITY:

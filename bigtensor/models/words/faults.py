@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bigtensor.errors import BigtensorWarning, ConditioningWarning, Message
@@ -18,9 +18,10 @@ def confirmation_before_notes(faults: Sequence[Fault], confirmation: str) -> lis
     return [(None, confirmation), *faults]
 
 
-def verdict_words(verdict: dict[str, Any]) -> str:
+def verdict_words(verdict: Mapping[str, Any]) -> str:
     """Return the sentences of a verdict."""
-    return " ".join(verdict["sentences"])
+    # as a message, so that parameters become options on the command line
+    return Message(" ").join(verdict["sentences"])
 
 
 def as_warnings(*sentences: Message | str) -> list[Fault]:

@@ -8,13 +8,14 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bigtensor.array_types import FloatArray
-from bigtensor.errors import Message, NoPopulationsError
+from bigtensor.errors import NoPopulationsError
 from bigtensor.models.words.described_model import DescribedMixture, LabelsRows
 from bigtensor.models.words.description import (
     Facts,
     Line,
     ModelDescription,
 )
+from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.label_level import is_cut, level_of, tree_of
 from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.summary_table import SummaryTable
@@ -156,14 +157,9 @@ class JudgedMixtureDescription(MixtureDescription[Mixture]):
         yield from ()
 
 
-def verdict_in_words(verdict: Mapping[str, Any]) -> str:
-    """Return the sentences of a verdict as one text."""
-    return Message(" ").join(verdict["sentences"])
-
-
 def verdict_notice(verdict: Mapping[str, Any]) -> Notice:
     """Return the notice of the report that tells a verdict."""
-    return Notice("good" if verdict["good"] else "warning", verdict_in_words(verdict))
+    return Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
 
 
 def judged_outcome(
@@ -182,7 +178,7 @@ def judged_outcome(
     """
     return [
         ("initialisation", initialisation),
-        ("verdict", verdict_in_words(diagnostics["verdict"])),
+        ("verdict", verdict_words(diagnostics["verdict"])),
         (measure, _likelihoods_in_words(diagnostics["mean_log_likelihood"])),
     ]
 

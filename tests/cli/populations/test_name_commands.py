@@ -177,9 +177,9 @@ def test_predict__counts_and_tables_have_names(run, labelled, few_cells, tmp_pat
     said = run("predict", path, few_cells, "--out", tmp_path / "l.zarr", *THREADS).stdout
     assert f"CD4 T: {facts['counts']['0']:,}, =B: " in said
     lines = Path(facts["csv"]).read_text(encoding="utf-8").splitlines()
-    assert lines[0].startswith("row,population,label,probability_0")
+    assert lines[0].startswith("row,sample_id,population,label,probability_0")
     first = int(zarr.open_group(labels, mode="r")["label"][0])
-    assert lines[1].split(",")[1] == ["CD4 T", "'=B", "2", "3"][first]
+    assert lines[1].split(",")[2] == ["CD4 T", "'=B", "2", "3"][first]
     head = Path(facts["table"]).read_text(encoding="utf-8").splitlines()[0]
     assert head.startswith("sample_id,rows,CD4 T,'=B,population_2,population_3,CD4 T_error")
 

@@ -106,6 +106,36 @@ def test_csv__names_and_values_come_back_from_an_import(labels, tmp_path):
     assert sorted(listed) == sorted(samples)
 
 
+def test_csv__codes_of_features_and_variables_of_the_rows_are_names(labels, tmp_path):
+    codes = np.resize([[0, 1], [1, -1], [-1, 0]], (1000, 2)).astype("int32")
+    categories = {"q1": ["yes", "no, never"], "q2": ["=a", "b"]}
+    data = xr.Dataset(
+        {
+            "X": (("sample", "feature"), codes, {"categories": categories}),
+            "age": ("sample", np.arange(1000) / 4),
+            "day": ("sample", np.full(1000, np.datetime64("2020-02-03", "ns"))),
+            "q2": ("sample", np.arange(1000)),
+        },
+        coords={
+            "feature": np.array(["q1", "q2"], object),
+            "sample": np.array([f"row {i}" for i in range(1000)], object),
+        },
+    )
+    data.to_zarr(tmp_path / "c.zarr", zarr_format=3, consolidated=False)
+    target = tmp_path / "l.csv"
+    names = ["day", "q2", "sample", "q1", "age"]
+    write_answers_to_csv(labels, target, cells=tmp_path / "c.zarr", features=names)
+    with target.open() as file:
+        header, *rows = csv.reader(file)
+    assert header[:7] == ["row", *names, "label"]
+    day = str(data["day"].to_numpy()[0])
+    assert [row[1:6] for row in rows[:3]] == [
+        [day, "b", "row 0", "yes", "0.0"],
+        [day, "", "row 1", "no, never", "0.25"],
+        [day, "'=a", "row 2", "", "0.5"],
+    ]
+
+
 def test_csv__nothing_is_left_when_it_stops_midway(labels, tmp_path):
     def stop(done, total):
         if done:

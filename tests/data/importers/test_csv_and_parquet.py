@@ -15,6 +15,7 @@ from bigtensor.data.importers.csv_and_parquet import open_csv, open_parquet
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.importers.source import ImportSource
 from bigtensor.errors import (
+    ConditionError,
     DataError,
     FileFormatError,
     FileFormatWarning,
@@ -465,6 +466,9 @@ def test_exported_answers__are_no_features(tmp_path: Path) -> None:
     path.write_text("row,CD3,label,donor\n0,1.5,0,a\n1,2.5,1,b\n")
     with pytest.warns(FileFormatWarning, match="left out"):
         assert open_csv(path, sample_id="donor").features == ("CD3",)
+    path.write_text("row,source_row,CD3,label\n0,4,1.5,0\n1,6,2.5,1\n")
+    with pytest.warns(FileFormatWarning, match="'source_row'"):
+        assert open_csv(path).features == ("CD3",)
     path.write_text("CD3,label\n1.5,0\n2.5,1\n")
     assert open_csv(path).features == ("CD3", "label")
     path.write_text("row,column,CD3\n1,1,1.5\n1,2,2.5\n")
@@ -562,3 +566,13 @@ def test_missing_values__are_refused_for_other_files(tmp_path):
     anndata.AnnData(np.ones((3, 2))).write_h5ad(path)
     with pytest.raises(ParameterError, match="missing_values"):
         import_files(path, tmp_path / "cells.zarr", missing_values=-999)
+
+
+def test_condition__on_a_column_that_is_kept_under_another_name_says_which(tmp_path):
+    (tmp_path / "own.csv").write_text("kind,a\nx,1\ny,2\n")
+    with pytest.raises(ConditionError, match=r"'kind'.*write label"):
+        import_files(tmp_path / "own.csv", tmp_path / "o.zarr", label="kind", where="kind == 'x'")
+    summary = import_files(
+        tmp_path / "own.csv", tmp_path / "o.zarr", label="kind", where="label == 'x'"
+    )
+    assert summary.rows == 1

@@ -184,6 +184,16 @@ def test_any_text__is_a_condition_or_an_error(text: str) -> None:
         ("CD3 > 1e999", "character 7", "large"),
         ("__import__('os')", "character 11", "'and'"),
         ("(lambda: 1)()", "character 8", "`FSC-A`"),
+        ("CD3 > 1 AND CD3 < 2", "character 9", "word and"),
+        ("(CD3 > 1 Or gate)", "character 10", "word or"),
+        ("sample_id NOT IN ['ann']", "character 11", "word not"),
+        ("NOT gate", "character 5", "word not"),
+        ("NOT (gate)", "character 5", "word not"),
+        ("CD3 <> 1", "character 5", "!="),
+        ("CD3 IS NULL", "character 5", "not CD3 == CD3"),
+        ("`FSC-A` is not null", "character 9", "not `FSC-A` == `FSC-A`"),
+        ("CD3 == NULL", "character 8", "not CD4 == CD4"),
+        ("sample_id != sample_id", "character 1", "a text"),
     ],
 )
 def test_mistake__is_named_with_its_place(text: str, place: str, hint: str) -> None:
@@ -191,6 +201,16 @@ def test_mistake__is_named_with_its_place(text: str, place: str, hint: str) -> N
         condition_on(text, [COLUMNS])
     assert place in str(raised.value)
     assert hint in str(raised.value)
+
+
+@pytest.mark.parametrize("name", ["CD3", "sample_id", "batch"])
+def test_missing_values__are_those_that_are_not_themselves(name: str) -> None:
+    present = [entry is not None for entry in NAMES.get(name, [None] * ROWS)]
+    if name == "CD3":
+        present = (~np.isnan(NUMBERS)).tolist()
+    assert 0 < sum(present) < ROWS
+    assert meeting(f"{name} == {name}").tolist() == present
+    assert meeting(f"not {name} == {name}").tolist() == [not entry for entry in present]
 
 
 def test_nesting_and_length__are_limited() -> None:
