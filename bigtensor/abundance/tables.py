@@ -19,7 +19,7 @@ Rows: TypeAlias = list[list[Cell]]
 
 
 def share_rows(weights: SampleWeights, samples: SampleTable) -> Rows:
-    """Return counts and shares, one row for every population of every sample.
+    """Return expected counts and shares, one row for every population of every sample.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def share_rows(weights: SampleWeights, samples: SampleTable) -> Rows:
     """
     counts = weights.counts()
     head = [weights.by, *samples.columns, "rows", weights.level]
-    table: Rows = [[*head, "count", "share", "standard_error"]]
+    table: Rows = [[*head, "estimated_count", "share", "standard_error"]]
     for place, sample in enumerate(weights.samples):
         conditions: Sequence[Cell] = [values[place] for values in samples.columns.values()]
         for number, population in enumerate(weights.populations):

@@ -20,7 +20,16 @@ def weights():
 def test_share_rows__have_conditions_counts_and_errors_in_natural_order(weights):
     head, *rows = share_rows(*samples_with_conditions(weights, SAMPLES))
     assert head == [
-        *("sample_id", "arm", "age", "rows", "population", "count", "share", "standard_error")
+        *(
+            "sample_id",
+            "arm",
+            "age",
+            "rows",
+            "population",
+            "estimated_count",
+            "share",
+            "standard_error",
+        )
     ]
     assert [row[0] for row in rows[::3]] == ["s1", "s2", "s3", "s9", "s10"]
     assert rows[0][:7] == ["s1", "a", "6", 1000, "B", 880, pytest.approx(0.88)]

@@ -83,7 +83,7 @@ _OF_CELLS = ("sample", "level", "missing", *RUNTIME_OPTIONS)
     "--shares",
     type=ADDRESS,
     metavar="FILE.csv",
-    help="Also write counts and shares of every sample with standard errors.",
+    help="Also write shares of every sample with standard errors, and estimated counts.",
 )
 @click.option(
     "--anndata",

@@ -83,12 +83,15 @@ def refine(
     The population is divided in two by one feature: most cells lie around its main mode, and the
     rare ones in the tail above or below. One pass reads the cells. Without --feature, tails of all
     features are compared. Of those with at most 5 % of the population, the one is taken whose
-    number of cells differs most between samples. With one sample, it is the clearest one.
+    number of cells differs most between samples. With one sample, it is the clearest one. Larger
+    tails have to be named with --feature. A tail that disappears when samples are shifted and
+    scaled to one body, as after a day effect, is none.
 
     Both parts get the name of the population with the sign of the feature, such as 'CD4 T CD69+'.
-    If the population is 'CD69+' already, they get 'CD69lo' and 'CD69hi'. Cells count as found if
-    they are more probably rare than not. Weights of populations count every cell by its
-    probability, and are larger where the rare cells overlap with the others.
+    If the population is 'CD69+' already, 'CD69lo' and 'CD69hi' are added. The threshold is the
+    value beyond which cells are more probably rare than not. Labels, shares and probabilities
+    divide the population there, as a gate does. Rare cells below the threshold and other cells
+    above it are not corrected for.
 
     Populations are then numbered by weight again, so that labels have to be predicted again. To
     undo it, merge the two parts and name them again.
@@ -135,10 +138,16 @@ def _in_words(facts: Mapping[str, Any]) -> list[str]:
     rest, rare = map(one_line, facts["parts"])
     side = "above" if facts["side"] == "upper" else "below"
     lines = [
-        f"found      {rare}: {facts['rows']:,.0f} cells, {facts['share']:.2%} of the population, "
-        f"with {facts['feature']} {side} {facts['threshold']:.3g}{_variation(facts)}",
+        f"tail       {rare}: about {facts['rows']:,.0f} cells, {facts['share']:.2%} of the "
+        f"population, with {facts['feature']} {side} {facts['threshold']:.3g}{_variation(facts)}",
         f"rest       {rest}",
+        "           cells count with their probability of the population; predict gives labels",
     ]
+    if facts["decisive_sample"] is not None:
+        lines.append(
+            f"           {facts['share_of_largest_sample']:.0%} of the tail is in one sample, "
+            f"{one_line(facts['decisive_sample'])}; look at it before you compare samples"
+        )
     others = [one for one in facts["candidates"] if one["clear"] and not _is_chosen(one, facts)]
     if others:
         lines.append("also possible, with --feature")

@@ -18,6 +18,7 @@ from bigtensor.data.importers.csv_and_parquet import open_csv, open_parquet
 from bigtensor.data.importers.csv_text import bare_name
 from bigtensor.data.importers.expansion import expand_paths, unreachable
 from bigtensor.data.importers.fcs.events import Offsets, open_fcs
+from bigtensor.data.importers.fcs.marker_channels import note_on_moved_markers
 from bigtensor.data.importers.features import FeatureSettings, resolve_features, settings_of_store
 from bigtensor.data.importers.job import ImportJob, ImportSummary, sample_names
 from bigtensor.data.importers.matching import Channels, match_features
@@ -189,16 +190,16 @@ def import_files(
     Warns
     -----
     FileFormatWarning
-        If something in an FCS file was repaired or left out.
+        If something in an FCS file was repaired or left out, or markers (``$PnS``) are on different
+        channels (``$PnN``) than in other files, or than in `like`.
     TransformWarning
         If a transform leaves a marker nearly linear.
     """
     kind = _kind(files := _files(paths, format), format)
     check_target(target := as_address(out), overwrite=overwrite)
     label_codes = _codes_by_file(files, labels, label_names)
-    panel = as_panel(panel)
-    settings = FeatureSettings(kind == "fcs", panel, transform, cofactor, untransformed, codes)
-    settings, compensate = _settings_like(like, settings, compensate=compensate)
+    own = FeatureSettings(kind == "fcs", as_panel(panel), transform, cofactor, untransformed, codes)
+    settings, compensate = _settings_like(like, own, compensate=compensate)
     _check_dtype(kind, settings, dtype, keep_raw=keep_raw)
     of_kind = _of_anndata(kind, layer, obsm, codes=codes) | _of_tables(kind, missing_values)
     kept = {"label": label, "sample_id": sample_id, "sequence": sequence, "weight": weight}
@@ -220,6 +221,7 @@ def import_files(
         codes=codes,
         where=where,
         kept=kept,
+        note="" if panel is not None else note_on_moved_markers(opened, settings.panel),
     ).run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
 
 

@@ -138,6 +138,8 @@ class ImportJob:
         Condition that rows have to meet. None keeps all rows.
     kept : mapping of str to str or None
         Columns of the files by the variables of the rows that they are kept as.
+    note : str, default ""
+        Note on the files together, which is a warning too.
     """
 
     sources: Sequence[ImportSource]
@@ -150,6 +152,7 @@ class ImportJob:
     codes: bool = False
     where: str | None = None
     kept: Mapping[str, str | None] = field(default_factory=dict)
+    note: str = ""
 
     @property
     def has_sequence(self) -> bool:
@@ -257,7 +260,7 @@ class ImportJob:
         empty = [name for name, rows in rows_by_name.items() if not rows]
         without_rows = f"files without rows: {', '.join(empty)}" if empty else ""
         repeated = _repeated_markers(self.sources, self._used)
-        for note in (repeated, rounded.note(), without_rows):
+        for note in (repeated, self.note, rounded.note(), without_rows):
             if note:
                 warn(note, FileFormatWarning)
                 notes.append(note)

@@ -365,12 +365,14 @@ class KernelMixture(MixtureAnswers):
         with log-concave densities (Chang and Walther 2007), whose share differs between samples.
 
         The model has one more population afterwards, and populations are numbered by weight again.
-        Probabilities multiply: the two parts have the probability of the population, divided by the
-        value of the feature. The density of the rows does not change. Both parts get the name of
-        the population, or its suggested name, with the sign of the feature. If the name says
-        already that the population is positive, and the tail is the upper one, ``lo`` and ``hi``
-        take the place of the sign. `diagnostics_` lists the division and all candidates under
-        ``"refinements"``.
+        The population is divided at the value beyond which rows more probably belong to the tail,
+        as by a gate. Weights by sample are therefore shares of labels, with their standard errors.
+        Rows of the tail that overlap with the body are not corrected for. The density of the rows
+        and labels of other populations do not change. Both parts get the name of the population,
+        or its suggested name, with the sign of the feature. If the name says already that the
+        population is positive, and the tail is the upper one, ``lo`` and ``hi`` are added.
+        `diagnostics_` lists the division and all candidates under ``"refinements"``. Its number of
+        rows counts every row with its probability of the population.
 
         A model that was prepared takes no further rounds afterwards.
 
@@ -383,7 +385,7 @@ class KernelMixture(MixtureAnswers):
         feature : str, optional
             Feature that divides the population, which has to be a view of its own. By default, of
             the tails with at most 5 % of the rows, the one that varies most between samples, or has
-            the strongest evidence if there is one sample.
+            the strongest evidence if there is one sample. A larger tail has to be asked for.
         by : str, or (rows,) array-like, optional
             The sample (file, subject) of every row, as for `weights_by`. By default the variable
             ``sample_id`` if ``X`` has it. Otherwise all rows are one sample.
@@ -403,7 +405,9 @@ class KernelMixture(MixtureAnswers):
         ViewError
             When the feature is no view of its own.
         DataError
-            When no feature has a clear tail within the population.
+            When no feature has a clear tail within the population that remains after samples are
+            shifted and scaled to one body, or all clear tails are larger than 5 % and none was
+            asked for.
 
         Examples
         --------
@@ -421,9 +425,9 @@ class KernelMixture(MixtureAnswers):
             self.solution_, populations, populations.number_of(population), feature
         )
         samples = open_with_subjects(self, X, by)
-        groups = 1 if samples.groups is None else len(samples.groups.names)
-        planned = PlannedPass(histogram_pass(undivided.histograms(groups)))
-        ran = self.run_passes(samples, undivided.script(groups), [planned], **options)
+        names = ("",) if samples.groups is None else samples.groups.names
+        planned = PlannedPass(histogram_pass(undivided.histograms(len(names))))
+        ran = self.run_passes(samples, undivided.script(names), [planned], **options)
         divided, facts = ran.result
         earlier = self.diagnostics_.get("refinements", [])
         self.diagnostics_ = {**self.diagnostics_, "refinements": [*earlier, plain(facts)]}

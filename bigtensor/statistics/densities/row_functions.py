@@ -48,7 +48,8 @@ class Responsibilities(RowFunction):
         The probabilities of populations are raised to its reciprocal, and scaled to sum to one.
     whole : (populations,) integer array, optional
         Populations with one number are parts of a whole. The temperature is that of wholes, whose
-        probabilities are divided among their parts in the proportions without a temperature.
+        probabilities are divided among their parts in the proportions without a temperature. The
+        label is the most probable part of the most probable whole.
 
     Raises
     ------
@@ -120,10 +121,12 @@ class Responsibilities(RowFunction):
         if self.populations is not None and {"label", "probability"} & {*out}:
             shares = sum_of_populations(joint, self.populations, arrays["rows.shares"])
             if self.whole is not None and self.temperature != 1:
-                # the most probable part may be of another whole than without a temperature
                 flatten_wholes(shares, self.whole, self.temperature)
             if "label" in out:
-                write_labels(shares, label)
+                if self.whole is None:
+                    write_labels(shares, label)
+                else:
+                    write_labels_of_parts(shares, self.whole, label)
                 np.copyto(out["label"], label, casting="same_kind")
         if "probability" in out:
             if self.populations is not None and self.whole is None and self.temperature != 1:
@@ -144,6 +147,34 @@ class Responsibilities(RowFunction):
             buffers["rows.shares"] = shares_buffer(rows, self._count, self.mixture.dtype)
             buffers["rows.total"] = ((rows,), self.mixture.dtype)
         return buffers
+
+
+@row_loop
+def write_labels_of_parts(shares: NDArray[Any], whole: IndexArray, label: IndexArray) -> None:
+    """Write the most probable part of the most probable whole of every row.
+
+    Parameters
+    ----------
+    shares : (n, populations) array
+        Probabilities of the parts.
+    whole : (populations,) integer array
+        The whole of every part.
+    label : (n,) intp array
+        Receives the first of equally probable parts, zero where probabilities are NaN.
+    """
+    of_whole = np.zeros(whole.size)
+    for row in range(shares.shape[0]):
+        of_whole[:] = 0.0
+        for part in range(whole.size):
+            of_whole[whole[part]] += shares[row, part]
+        best = 0
+        for part in range(1, whole.size):
+            difference = of_whole[whole[part]] - of_whole[whole[best]]
+            if difference > 0.0 or (
+                whole[part] == whole[best] and shares[row, part] > shares[row, best]
+            ):
+                best = part
+        label[row] = best
 
 
 @row_loop

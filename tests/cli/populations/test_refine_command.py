@@ -7,6 +7,7 @@ import pytest
 
 import bigtensor
 from bigtensor import GaussianMixture, KernelMixture
+from bigtensor.cli.populations.refine import _in_words
 from tests.models.kernel_mixture.test_refinement import cells as simulated_cells
 
 
@@ -58,6 +59,25 @@ def test_refine__with_a_condition_in_place_and_as_json(run, study, tmp_path):
     assert facts["refinement"]["feature"] == "c"
     assert [row["name"] for row in facts["populations"]] == ["", "T cells c-", "T cells c+"]
     assert bigtensor.load(path).population_names_.tolist()[2] == "T cells c+"
+
+
+def test_words__name_the_sample_that_most_of_the_tail_lies_in():
+    facts = {
+        "parts": ["T c-", "T c+"],
+        "side": "upper",
+        "feature": "c",
+        "rows": 200.0,
+        "share": 0.01,
+        "threshold": 2.0,
+        "variation_between_samples": 9.0,
+        "candidates": [],
+        "decisive_sample": None,
+        "share_of_largest_sample": 0.4,
+    }
+    assert "file 5" not in "\n".join(_in_words(facts))
+    words = _in_words({**facts, "decisive_sample": "file 5", "share_of_largest_sample": 0.65})
+    assert "65%" in "\n".join(words)
+    assert "file 5" in "\n".join(words)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from bigtensor.errors import DataError, ParameterError, StatisticsError, ViewErr
 ROWS, SAMPLES = 24_000, 6
 
 
-def cells(seed=0, rows=ROWS):
+def cells(seed=0, rows=ROWS, distance=3.5):
     """Return two populations of four markers; in one of them, a few cells are positive for c."""
     rng = np.random.default_rng(seed)
     values = rng.normal(size=(rows, 4))
@@ -20,7 +20,7 @@ def cells(seed=0, rows=ROWS):
     second = rng.random(rows) < 0.4
     rare = second & (rng.random(rows) < np.where(sample < 2, 0.03, 0.003))
     values[second] += [4, 4, 0, 4]
-    values[rare, 2] += 3.5
+    values[rare, 2] += distance
     data = xr.Dataset(
         {"X": (("sample", "feature"), values), "sample_id": ("sample", sample)},
         {"feature": ["a", "b", "c", "d"]},
@@ -56,6 +56,79 @@ def test_refine_population__finds_the_rare_cells(refined):
     assert (facts["feature"], facts["side"], facts["clear"]) == ("c", "upper", True)
     assert 1.5 < facts["threshold"] < 3.5
     assert facts["variation_between_samples"] > 5
+
+
+def test_refine_population__gives_weights_of_samples_that_are_shares_of_labels():
+    data, *_ = cells(distance=2.5, rows=40_000)
+    refined = KernelMixture(2, random_state=0).fit(data).refine_population(1, data)
+    label, sample = refined.predict(data).values, data["sample_id"].values
+    table = refined.weights_by(data)
+    shares = np.array([(label[sample == s] == 2).mean() for s in range(SAMPLES)])
+    error = np.sqrt(shares * (1 - shares) / table["rows"].values)
+    assert np.abs((table["weight"].values[:, 2] - shares) / error).max() < 1
+    np.testing.assert_allclose(table["standard_error"].values[:, 2], error, rtol=0.3)
+    (facts,) = refined.diagnostics_["refinements"]
+    number = (label == 2).sum()
+    assert abs(facts["rows"] - number) < 0.05 * number
+    assert abs(refined.weights_[2] * len(label) - number) < 0.1 * number
+
+
+def test_refine_population__keeps_labels_of_other_populations():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(20_000, 3))
+    values[:8000, :2] += 2
+    values[:400, 2] += 3.5
+    model = KernelMixture(2, random_state=0).fit(values)
+    before = model.predict(values)
+    whole = int(np.bincount(before[:8000]).argmax())
+    model.refine_population(whole, values, feature="x2")
+    parts = [*model.population_names_].index("0" if whole else "1")
+    after = model.predict(values)
+    assert np.count_nonzero((before == whole) != (after != parts)) == 0
+
+
+def shifted_cells(shift, rows=24_000):
+    """Return one population whose last marker is shifted in half of the samples."""
+    rng = np.random.default_rng(0)
+    values, sample = rng.normal(size=(rows, 3)), np.arange(rows) % SAMPLES
+    values[: rows // 2, :2] += 4
+    values[sample >= SAMPLES // 2, 2] += shift
+    return values, sample
+
+
+def test_refine_population__of_shifted_samples_says_so():
+    values, sample = shifted_cells(0.5)
+    model = KernelMixture(2, random_state=0).fit(values)
+    with pytest.raises(DataError, match="differs between samples in x2"):
+        model.refine_population(0, values, by=sample)
+
+
+def test_refine_population__asks_for_the_feature_of_a_large_tail():
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=(20_000, 3))
+    values[:10_000, :2] += 6
+    values[:1000, 2] += 5
+    model = KernelMixture(2, random_state=0).fit(values)
+    whole = int(np.bincount(model.predict(values[:10_000])).argmax())
+    with pytest.raises(DataError, match=r"x2 high 1\d\.\d%.*feature='x2'"):
+        model.refine_population(whole, values)
+    model.refine_population(whole, values, feature="x2")
+    assert len(model.population_names_) == 3
+
+
+def test_refine_population__names_the_sample_that_decides(refined):
+    (facts,) = refined.diagnostics_["refinements"]
+    assert facts["decisive_sample"] is None
+    rng = np.random.default_rng(0)
+    values, sample = rng.normal(size=(24_000, 3)), np.arange(24_000) % SAMPLES
+    values[:12_000, :2] += 4
+    values[np.flatnonzero(sample == 3)[:100], 2] += 5
+    model = KernelMixture(2, random_state=0).fit(values)
+    whole = int(np.bincount(model.predict(values[:12_000])).argmax())
+    names = np.array([f"file {number}" for number in range(SAMPLES)])[sample]
+    (facts,) = model.refine_population(whole, values, by=names).diagnostics_["refinements"]
+    assert facts["decisive_sample"] == "file 3"
+    assert facts["share_of_largest_sample"] > 0.9
 
 
 @pytest.mark.slow  # a plain feature is quick
@@ -97,7 +170,7 @@ def test_refine_population__of_a_feature(fitted):
     model = deepcopy(fitted).rename_populations({1: "T"}).refine_population("T", data, feature="c")
     assert model.population_names_.tolist() == ["0", "T c-", "T c+"]
     # positive cells below the tail are positive as well
-    for name, parts in (("c+ T", ["T clo", "T chi"]), ("T c-", ["T c-", "T c+"])):
+    for name, parts in (("c+ T", ["c+ T clo", "c+ T chi"]), ("T c-", ["T c-", "T c+"])):
         model = deepcopy(fitted).rename_populations({1: name})
         model.refine_population(1, data, feature="c")
         assert model.population_names_.tolist() == ["0", *parts]

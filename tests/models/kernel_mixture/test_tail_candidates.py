@@ -48,3 +48,22 @@ def test_tail_candidates__of_one_sample_begin_with_the_clearest():
 
 def test_tail_candidates__without_a_tail_are_not_clear():
     assert not any(one.is_clear for one in tail_candidates(histograms([[0.0] * 3, [0.0] * 3])))
+
+
+def test_tail_candidates__of_samples_that_are_shifted_or_scaled_are_not_clear():
+    rng = np.random.default_rng(0)
+    edges = np.linspace(-4, 4.6, 81)
+    bodies = [(0.0, 1.0)] * 3 + [(0.35, 1.1)] * 3
+    values = [rng.normal(place, width, 8000).clip(-3.9, 4.5) for place, width in bodies]
+    counts = np.array([[np.histogram(one, edges)[0]] for one in values], float)
+    upper = next(one for one in tail_candidates(counts) if one.is_upper)
+    assert upper.evidence > 2 * upper.required_evidence > 2 * upper.aligned_evidence
+    assert upper.is_shift
+    assert not upper.is_clear
+
+
+def test_tail_candidates__of_shifted_samples_with_rare_cells_are_clear():
+    counts = histograms([UNEVEN])
+    counts[3:] = np.roll(counts[3:], 3, axis=2)
+    first, *_ = tail_candidates(counts)
+    assert (first.is_upper, first.is_clear, first.is_rare) == (True, True, True)

@@ -263,4 +263,7 @@ def test_parts_of_a_whole__divide_its_probability(temperature):
     np.testing.assert_allclose(
         ratio, parts["probability"][:, 1] * plain[:, 0], rtol=1e-4, atol=1e-7
     )
-    np.testing.assert_array_equal(parts["label"], parts["probability"].argmax(axis=1))
+    # the most probable part of the most probable whole
+    np.testing.assert_array_equal(whole[parts["label"]], wholes["label"])
+    first = parts["probability"][:, 0] >= parts["probability"][:, 1]
+    np.testing.assert_array_equal(parts["label"] == 0, (wholes["label"] == 0) & first)

@@ -46,7 +46,8 @@ def divided_fit(
 
     Every component of the population becomes two. Weight times density in the feature is multiplied
     by the probability of the second part, and by the rest, so that the density of all rows stays
-    what it was and the posterior probabilities of the two parts are products.
+    what it was and the posterior probabilities of the two parts are products. A probability that
+    is a steep step makes weights of the parts equal to shares of labels.
 
     Parameters
     ----------

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.special import expit
 
 from bigtensor.array_types import FloatArray
 from bigtensor.decomposition.merging.relative_levels import words_of
-from bigtensor.errors import DataError, ViewError
+from bigtensor.errors import DataError, Message, Setting, ViewError
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.answers.suggested_names import suggested_names
 from bigtensor.models.contract.script import SizedScript, Step
 from bigtensor.models.kernel_mixture.refinement.divided_fit import divided_fit
 from bigtensor.models.kernel_mixture.refinement.tail_candidates import (
+    RARE,
     TailCandidate,
     tail_candidates,
 )
@@ -28,6 +31,17 @@ _BINS = 80
 
 _OUTSIDE = 2e-4
 """Share of the population beyond each end of a histogram. The end bins hold it."""
+
+_RAMP = 3.0
+"""Grid points over which the division goes from one part to the other.
+
+Log densities are interpolated between grid points. With this width, the parts add up to the
+population within 0.4 % at the threshold. A grid has about 2,000 points.
+"""
+
+_MOST_OF_A_TAIL = 0.5
+"""Share of one sample in the tail above which one sample decides, if it is also twice as large as
+the share of the sample in the population."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,40 +125,48 @@ class UndividedPopulation:
         step = (high - low) / _BINS
         return PopulationHistograms(classes, self.number, columns, low, step, _BINS, n_groups)
 
-    def script(self, n_groups: int) -> SizedScript:
+    def script(self, sample_names: Sequence[str]) -> SizedScript:
         """Ask for the histograms, and return the divided mixture and the facts of the division.
 
         Parameters
         ----------
-        n_groups : int
-            Number of groups of rows, such as samples.
+        sample_names : sequence of str
+            Name of every group of rows.
 
         Raises
         ------
         DataError
-            When no feature has a clear tail.
+            When no feature has a clear tail, or all clear tails are large and none was asked for.
         """
-        statistic = self.histograms(n_groups)
+        statistic = self.histograms(len(sample_names))
         counts: FloatArray = yield histogram_pass(statistic)
         yield Step("compare tails")
-        return self._divided(counts, statistic)
-
-    def _divided(
-        self, counts: FloatArray, statistic: PopulationHistograms
-    ) -> tuple[KernelFit, dict[str, Any]]:
-        """Return the mixture with the population divided, and the facts of the division."""
-        names = list(self.features)
         candidates = tail_candidates(counts)
         if not candidates or not candidates[0].is_clear:
-            raise DataError(self._nothing_found())
-        chosen = candidates[0]
-        feature = names[chosen.feature]
-        place = self.features[feature]
-        centres = statistic.low[chosen.feature] + statistic.step[chosen.feature] * (
-            np.arange(_BINS) + 0.5
+            raise DataError(self._nothing_found(candidates))
+        if len(self.features) > 1 and not candidates[0].is_rare:
+            raise DataError(self._nothing_rare(candidates))
+        in_samples = counts[:, candidates[0].feature].sum(axis=1)
+        fit, facts = self._divided(candidates[0], statistic)
+        facts |= _decisive_sample(candidates[0], in_samples, sample_names)
+        names = list(self.features)
+        facts["candidates"] = [one.facts(names[one.feature]) for one in candidates]
+        return fit, facts
+
+    def _divided(
+        self, chosen: TailCandidate, statistic: PopulationHistograms
+    ) -> tuple[KernelFit, dict[str, Any]]:
+        """Return the mixture with the population divided, and the facts of the division."""
+        feature = list(self.features)[chosen.feature]
+        place, grids = self.features[feature], self.fit.solution.grids
+        threshold = _threshold(statistic, chosen)
+        # parts that overlap would have weights of densities that hardly differ, and a slight
+        # misfit of the tail would then move many rows of the body into it
+        outwards = 1 if chosen.is_upper else -1
+        distance = (grids.points(place) - threshold) / (_RAMP * grids.step[place])
+        result = divided_fit(
+            self.fit.solution, self.populations, self.number, place, expit(outwards * distance)
         )
-        probability = np.interp(self.fit.solution.grids.points(place), centres, chosen.probability)
-        result = divided_fit(self.fit.solution, self.populations, self.number, place, probability)
         rest, rare = self._names(feature, is_upper=chosen.is_upper)
         populations = result.fit.populations
         assert populations is not None
@@ -152,9 +174,8 @@ class UndividedPopulation:
         facts = {
             "population": self.populations.shown_names[self.number],
             "parts": [rest, rare],
-            "threshold": _threshold(centres, chosen),
+            "threshold": threshold,
             **chosen.facts(feature),
-            "candidates": [one.facts(names[one.feature]) for one in candidates],
         }
         return replace(result.fit, populations=populations), facts
 
@@ -163,20 +184,26 @@ class UndividedPopulation:
         name = (self.populations.names or ("",) * self.populations.count)[self.number]
         features = [member for _, members in self.fit.solution.views for member in members]
         if not name:
-            name = suggested_names(self.fit, self.populations.of_component, features).names[
-                self.number
-            ]
-        old = {feature + sign for sign in ("+", "-", "hi", "lo")}
-        words = [word for word in words_of(name, features) if word not in old]
+            name = self._suggested_name(features)
+        words = words_of(name, features)
         # a population that is positive stays so below its upper tail, and the other way round
-        has_sign_of_tail = feature + ("+" if is_upper else "-") in words_of(name, features)
-        marks = ("lo", "hi") if has_sign_of_tail else ("-", "+")
+        sign = feature + ("+" if is_upper else "-")
+        marks = ("lo", "hi") if sign in words else ("-", "+")
+        old = {feature + mark for mark in ("+", "-", "hi", "lo")} - {sign}
+        words = [word for word in words if word not in old]
         taken = {*self.populations.names} - {name}
         names = [" ".join([*words, feature + mark]) for mark in marks]
         rest, rare = (_free_name(one, taken) for one in (names if is_upper else names[::-1]))
         return rest, rare
 
-    def _nothing_found(self) -> str:
+    def _suggested_name(self, features: Sequence[str]) -> str:
+        """Return the suggested name of the population among populations before any division."""
+        populations = self.populations
+        whole = np.arange(populations.count) if populations.whole is None else populations.whole
+        suggested = suggested_names(self.fit, whole[populations.of_component], features)
+        return suggested.names[int(whole[self.number])]
+
+    def _nothing_found(self, candidates: Sequence[TailCandidate]) -> str:
         """Say that there is no clear tail."""
         shown = self.populations.shown_names[self.number]
         names = list(self.features)
@@ -184,9 +211,32 @@ class UndividedPopulation:
             subject, remedy = f"{names[0]} has no", "choose another feature, or leave it out"
         else:
             subject, remedy = "no feature has a", "choose another population"
+        shifted = dict.fromkeys(names[one.feature] for one in candidates if one.is_shift)
+        shift = ""
+        if shifted:
+            shift = (
+                f" (the whole population differs between samples in {', '.join(shifted)}, as by "
+                "a day effect)"
+            )
         return (
             f"{subject} clear tail within population {shown}, so that there is nothing to divide "
-            f"it by; {remedy}"
+            f"it by{shift}; {remedy}"
+        )
+
+    def _nothing_rare(self, candidates: Sequence[TailCandidate]) -> Message:
+        """Say which tails are clear, but no rare cells."""
+        shown = self.populations.shown_names[self.number]
+        clear = [one for one in candidates if one.is_clear]
+        names = list(self.features)
+        tails = ", ".join(
+            f"{names[one.feature]} {'high' if one.is_upper else 'low'} {one.share:.1%}"
+            for one in clear
+        )
+        return (
+            f"no clear tail within population {shown} is rare: all have more than {RARE:.0%} of it "
+            f"({tails}); ask for one of them with "
+            + Setting("feature", names[clear[0].feature])
+            + ", or use a fit with more populations"
         )
 
 
@@ -212,7 +262,32 @@ def _range_of(counts: FloatArray, points: FloatArray) -> tuple[float, float]:
     return float(points[low] - half), float(points[min(high, len(points) - 1)] + half)
 
 
-def _threshold(centres: FloatArray, tail: TailCandidate) -> float:
-    """Return the value at which a row belongs to the tail with probability one half."""
-    values, order = tail.probability, 1 if tail.is_upper else -1
-    return float(np.interp(0.5, values[::order], centres[::order]))
+def _threshold(statistic: PopulationHistograms, tail: TailCandidate) -> float:
+    """Return the edge of the bins whose rows more probably belong to the tail."""
+    (inside,) = np.nonzero(tail.probability > 0.5)
+    edge = inside[0] if tail.is_upper else inside[-1] + 1
+    low, step = statistic.low[tail.feature], statistic.step[tail.feature]
+    return float(low + step * edge)
+
+
+def _decisive_sample(
+    tail: TailCandidate, rows: FloatArray, sample_names: Sequence[str]
+) -> dict[str, Any]:
+    """Return the sample that most of the tail lies in, and its share; None without one.
+
+    Parameters
+    ----------
+    tail : TailCandidate
+        The tail.
+    rows : (samples,) float64 array
+        Rows of the population.
+    sample_names : sequence of str
+        Names of the samples.
+    """
+    largest = int(np.argmax(tail.rows_by_sample))
+    share = float(tail.rows_by_sample[largest] / tail.rows)
+    decides = share > max(_MOST_OF_A_TAIL, 2 * rows[largest] / rows.sum())
+    return {
+        "decisive_sample": sample_names[largest] if decides else None,
+        "share_of_largest_sample": share,
+    }
