@@ -53,9 +53,9 @@ def test_plan__json_names_options(run, stores):
     result = run("plan", stores / "measured.zarr", "--components", 2, "--json")
     smaller = json.loads(result.stdout)["smaller"]
     assert smaller == {
-        "driver": ["--pilot-rows"],
+        "driver": ["--n-landmarks", "--pilot-rows"],
         "states": ["--components"],
-        "workspaces": [],
+        "workspaces": ["--n-landmarks"],
     }
 
 

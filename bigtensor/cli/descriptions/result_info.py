@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 from bigtensor.cli.descriptions.sample_info import category_lines, variable_facts
 from bigtensor.cli.output import one_line
-from bigtensor.data.values.categories import categories_of_answer
 
 if TYPE_CHECKING:
     import zarr
@@ -81,6 +80,7 @@ def answer_facts(path: str, group: zarr.Group) -> dict[str, Any]:
         When it has no array of answers.
     """
     from bigtensor.cli.stored_labels import label_counts, stored_names
+    from bigtensor.data.values.categories import categories_of_answer
     from bigtensor.errors import StoreReadError
 
     arrays = dict(sorted(group.arrays()))

@@ -140,7 +140,7 @@ def test_compare__writes_shares_and_counts_for_other_programs(run, study):
     assert result.exit_code == 0, result.stderr
     shares = read(study / "shares.csv")
     assert [row["sample_id"] for row in shares[::3]] == [f"file_{n}" for n in range(4, 12)]
-    assert sum(int(row["count"]) for row in shares[:3]) == 20_000
+    assert sum(int(row["estimated_count"]) for row in shares[:3]) == 20_000
     counts = read(study / "diffcyt" / "counts.csv")
     assert [*counts[0]][:3] == ["cluster_id", "n_cells", "file_4"]
     info = read(study / "diffcyt" / "experiment_info.csv")
