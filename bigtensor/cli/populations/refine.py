@@ -83,9 +83,9 @@ def refine(
     The population is divided in two by one feature: most cells lie around its main mode, and the
     rare ones in the tail above or below. One pass reads the cells. Without --feature, tails of all
     features are compared. Of those with at most 5 % of the population, the one is taken whose
-    number of cells differs most between samples. With one sample, it is the clearest one. Larger
-    tails have to be named with --feature. A tail that disappears when samples are shifted and
-    scaled to one body, as after a day effect, is none.
+    number of cells differs most between samples. With one sample, it is the clearest one. A larger
+    tail is used only if --feature names it. A tail is not used if it disappears once the values of
+    all samples are shifted and scaled to agree, as after a day effect.
 
     Both parts get the name of the population with the sign of the feature, such as 'CD4 T CD69+'.
     If the population is 'CD69+' already, 'CD69lo' and 'CD69hi' are added. The threshold is the
@@ -141,7 +141,7 @@ def _in_words(facts: Mapping[str, Any]) -> list[str]:
         f"tail       {rare}: about {facts['rows']:,.0f} cells, {facts['share']:.2%} of the "
         f"population, with {facts['feature']} {side} {facts['threshold']:.3g}{_variation(facts)}",
         f"rest       {rest}",
-        "           cells count with their probability of the population; predict gives labels",
+        "           (an expected number; predict counts the labels)",
     ]
     if facts["decisive_sample"] is not None:
         lines.append(

@@ -406,7 +406,7 @@ class KernelMixture(MixtureAnswers):
             When the feature is no view of its own.
         DataError
             When no feature has a clear tail within the population that remains after samples are
-            shifted and scaled to one body, or all clear tails are larger than 5 % and none was
+            shifted and scaled to agree, or all clear tails are larger than 5 % and none was
             asked for.
 
         Examples

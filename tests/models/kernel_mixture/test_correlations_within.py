@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from bigtensor.models.kernel_mixture.choices import dependence
-from bigtensor.models.kernel_mixture.choices.dependence import correlations_within
+from bigtensor.models.kernel_mixture.choices.dependence import (
+    correlations_within,
+    highest_beyond_chance,
+)
 
 
 def plain(values, posterior, pairs):
@@ -51,6 +54,21 @@ def test_correlation__copies_of_independent_rows_have_the_noise_of_the_rows():
     tiled = np.tile(values, (9, 1)), np.ones((3600, 1)), pairs
     assert root_mean_square(*tiled, 1 / 9) == pytest.approx(once, abs=1e-6)
     assert root_mean_square(*tiled) > once + 0.02
+
+
+def test_correlation_within_one_component__is_rarely_beyond_chance_where_features_are_independent():
+    rng = np.random.default_rng(0)
+    component = np.repeat(np.arange(6), [2000, 60, 60, 60, 60, 60])
+    pairs = np.zeros((8, 8), bool)
+    pairs[1, 0] = True  # the others are categories
+    posterior = np.eye(6)[component]
+    beyond = [
+        highest_beyond_chance(correlations_within(rng.normal(size=(2300, 8)), posterior, pairs))
+        for _ in range(50)
+    ]
+    assert np.count_nonzero(beyond) <= 5
+    none = correlations_within(rng.normal(size=(2300, 8)), posterior, np.zeros((8, 8), bool))
+    assert highest_beyond_chance(none) == none.root_mean_square == 0
 
 
 def root_mean_square(*arguments):

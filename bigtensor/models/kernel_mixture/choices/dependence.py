@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtri
 
 from bigtensor.array_types import FloatArray
 from bigtensor.errors import Setting
@@ -46,6 +47,9 @@ that were counted right it was at most 0.10 (30 of 1,400 rows; elsewhere 0.08). 
 cells with three kinds then have a Rand index of 1.00 (0.98 to 1.00 with two components). No table
 of scikit-learn and KEEL with enough rows is fitted otherwise (28 tables).
 """
+
+BY_CHANCE = 0.01
+"""Probability with which a component of independent features has a correlation beyond chance."""
 
 MORE_LIKELY = 2.0
 """Standard errors by which many components have to make held-out rows more likely.
@@ -100,7 +104,7 @@ def with_populations_if_dependent(
     dependence = correlations.root_mean_square
     if dependence >= DEPENDENT_FROM:
         reason = f"root mean square correlation {dependence:.2f}"
-    elif (highest := _highest(correlations, settings)) >= DEPENDENT_IN_ONE_FROM:
+    elif (highest := highest_beyond_chance(correlations)) >= DEPENDENT_IN_ONE_FROM:
         reason = f"root mean square correlation {highest:.2f} within one of them"
     elif are_more_likely(sample, settings, merged):
         reason = (
@@ -198,10 +202,15 @@ def _with_added_components(settings: KernelMixtureSettings, count: int) -> Kerne
     return replace(settings, n_components=count, notes=(*settings.notes, note))
 
 
-def _highest(correlations: Correlations, settings: KernelMixtureSettings) -> float:
-    """Return the largest root mean square correlation within a component, less twice its noise."""
-    noise = [_noise_of_square(settings, 1, rows) for rows in correlations.rows.tolist()]
-    return float(np.sqrt(max(0.0, *(correlations.squares - 2 * np.array(noise)))))
+def highest_beyond_chance(correlations: Correlations) -> float:
+    """Return the largest root mean square correlation within a component, beyond chance.
+
+    Squared correlations of independent features, times the rows, are about chi-square distributed
+    with one degree of freedom for every pair.
+    """
+    chance = chdtri(correlations.pairs, BY_CHANCE / max(1, len(correlations.pairs)))
+    noise = (chance / correlations.pairs - 1) / correlations.rows
+    return float(np.sqrt(np.max(correlations.squares - noise, initial=0.0)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,10 +223,13 @@ class Correlations:
         Means over pairs of features, of the components with enough rows.
     rows : (components,) float64 array
         Independent rows of these components.
+    pairs : (components,) float64 array
+        Pairs of features that vary within these components.
     """
 
     squares: FloatArray
     rows: FloatArray
+    pairs: FloatArray
 
     @property
     def root_mean_square(self) -> float:
@@ -290,7 +302,7 @@ def correlations_within(
         rows = scaled[start : start + step]
         products = (rows[:, :, None] * rows[:, None, :]).reshape(len(rows), -1)
         second += posterior[start : start + step].T @ products
-    squares_of, rows_of = list[float](), list[float]()
+    squares_of, rows_of, pairs_of = list[float](), list[float](), list[float]()
     for mass, of_first, of_second in zip(masses.tolist(), first, second, strict=True):
         independent = mass * independent_share
         if independent < FEWEST_ROWS_CORRELATED:
@@ -305,4 +317,5 @@ def correlations_within(
             squares = covariance[usable] ** 2 / np.multiply.outer(variance, variance)[usable]
             squares_of.append(float(squares.mean()) - 1 / independent)
             rows_of.append(independent)
-    return Correlations(np.array(squares_of), np.array(rows_of))
+            pairs_of.append(float(squares.size))
+    return Correlations(np.array(squares_of), np.array(rows_of), np.array(pairs_of))

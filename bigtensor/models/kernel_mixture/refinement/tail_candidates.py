@@ -60,7 +60,7 @@ class TailCandidate:
         Twice the difference of the log-likelihoods with and without a tail, in nats, and what it
         has to exceed.
     aligned_evidence : float
-        The same after samples are shifted and scaled to one body. A body whose place differs
+        The same after samples are shifted and scaled to agree. A body whose place differs
         between samples looks like a tail in all samples together, but not then.
     variation : float, optional
         Variance of the number of these rows between samples, in parts of the variance that chance

@@ -40,8 +40,8 @@ population within 0.4 % at the threshold. A grid has about 2,000 points.
 """
 
 _MOST_OF_A_TAIL = 0.5
-"""Share of one sample in the tail above which one sample decides, if it is also twice as large as
-the share of the sample in the population."""
+"""Share of one sample in the tail above which one sample decides, if its odds are also twice its
+odds in the population."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +286,8 @@ def _decisive_sample(
     """
     largest = int(np.argmax(tail.rows_by_sample))
     share = float(tail.rows_by_sample[largest] / tail.rows)
-    decides = share > max(_MOST_OF_A_TAIL, 2 * rows[largest] / rows.sum())
+    expected = rows[largest] / rows.sum()
+    decides = share > _MOST_OF_A_TAIL and share * (1 - expected) > 2 * expected * (1 - share)
     return {
         "decisive_sample": sample_names[largest] if decides else None,
         "share_of_largest_sample": share,

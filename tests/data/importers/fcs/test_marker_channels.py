@@ -41,7 +41,8 @@ def test_import__of_markers_on_other_channels_names_marker_files_and_channels(
     for word in ("CD3", "CD4", "FITC-A", "PE-A", "first.fcs", "swapped.fcs"):
         assert word in message
     (message,) = messages([first, other], tmp_path / "a.zarr")
-    assert "CD4: PE-A in first.fcs, BV421-A in other.fcs" in message
+    for word in ("CD4: PE-A", "BV421-A in other.fcs"):
+        assert word in message
     assert "CD3" not in message
 
 
