@@ -13,6 +13,7 @@ from sklearn.preprocessing import scale
 
 from bigtensor import GaussianMixture, simulate
 from bigtensor.array_types import FloatArray, IndexArray
+from bigtensor.errors import ConditioningWarning
 from bigtensor.models.gaussian_mixture.component_choice import (
     COMPARED_AGAIN,
     compared_numbers,
@@ -71,7 +72,8 @@ def test_auto__finds_components_in_few_rows_of_many_features() -> None:
 
 @pytest.mark.parametrize("covariance_type", ["full", "tied"])
 def test_note__says_that_rows_allow_no_larger_number(covariance_type: str) -> None:
-    model = GaussianMixture(covariance_type=covariance_type, random_state=0).fit(drawn(2, 15))
+    with pytest.warns(ConditioningWarning, match="have 15 rows"):
+        model = GaussianMixture(covariance_type=covariance_type, random_state=0).fit(drawn(2, 15))
     assert len(model.weights_) == 1
     (note,) = (one for one in model.diagnostics_["verdict"]["sentences"] if "largest" in one)
     assert "15 rows of 3 features" in note

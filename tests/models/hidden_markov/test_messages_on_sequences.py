@@ -71,5 +71,6 @@ def test_a_state_of_equal_values__is_named_by_the_verdict(covariance_type: str) 
 
 
 def test_one_triple__is_named_in_the_singular() -> None:
-    with pytest.warns(ConditioningWarning, match="have 1 triple of"):
+    few_rows = pytest.warns(ConditioningWarning, match="have 3 rows")
+    with few_rows, pytest.warns(ConditioningWarning, match="have 1 triple of"):
         HiddenMarkovModel(1, emissions="gaussian", random_state=0).fit(values()[:3])
