@@ -191,10 +191,12 @@ def description_errors(contents: Contents) -> Iterator[None]:
     try:
         yield
     except (LookupError, TypeError, ValueError) as error:
+        writer = contents.written_by
+        other = f", or use bigtensor {writer}" if writer != __version__ else ""
         raise ModelFileError(
-            f"the description of this {contents.kind}, written by bigtensor {contents.written_by}, "
-            f"cannot be used by bigtensor {__version__} ({type(error).__name__}: {error}): fit the "
-            f"model again, or use bigtensor {contents.written_by}"
+            f"the description of this {contents.kind}, written by bigtensor {writer}, cannot be "
+            f"used by bigtensor {__version__} ({type(error).__name__}: {error}): fit the model "
+            f"again{other}"
         ) from error
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from numpy.testing import assert_array_equal
 
+import bigtensor
 from bigtensor.data.stores.manifest import seal
 from bigtensor.errors import ModelFileError, OutputError
 from bigtensor.store import (
@@ -264,3 +265,10 @@ def test_unpack__refuses_what_it_cannot_put_together(tree):
         description_errors(contents),
     ):
         unpack(Packed(tree), CLASSES)
+
+
+def test_description__of_this_version_asks_for_no_other_version():
+    contents = Contents("Thing", {}, {}, written_by=bigtensor.__version__)
+    with pytest.raises(ModelFileError) as caught, description_errors(contents):
+        raise KeyError("missing")
+    assert "or use" not in str(caught.value)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from dask.utils import parse_bytes
 
+from bigtensor.data.addresses.dask_tasks import distributed_is_loaded, in_task
 from bigtensor.engine.clusters.connection import Connection, connected, require_usable
 from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
 from bigtensor.engine.clusters.forks import forked
@@ -156,7 +156,7 @@ def open_runtime(
     if client is None and scheduler is None:
         if workers is not None:
             scheduler = "processes"
-        elif _in_task():
+        elif in_task():
             # the worker runs one task on each of its threads already
             scheduler, workers = "threads", 1
         else:
@@ -199,31 +199,13 @@ def processes_to_start(workers: int | None, tasks: int | None) -> int:
     return count if tasks is None else min(count, max(tasks, 1))
 
 
-def _distributed_is_loaded() -> bool:
-    """Return True if a client or a worker may be in this process; to import it takes .2 s."""
-    return "distributed.client" in sys.modules
-
-
-def _in_task() -> bool:
-    """Return True inside a task of a Dask worker."""
-    if not _distributed_is_loaded():
-        return False
-    from distributed import get_worker
-
-    try:
-        get_worker()
-    except ValueError:
-        return False
-    return True
-
-
 @contextmanager
 def _seceded() -> Iterator[None]:
     """Give up the thread of the Dask task that calls, if any, because the passes need threads.
 
     A worker of one thread would otherwise wait for itself.
     """
-    if not _in_task():
+    if not in_task():
         yield
         return
     from distributed import worker_client
@@ -234,7 +216,7 @@ def _seceded() -> Iterator[None]:
 
 def _current_client() -> Client | None:
     """Return the client that the caller made current, if any."""
-    if not _distributed_is_loaded():
+    if not distributed_is_loaded():
         return None
     from distributed import get_client
 

@@ -23,12 +23,14 @@ for path in "$@"; do
     esac
 done
 
+# a path that the shell completed ends with a slash
+set -- "${@%/}"
 model=$1
 shift
 round=${ROUND:-1}
 if [ "$round" = 1 ]; then
     # the metadata of a model hold a digest of its arrays; those at a URL are told apart by the URL
-    number=$({ printf '%s\n' "$model" "$@"; cat "$model/zarr.json" 2>/dev/null || true; } | cksum | cut -d ' ' -f 1)
+    number=$({ cat "$model/zarr.json" 2>/dev/null || echo "$model"; printf '%s\n' "$@"; } | cksum | cut -d ' ' -f 1)
     folder=$(basename "$model" .zarr)-$number
 else
     folder=$(dirname "$model")

@@ -3,6 +3,11 @@
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
+import zarr
+
+from bigtensor.data.exporters import csv, row_columns
+from bigtensor.errors import StoreReadError
 
 THREADS = ("--scheduler", "threads")
 
@@ -51,6 +56,28 @@ def test_predict__csv_names_the_row_of_the_file(run, folder, tmp_path, store):
     np.testing.assert_allclose(both["b"], joined["b"], rtol=1e-5)
 
 
+def test_export__ids_are_written_as_in_the_table(run, folder, tmp_path):
+    rows = len(pd.read_csv(folder / "table.csv"))
+    ids = {
+        "padded": [f"{row:04}" for row in range(rows)],
+        "short": ["" if row == 3 else str(row) for row in range(rows)],
+        "long": ["" if row == 3 else str(2**53 + 1 + 2 * row) for row in range(rows)],
+    }
+    table, cells = tmp_path / "ids.csv", folder / "cells.zarr"
+    pd.DataFrame(ids).to_csv(table, index=False)
+    out, made = tmp_path / "l.zarr", tmp_path / "e.csv"
+    columns = [part for name in ids for part in ("--column", f"{name}={table}")]
+    for command in (
+        ("add", cells, *columns),
+        ("predict", folder / "model.zarr", cells, "--out", out, *THREADS),
+        ("export", out, "--to", made, "--cells", cells, "--features", ",".join(ids)),
+    ):
+        result = run(*command)
+        assert result.exit_code == 0, result.stderr
+    exported = pd.read_csv(made, dtype=str, keep_default_na=False)
+    assert {name: exported[name].tolist() for name in ids} == ids
+
+
 def test_export__an_own_id_is_written_beside_answers(run, folder, tmp_path):
     cells, out, made = folder / "cells.zarr", tmp_path / "l.zarr", tmp_path / "e.csv"
     for command in (
@@ -66,3 +93,46 @@ def test_export__an_own_id_is_written_beside_answers(run, folder, tmp_path):
     assert exported["id"].tolist() == table["id"].tolist()
     assert exported["kind"].tolist() == table["kind"].tolist()
     np.testing.assert_allclose(exported["a"], table["a"], rtol=1e-5)
+
+
+def predicted(run, folder, cells, out):
+    """Label cells beside a CSV file."""
+    files = ("--out", out, "--csv", out.with_suffix(".csv"))
+    return run("predict", folder / "model.zarr", cells, *files, *THREADS)
+
+
+def test_predict__refuses_ids_without_a_name_before_the_rows_are_read(run, folder, tmp_path):
+    cells, out = tmp_path / "own.zarr", tmp_path / "labels.zarr"
+    ids = ("sample", np.arange(6), {"categories": ["x", "y"]})
+    values = {"X": (("sample", "feature"), np.ones((6, 2))), "sample_id": ids}
+    dataset = xr.Dataset(values, {"feature": ["a", "b"]})
+    dataset.to_zarr(cells, zarr_format=2, consolidated=False)
+    result = predicted(run, folder, cells, out)
+    assert result.exit_code == 1
+    assert "sample_id" in result.stderr
+    assert not out.exists()
+
+
+def test_predict__names_a_store_that_cannot_be_read_before_the_rows_are_read(
+    run, folder, tmp_path, monkeypatch
+):
+    def fail(_):
+        raise StoreReadError("the network failed")
+
+    monkeypatch.setattr(row_columns, "open_cells", fail)
+    result = predicted(run, folder, folder / "half.zarr", tmp_path / "labels.zarr")
+    assert result.exit_code == 1
+    assert "the network failed" in result.stderr
+    assert not (tmp_path / "labels.zarr").exists()
+
+
+def test_predict__names_complete_labels_where_the_table_fails(run, folder, tmp_path, monkeypatch):
+    def fail(*_):
+        raise StoreReadError("the network failed")
+
+    monkeypatch.setattr(csv, "_lines", fail)
+    out = tmp_path / "labels.zarr"
+    result = predicted(run, folder, folder / "half.zarr", out)
+    assert result.exit_code == 1
+    assert f"{out} is complete" in result.stderr
+    assert zarr.open_group(out, mode="r")["label"].size

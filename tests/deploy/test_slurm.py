@@ -178,6 +178,9 @@ def test_rounds__of_another_model_or_other_stores_have_a_folder_of_their_own(
     assert folders(0, "rows.zarr") == 1
     assert folders(1, "rows.zarr") == 2
     assert folders(1, "rows.zarr", "more.zarr") == 3
+    assert folders(1, "rows.zarr/", "more.zarr") == 3
+    assert submit_rounds("./prepared.zarr/", "rows.zarr", "more.zarr").returncode == 0
+    assert len(list(study.glob("prepared-*"))) == 3
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -108,6 +109,23 @@ def check_late_worker(kind: type[QueuedJob]) -> list[Event]:
         assert len(warned) == 1
         assert time.monotonic() - begin >= kind.seconds
     return [event for event in events if event.kind == "waiting for workers"]
+
+
+def test_waits_of_one_fit__are_one_warning(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_run, "REPORT_EVERY", 0.2)
+    with (
+        empty_cluster(worker_class=QueuedJob) as client,
+        warnings.catch_warnings(record=True) as all_warnings,
+    ):
+        warnings.simplefilter("always")
+        runtime = DistributedRuntime(client)
+        for _ in range(2):
+            client.cluster.scale(1)
+            assert collected(runtime, []) == list(range(8))
+            client.cluster.scale(0)
+            while client.nthreads():
+                time.sleep(0.05)
+    assert [one.category for one in all_warnings].count(ClusterWarning) == 1
 
 
 def test_adaptive_cluster__of_minimum_0_starts_after_the_usual_wait(

@@ -16,7 +16,7 @@ from bigtensor import KernelMixture
 from bigtensor.errors import ModelFileError, OutputError
 from bigtensor.models.contract.registry import MODELS, model_class
 from bigtensor.store import Contents, write_group
-from tests.models.expected.stored_forms import PATH, stored_forms
+from tests.models.expected.stored_forms import PATH, stored_forms, write
 from tests.models.kernel_mixture.parameters import mixture_parameters
 
 ANSWERS = ("predict", "predict_proba", "score_samples")
@@ -262,6 +262,21 @@ def test_stored_form__changes_with_the_format_version_alone(name):
         f"{name} is a new model, and {refresh}"
     )
     assert forms["format_version"] == stored["format_version"], refresh
+
+
+def test_stored_forms__are_written_for_new_models_and_new_versions_alone(tmp_path):
+    stored, path = json.loads(PATH.read_text()), tmp_path / PATH.name
+    digests = stored["digests"]
+    path.write_text(json.dumps(stored | {"digests": digests | {"ICA": "other"}}))
+    with pytest.raises(SystemExit, match=r"ICA.*FORMAT_VERSION"):
+        write(path)
+    assert json.loads(path.read_text())["digests"]["ICA"] == "other"
+    earlier = {"format_version": stored["format_version"] - 1, "digests": {"ICA": "other"}}
+    new_model = stored | {"digests": {name: digests[name] for name in digests if name != "ICA"}}
+    for before in (earlier, new_model):
+        path.write_text(json.dumps(before))
+        write(path)
+        assert json.loads(path.read_text()) == stored
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -108,7 +108,7 @@ def predict(
 
     The CSV file has the columns row, which counts the rows of CELLS.zarr from 0, source_row (if
     rows were selected at import or by subset: the row of the files, from 0 without the header),
-    sample_id (if CELLS.zarr has it), and the answers.
+    sample_id (if CELLS.zarr is a store that import or subset wrote, and has it), and the answers.
 
     LABELS.zarr holds label (sample) int32, and with --probabilities also probability (sample,
     component or population) float32 and log_density (sample). Rows left out have the label -1.
@@ -137,7 +137,7 @@ def predict(
     model = _loaded(model_path, missing)
     outputs = outputs or _outputs(model, level, probabilities=probabilities)
     _check_labels_for(by, model, outputs)
-    _check_table(csv_path, model, outputs)
+    beside = _store_beside(csv_path, cells, model, outputs)
     rows = rows_that_meet(condition, in_order(cells, sequence, model), cells, model)
     with reporter() as progress:
         with started(where) as running:
@@ -156,7 +156,7 @@ def predict(
                 **running,
             )
         if csv_path is not None:
-            _write_csv(out, csv_path, cells, progress)
+            _write_csv(out, csv_path, beside, progress)
     if table is not None:
         write_table(weights, table)
     facts = {**_facts(out, outputs), "seconds": seconds_taken(), **shares_as_facts(rows)}
@@ -239,16 +239,21 @@ def _check_labels_for(by: str | None, model: Estimator, outputs: tuple[str, ...]
         )
 
 
-def _check_table(csv_path: Address | None, model: Estimator, outputs: tuple[str, ...]) -> None:
-    """Raise a UsageError for an answer that cannot be columns of the CSV file."""
+def _store_beside(
+    csv_path: Address | None, cells: str, model: Estimator, outputs: tuple[str, ...]
+) -> str | None:
+    """Return the cells if the CSV file can name their rows, after a check of its columns."""
     if csv_path is None:
-        return
+        return None
     for output in model.row_function(outputs).outputs:
         if len(output.dims) > 1:
             raise click.UsageError(
                 f"{output.name} has the dimensions {', '.join(output.dims)} for every row, which "
                 f"are no columns of a table; leave --csv or --answer {output.name} out"
             )
+    from bigtensor.data.exporters.row_columns import has_row_columns
+
+    return cells if has_row_columns(cells) else None
 
 
 def _table_path(
@@ -266,18 +271,16 @@ def _table_path(
     return table or beside(store, f"{name}_by_{by}.csv")
 
 
-def _write_csv(out: Address, csv_path: Address, cells: str, progress: Reporter) -> None:
+def _write_csv(out: Address, csv_path: Address, beside: str | None, progress: Reporter) -> None:
     """Write the answers again as text, beside what says which row of the files a row is."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
-    from bigtensor.data.exporters.row_columns import has_row_columns
-    from bigtensor.errors import OutputError
+    from bigtensor.errors import DataError, OutputError, StoreReadError
 
-    beside = cells if has_row_columns(cells) else None
     try:
         with progress.rows("csv") as advance:
             write_answers_to_csv(out, csv_path, cells=beside, progress=advance)
-    except OutputError as error:
-        raise OutputError(
+    except (DataError, OutputError, StoreReadError) as error:
+        raise type(error)(
             error.message
             + f"; {out} is complete, and 'bigtensor export {out} --to FILE.csv' makes "
             "the table from it"

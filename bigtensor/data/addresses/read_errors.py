@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import NDArray
 
+from bigtensor.data.addresses.dask_tasks import in_task
 from bigtensor.data.addresses.object_stores import credentials_remedy, is_refusal
 from bigtensor.data.addresses.repeated_reads import is_transient
 from bigtensor.errors import MissingDependencyError, StoreReadError, hide_passwords
@@ -57,20 +58,21 @@ def read_remedy(error: BaseException, damaged: str) -> str:
         The remedy where neither the network nor the permissions have failed.
     """
     # workers have the settings of the environment that started them, and not the driver's
-    here = f"the process that read the rows on {socket.gethostname()}"
+    worker = f"the worker on {socket.gethostname()}" if in_task() else ""
     if remedy := credentials_remedy(error):
-        return f"{remedy}. These settings are missing in {here}: start workers with them"
+        missing = f". These settings are missing in {worker}: start workers with them"
+        return remedy + (missing if worker else "")
     if is_transient(error):
-        remedy = (
-            f"the disk or the network failed for {here}: check it and run the same command again"
-        )
-        if type(error).__module__ == "botocore.exceptions":
+        where = f" for {worker}" if worker else ""
+        remedy = f"the disk or the network failed{where}: check it and run the same command again"
+        if worker and type(error).__name__ == "EndpointConnectionError":
             remedy += ". Workers need the same endpoint as the driver (AWS_ENDPOINT_URL)"
         return remedy
     if is_refusal(error):
         return (
             "ask the owner of the store for permission, or renew the credentials if they have "
-            f"expired, and run the same command again; they are those of {here}"
+            "expired, and run the same command again"
+            + (f"; they are those of {worker}" if worker else "")
         )
     return damaged
 

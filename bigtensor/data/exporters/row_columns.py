@@ -12,18 +12,20 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.addresses.read_errors import read_variable
+from bigtensor.data.exporters.labels import BLOCK_ROWS
 from bigtensor.data.exporters.row_texts import (
     cells_of_codes,
     is_number,
     names_as_cells,
     row_texts,
 )
+from bigtensor.data.sources.anndata_source import holds_anndata
 from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM, SAMPLES, SOURCE_ROW
 from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.data.values.categories import ATTRIBUTE, stored_categories
 from bigtensor.data.values.spreadsheet_cells import as_cell
 from bigtensor.data.values.unique_names import unique_names
-from bigtensor.errors import DataError, LayoutError, StoreReadError, ViewError
+from bigtensor.errors import DataError, LayoutError, ViewError
 
 _IDENTITIES = (SOURCE_ROW, SAMPLES)
 """Variables that join a row to the files that it came from. Every table has them."""
@@ -57,6 +59,9 @@ class _Column:
         if self.variable is None:
             return values
         texts = row_texts(values)
+        if values.dtype.kind == "f":
+            # integers with missing values are stored as floats
+            texts = [text.removesuffix(".0") for text in texts]
         return np.array(texts if is_number(values.dtype) else [*map(as_cell, texts)], object)
 
 
@@ -156,6 +161,20 @@ class RowColumns:
         """The names of the columns as cells of the file."""
         return [as_cell(column.header) for column in self.columns]
 
+    def check_names(self) -> None:
+        """Require a name for every code of the variables.
+
+        Raises
+        ------
+        DataError, StoreReadError
+        """
+        for column in self.columns:
+            if column.variable is None or column.names is None:
+                continue
+            for start in range(0, column.variable.size, BLOCK_ROWS):
+                codes = column.variable[start : start + BLOCK_ROWS]
+                column.cells(read_variable(codes, f"{column.name!r} of {self.store}"), self.store)
+
     def read(self, rows: slice) -> list[NDArray[Any]]:
         """Return the columns of some rows."""
         features = iter(())
@@ -173,11 +192,22 @@ class RowColumns:
 
 
 def has_row_columns(cells: str | os.PathLike[str]) -> bool:
-    """Return True for a store of dense rows, such as an import makes it."""
-    try:
-        open_cells(cells)
-    except (StoreReadError, LayoutError):
+    """Return True for a store of the layout that an import writes, after a look at its ids.
+
+    Raises
+    ------
+    StoreReadError
+        When the store cannot be read.
+    DataError
+        When ids are codes without a name.
+    """
+    if holds_anndata(cells):
         return False
+    try:
+        rows = open_cells(cells)["X"].shape[0]
+    except LayoutError:
+        return False
+    RowColumns.open(cells, (), rows=rows, others=()).check_names()
     return True
 
 

@@ -28,6 +28,9 @@ LABEL = "label"
 _ROWS_PER_BLOCK = 2**18
 """Rows of a table of text whose cells are held at once, beside the column that is read."""
 
+_EXACT_FLOATS = 2**53
+"""Floats are exact for whole numbers below."""
+
 _KEPT_ATTRIBUTES = ("categories",)
 
 
@@ -79,18 +82,41 @@ def read_row_values(path: str | os.PathLike[str], name: str) -> ReadValues:
 
 
 def _cells(text: CsvText, name: str) -> NDArray[Any]:
-    """Return a column of a table: numbers or true and false if all cells are, and else texts."""
+    """Return a column of a table: numbers or true and false if all cells are, and else texts.
+
+    Whole numbers that a number would alter, such as the id 0001, are texts too.
+    """
     with text.rows() as (header, _):
         names = unique_names(header)
     column = names[header.index(_column(text.path, header, name))]
     if first_rows(text, names)[column].dtype.kind in "iufb":
         blocks = _column_blocks(text, names, column, None)
         kinds = {block.dtype.kind for block in blocks}
-        if kinds == {"b"} or kinds <= {*"iuf"}:
+        if kinds == {"b"}:
             return np.concatenate(blocks)
+        if kinds <= {*"iuf"}:
+            numbers = np.concatenate(blocks)
+            if not _are_ids(text, names, column, numbers):
+                return numbers
     # what looks like a number in one block is a name if another block has names
     cells = np.concatenate(_column_blocks(text, names, column, "object"))
     return _with_decimal_commas(cells, text.separator)
+
+
+def _are_ids(text: CsvText, names: list[str], column: str, numbers: NDArray[Any]) -> bool:
+    """Return True for whole numbers that lose digits: leading zeros, or too many for a float."""
+    is_float = numbers.dtype.kind == "f"
+    present = numbers[~np.isnan(numbers)] if is_float else numbers
+    if is_float and np.any(present != np.trunc(present)):
+        return False
+    # integers become floats beside missing values
+    padded, long = False, is_float and np.abs(present).max(initial=0) >= _EXACT_FLOATS
+    for frame in row_blocks(text, names, {column: "object"}, _ROWS_PER_BLOCK):
+        cells = frame[column].dropna().astype(str).str.strip()
+        if not cells.str.fullmatch("[+-]?[0-9]+").all():
+            return False
+        padded = padded or bool(cells.str.match("[+-]?0[0-9]").any())
+    return padded or bool(long)
 
 
 def _with_decimal_commas(cells: NDArray[Any], separator: str) -> NDArray[Any]:

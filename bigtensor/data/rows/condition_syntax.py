@@ -65,8 +65,8 @@ _INSTEAD = {
 
 _NOT_EQUAL_OF_SQL = "<>"
 
-_WORDS_FOR_MISSING = ("is", "null", "none", "nan")
-"""Words by which other languages select missing values."""
+_WORDS_FOR_MISSING = ("null", "none", "nan")
+"""Words by which other languages select missing values, alone or after ``is``."""
 
 _BACKTICKS = "names with a space or another sign stand in backticks, such as `FSC-A`"
 
@@ -204,7 +204,7 @@ def condition_error(text: str, place: int, reason: str) -> ConditionError:
     return ConditionError(f"the condition {shown!r} {where}: {reason}")
 
 
-def missing_remedy(word: str, name: str = "CD4") -> str:
+def missing_remedy(word: str, name: str) -> str:
     """Return how missing values are selected, if a word stands for them in other languages.
 
     Parameters
@@ -212,7 +212,7 @@ def missing_remedy(word: str, name: str = "CD4") -> str:
     word : str
         Word that cannot be read.
     name : str
-        Variable of the example.
+        Variable that the word is compared with, as a condition holds it.
     """
     if word.lower() not in _WORDS_FOR_MISSING:
         return ""
@@ -276,7 +276,7 @@ class _Parser:
         for token in (self.next, previous):
             if token.kind == "name" and token.text.lower() in _KEYWORDS:
                 return f"the word {token.text.lower()} is written in small letters"
-        if self.next.kind == "name" and (remedy := missing_remedy(self.next.text, previous.text)):
+        if self.next.kind == "name" and (remedy := self._comparison_of_sql(previous.text)):
             return remedy
         if before in ("name", "quoted") and (
             self.next.kind in ("name", "quoted", "number") or self.next.text in "+-"
@@ -285,6 +285,14 @@ class _Parser:
         if self.next.kind == "operator":
             return "names and values are compared, and no conditions; leave the parentheses out"
         return "'and', 'or' or the end is expected"
+
+    def _comparison_of_sql(self, name: str) -> str:
+        """Return the comparison for ``is``, or for a word that stands for missing values."""
+        words = [token.text.lower() for token in self.tokens[self.position : self.position + 3]]
+        if words[0] != "is":
+            return missing_remedy(words[0], name)
+        word = words[-1] if words[1] == "not" else words[1]
+        return missing_remedy(word, name) or "values are compared with == or !="
 
     @property
     def next(self) -> _Token:

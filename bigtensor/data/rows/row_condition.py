@@ -222,7 +222,7 @@ def condition_on(
     for variable in variables:
         for available in columns:
             if variable.name not in available:
-                raise _unknown(text, variable, available, renamed or {})
+                raise _unknown(text, tree, variable, available, renamed or {})
     columns = [_with_texts_as_names(tree, available) for available in columns]
     for available in columns:
         _check(text, tree, available)
@@ -276,6 +276,7 @@ def _coded(
 
 def _unknown(
     text: str,
+    tree: Tree,
     variable: Variable,
     available: Mapping[str, ConditionColumn],
     renamed: Mapping[str, str],
@@ -288,11 +289,26 @@ def _unknown(
             variable.place,
             f"{reason}, because the column was given another name: write {renamed[variable.name]}",
         )
-    if remedy := missing_remedy(variable.name):
+    compared = next(iter(_compared_with(tree, variable)), next(iter(available)))
+    if remedy := missing_remedy(variable.name, _as_variable(compared)):
+        return condition_error(text, variable.place, f"{reason}; {remedy}")
+    if variable.name.lower() in ("true", "false"):
+        remedy = f"write {variable.name.capitalize()}"
         return condition_error(text, variable.place, f"{reason}; {remedy}")
     near = _near(variable.name, available, _as_variable)
     quotes = "" if near.startswith("did you mean") else "; a text stands in quotes"
     return condition_error(text, variable.place, f"{reason}; {near}{quotes}")
+
+
+def _compared_with(tree: Tree, variable: Variable) -> list[str]:
+    """Return the variables that a variable is compared with."""
+    if isinstance(tree, Membership | Flag):
+        return []
+    if isinstance(tree, Comparison):
+        sides = variables_in(tree)
+        return [side.name for side in sides if side != variable] if variable in sides else []
+    parts = (tree.part,) if isinstance(tree, Negation) else tree.parts
+    return [name for part in parts for name in _compared_with(part, variable)]
 
 
 def _near(name: str, names: Iterable[str], write: Callable[[str], str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from operator import or_
@@ -25,7 +26,7 @@ MISSING_CODE = -1
 """The code of a missing entry."""
 
 ATTRIBUTE = "categories"
-"""Attribute of the values: a mapping of every feature to the names of its codes."""
+"""Attribute of the values: a mapping of every feature to the names of its codes, or its JSON."""
 
 MOST_CATEGORIES = 65_536
 """A feature of integers with more values is taken for a measurement."""
@@ -57,7 +58,7 @@ def stored_categories(
     LayoutWarning
         When the values are no integers, so that the names are ignored.
     """
-    named = attrs.get(ATTRIBUTE)
+    named = _mapping(attrs.get(ATTRIBUTE))
     if named is None:
         return None
     if dtype.kind not in "iu":
@@ -96,10 +97,21 @@ def categories_of_answer(attrs: Mapping[Any, Any]) -> dict[str, tuple[str, ...]]
         Attributes of the answer, such as imputed entries. Labels have a list of names in place of
         a mapping, so that the result is empty.
     """
-    named = attrs.get(ATTRIBUTE)
+    named = _mapping(attrs.get(ATTRIBUTE))
     if not isinstance(named, Mapping):
         return {}
     return {str(feature): tuple(map(str, names)) for feature, names in named.items()}
+
+
+def _mapping(attribute: Any) -> Any:
+    """Return an attribute with the JSON text of a mapping decoded, and any other as it is."""
+    if not isinstance(attribute, str):
+        return attribute
+    # labelled answers in memory have text, because NetCDF files hold no mappings
+    try:
+        return json.loads(attribute)
+    except json.JSONDecodeError:
+        return attribute
 
 
 def counted_categories(codes: NDArray[Any]) -> FeatureCategories | None:

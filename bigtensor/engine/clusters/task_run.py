@@ -359,7 +359,8 @@ class TaskRun:
                 self._raise_no_workers(waited)
             if waited >= reports * REPORT_EVERY:
                 self.progress.wait(waited)
-                if reports == 1:
+                if reports == 1 and not self.watch.warned_of_wait:
+                    self.watch.warned_of_wait = True
                     self._warn_of_wait(waited)
                 reports += 1
             with self._scheduler_expected(), suppress(TimeoutError):
@@ -368,9 +369,13 @@ class TaskRun:
 
     def _warn_of_wait(self, waited: float) -> None:
         """Say that there is no worker, because nobody may listen to events."""
+        remedy = (
+            "wait if worker jobs are queued, and read the logs of worker jobs that started or ended"
+            if worker_ends_of(self.client) is None
+            else "wait while worker processes are started on this machine again"
+        )
         warn(
-            f"the scheduler at {self._address} has had no worker for {waited:.0f} s; wait if "
-            "worker jobs are queued, and read the logs of worker jobs that started or ended",
+            f"the scheduler at {self._address} has had no worker for {waited:.0f} s; {remedy}",
             ClusterWarning,
         )
 

@@ -32,10 +32,13 @@ class WorkerWatch:
     lost : int
         Workers so far that ended without being asked to. Workers that end between two looks and
         return under the same address are not counted.
+    warned_of_wait : bool
+        True after a warning that there was no worker.
     """
 
     client: Any
     lost: int = 0
+    warned_of_wait: bool = False
     _addresses: set[str] = field(default_factory=set)
 
     def look(self) -> dict[str, int]:

@@ -207,12 +207,15 @@ def check_views(views: NamedViews) -> None:
         else "split the features into three groups that are independent given the component"
     )
     features = [name for _, members in views for name in members]
-    shown = features[:4] if len(features) > 2 else ["x0", "x1", "x2", "x3"]
-    number = "the features" if len(features) == len(shown) else "four features"
+    shown, example = features, "the features"
+    if len(features) < 3:
+        shown, example = ["x0", "x1", "x2", "x3"], "four features"
+    elif len(features) > 6:
+        shown, example = features[:4], "the first four features"
     raise ViewError(
         f"a LinearMixture needs exactly three views, and the data have {len(views)} ({names}): "
         + remedy
         + ", such as "
         + Setting("views", {"a": shown[:-2], "b": [shown[-2]], "c": [shown[-1]]})
-        + f" of {number}"
+        + f" of {example}"
     )

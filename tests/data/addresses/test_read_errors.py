@@ -10,6 +10,7 @@ import pytest
 import xarray as xr
 import zarr
 
+from bigtensor.data.addresses import read_errors
 from bigtensor.data.addresses.read_errors import read_remedy, read_variable, row_errors
 from bigtensor.data.addresses.store_files import StoreFiles
 from bigtensor.data.rows.rows_where import StoredVariable
@@ -85,14 +86,38 @@ def test_failure_of_the_server__is_not_called_damage(
     ],
 )
 def test_worker_without_settings_of_the_driver__is_named_with_the_setting(
-    name: str, details: dict[str, str], setting: str
+    name: str, details: dict[str, str], setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(read_errors, "in_task", lambda: True)
     error = getattr(pytest.importorskip("botocore.exceptions"), name)(**details)
     with pytest.raises(StoreReadError, match=setting) as caught, row_errors("X", CELLS, 0, 10):
         raise error
     assert socket.gethostname() in str(caught.value)
     assert "damaged" not in str(caught.value)
     assert "copy" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "details"),
+    [
+        ("NoCredentialsError", {}),
+        ("EndpointConnectionError", {"endpoint_url": "https://b"}),
+        ("ReadTimeoutError", {"endpoint_url": "https://b"}),
+    ],
+)
+def test_error_in_the_process_of_the_user__names_no_worker(
+    name: str, details: dict[str, str]
+) -> None:
+    error = getattr(pytest.importorskip("botocore.exceptions"), name)(**details)
+    assert "orker" not in read_remedy(error, "restore the store")
+    assert "orker" not in read_remedy(PermissionError(13, "x"), "restore the store")
+
+
+def test_slow_answer__is_no_fault_of_the_endpoint(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(read_errors, "in_task", lambda: True)
+    exceptions = pytest.importorskip("botocore.exceptions")
+    error = exceptions.ReadTimeoutError(endpoint_url="https://b")
+    assert "AWS_ENDPOINT_URL" not in read_remedy(error, "restore the store")
 
 
 def test_refusal_without_a_reason__asks_for_other_credentials() -> None:

@@ -130,7 +130,7 @@ def test_csv__codes_of_features_and_variables_of_the_rows_are_names(labels, tmp_
     assert header[:7] == ["row", *names, "label"]
     day = str(data["day"].to_numpy()[0])
     assert [row[1:6] for row in rows[:3]] == [
-        [day, "b", "row 0", "yes", "0.0"],
+        [day, "b", "row 0", "yes", "0"],
         [day, "", "row 1", "no, never", "0.25"],
         [day, "'=a", "row 2", "", "0.5"],
     ]

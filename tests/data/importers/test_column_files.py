@@ -90,3 +90,23 @@ def test_column_of_names__is_one_in_every_block(
 def test_table_without_rows__is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(FileFormatError, match=r"t\.csv"):
         read_row_values(table(tmp_path, text), "dose")
+
+
+def test_ids__keep_their_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(column_files, "_ROWS_PER_BLOCK", 2)
+    path = table(tmp_path, "padded,long,age\n10,9007199254740993,7\n,,\n0012,9007199254740995,8\n")
+    assert read_row_values(path, "padded").attrs["categories"] == ["10", "0012"]
+    long = read_row_values(path, "long")
+    assert long.attrs["categories"] == ["9007199254740993", "9007199254740995"]
+    np.testing.assert_array_equal(long.values[0:3], [0, -1, 1])
+    # few digits are exact beside a missing value too
+    age = read_row_values(path, "age")
+    np.testing.assert_array_equal(age.values[0:3], [7, np.nan, 8])
+    assert not age.attrs
+
+
+@pytest.mark.parametrize(
+    "text", ["dose\n1e300\n\n2e16\n", "dose\n0.5\n01.5\n2\n", "dose\n1.0\n02\n"]
+)
+def test_measurements__stay_numbers(tmp_path: Path, text: str) -> None:
+    assert not read_row_values(table(tmp_path, text), "dose").attrs

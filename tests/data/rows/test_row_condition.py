@@ -192,7 +192,7 @@ def test_any_text__is_a_condition_or_an_error(text: str) -> None:
         ("CD3 <> 1", "character 5", "!="),
         ("CD3 IS NULL", "character 5", "not CD3 == CD3"),
         ("`FSC-A` is not null", "character 9", "not `FSC-A` == `FSC-A`"),
-        ("CD3 == NULL", "character 8", "not CD4 == CD4"),
+        ("CD3 == NULL", "character 8", "not CD3 == CD3"),
         ("sample_id != sample_id", "character 1", "a text"),
     ],
 )
@@ -298,3 +298,26 @@ def test_words_of_truth__are_values_of_flags(text: str, met: NDArray[np.bool_]) 
 def test_words_of_truth__are_no_names_and_no_numbers(text: str, hint: str) -> None:
     with pytest.raises(ConditionError, match=hint):
         condition_on(text, [COLUMNS])
+
+
+@pytest.mark.parametrize(
+    ("text", "hint", "absent"),
+    [
+        ("height == nan", "not height == height", "CD3"),
+        ("CD3 > 1 and null != `my height`", "not `my height` == `my height`", "CD3 == CD3"),
+        ("height is not NaN", "not height == height", "CD3"),
+        ("CD3 IS 3", "==", "missing"),
+        ("CD3 is not 3", "!=", "missing"),
+        ("gate == TRUE", "write True", "quotes"),
+    ],
+)
+def test_words_of_other_languages__are_answered_for_the_variable(
+    text: str, hint: str, absent: str
+) -> None:
+    numbers = ConditionColumn("numbers")
+    columns = {"CD3": numbers, "height": numbers, "my height": numbers}
+    with pytest.raises(ConditionError) as caught:
+        condition_on(text, [columns | {"gate": ConditionColumn("flags")}])
+    reason = str(caught.value).split(": ", 1)[1]
+    assert hint in reason
+    assert absent not in reason

@@ -20,6 +20,22 @@ def stored_forms() -> dict[str, Any]:
     return {"format_version": FORMAT_VERSION, "digests": digests}
 
 
+def write(path: Path = PATH) -> None:
+    """Write the stored forms. Those of known models change with the format version alone."""
+    forms, stored = stored_forms(), json.loads(path.read_text())
+    changed = [
+        name
+        for name, digest in forms["digests"].items()
+        if stored["digests"].get(name, digest) != digest
+    ]
+    if changed and forms["format_version"] == stored["format_version"]:
+        raise SystemExit(
+            f"the stored form of {', '.join(changed)} changed, so saved models cannot be read: "
+            "raise FORMAT_VERSION of bigtensor/store.py and run the same command again"
+        )
+    path.write_text(json.dumps(forms, indent=1) + "\n")
+
+
 def _digest(classes: tuple[type[Any], ...]) -> str:
     forms = {
         stored.__name__: sorted(part.name for part in fields(stored) if part.init)

@@ -8,7 +8,7 @@ from numpy.random import default_rng
 from sklearn.metrics import adjusted_rand_score
 
 from bigtensor import LinearMixture
-from bigtensor.errors import ConditioningWarning
+from bigtensor.errors import ConditioningWarning, ViewError
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.linear_mixture.labels import (
     empty_components,
@@ -112,3 +112,12 @@ def test_dependent_features__of_a_view_are_named():
     views["b"] = np.c_[views["b"], views["b"][:, 0] - views["b"][:, 2]]
     with pytest.warns(ConditioningWarning, match=r"'x3', 'x5', 'x6' of .* 'b' depend linearly"):
         LinearMixture(3, random_state=0).fit(views)
+
+
+@pytest.mark.parametrize(
+    ("features", "example"), [(2, "four features"), (5, "x4"), (9, "first four")]
+)
+def test_example_of_views__is_of_the_features(features, example):
+    rows = default_rng(0).normal(size=(50, features))
+    with pytest.raises(ViewError, match=example):
+        LinearMixture(2).fit(rows)

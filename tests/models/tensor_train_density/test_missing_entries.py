@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import xarray as xr
 from numpy.random import default_rng
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
@@ -92,3 +93,30 @@ def test_variable_of_few_values__is_an_error():
     rows[:4, 1] = np.nan
     with pytest.raises(DataError, match="x1 has 4 values"):
         TensorTrainDensity().fit(rows)
+
+
+def test_imputed_codes__are_data_of_the_same_categories():
+    rng = default_rng(0)
+    first = rng.integers(0, 3, 300)
+    codes = np.stack([(first + shift) % 3 for shift in range(3)], 1).astype("int32")
+    codes[rng.random(codes.shape) < 0.05] = -1
+    codes = codes[(codes >= 0).any(axis=1)]
+    names = {feature: ["yes", "no", "maybe"] for feature in "abc"}
+    labelled = xr.DataArray(
+        codes,
+        dims=("sample", "feature"),
+        coords={"feature": list("abc")},
+        attrs={"categories": names},
+    )
+    density = TensorTrainDensity(rank=3, max_iter=1, missing="marginalise", random_state=0).fit(
+        labelled
+    )
+
+    imputed = density.impute(labelled).astype("int32")
+    again = TensorTrainDensity(rank=3, max_iter=1, random_state=0).fit(imputed)
+
+    assert (imputed.to_numpy() >= 0).all()
+    assert np.array_equal(imputed.to_numpy()[codes >= 0], codes[codes >= 0])
+    assert again.categories_ == density.categories_
+    expected = density.score_samples(imputed.assign_attrs(categories=names))
+    assert np.array_equal(density.score_samples(imputed), expected)
