@@ -252,6 +252,7 @@ def import_command(
         + left_out_line(summary.left_out)
         + _transform_lines(summary, is_chosen=is_chosen)
         + _spillover_line(summary)
+        + _replaced_line(summary)
         + f"{views}\n{took_in_all(seconds)}",
         _facts(summary, seconds),
     )
@@ -269,6 +270,7 @@ def _facts(summary: ImportSummary, seconds: float) -> dict[str, Any]:
         "transform": summary.transform,
         **summary.spillover,
         "warnings": summary.warnings,
+        "replaced": summary.replaced,
         "bytes": summary.bytes,
         "seconds": seconds,
         **({} if summary.shares is None else shares_as_facts(summary.shares)),
@@ -292,6 +294,14 @@ def _spillover_line(summary: ImportSummary) -> str:
     from bigtensor.cli.descriptions.sample_info import spillover_in_words
 
     return f"\nspillover  {spillover_in_words(summary.spillover)}"
+
+
+def _replaced_line(summary: ImportSummary) -> str:
+    """Return a line on replaced codes of missing values; empty if none was named or counted."""
+    if not summary.replaced:
+        return ""
+    counts = ", ".join(f"{value}: {count:,}" for value, count in summary.replaced.items())
+    return f"\nmissing    replaced entries of features: {counts}"
 
 
 def _import_counts(

@@ -99,7 +99,7 @@ def open_csv(
         text = _with_missing_cells(text, {*names} - {*kept.values()}, missing_values)
         guess = first_rows(text, names)
         if _has_decimal_commas(guess[[name for name in names if name not in texts]], text):
-            text = replace(text, decimal=",")
+            text, missing_values = _with_decimal_commas(text, missing_values, codes=codes)
             guess = first_rows(text, names)
     notes = []
     if len(set(header)) < len(header):
@@ -120,17 +120,19 @@ def open_csv(
     cell = bad_cell(text, guess, [name for name in others if name not in numeric])
     features = _feature_columns(path, others, numeric, cell and cell.words)
     types = {} if codes else _types_of(guess, features)
+    text = _without_counted_cells(text, features, types, missing_values)
     warn_of_notes(path, notes)
 
     def blocks(rows: int) -> Iterator[ImportBlock]:
         with reading(path, "a table"):
-            # a sample may be called NA
-            verbatim = () if sample_id is None else (sample_id,)
+            verbatim = () if sample_id is None else (sample_id,)  # it may be called NA
             for frame in row_blocks(text, names, types, rows, verbatim=verbatim):
                 for name in {*kept.values(), *(features if codes else ())} - {weight}:
                     frame[name] = frame[name].map(without_apostrophe, na_action="ignore")
                 values = _values_of(frame[list(features)], codes=codes)
-                yield ImportBlock(values, values, _variables_of(frame, kept, text.decimal))
+                values, replaced = _present(values, missing_values)
+                variables = _variables_of(frame, kept, text.decimal)
+                yield ImportBlock(values, values, variables, replaced)
 
     return ImportSource(path, features, blocks, notes=tuple(notes))
 
@@ -209,12 +211,15 @@ def open_parquet(
                     column = batch.column(name)
                     if not codes:
                         column = column.cast(arrow.float64(), safe=False)
-                    values[:, j] = _present(column, missing_values, codes=codes)
+                    values[:, j] = (
+                        column.to_pylist() if codes else column.to_numpy(zero_copy_only=False)
+                    )
+                values, replaced = _present(values, missing_values)
                 variables = {
                     key: np.array(batch.column(name).to_pylist(), dtype=object)
                     for key, name in kept.items()
                 }
-                yield ImportBlock(values, values, variables)
+                yield ImportBlock(values, values, variables, replaced)
 
     return ImportSource(path, features, blocks, rows=rows, notes=notes)
 
@@ -225,7 +230,37 @@ def _with_missing_cells(
     """Return a table whose columns have cells that count as empty."""
     # pandas compares texts of categories as they are written
     floats = [str(float(value)) for value in missing_values if text_is_number(value)]
-    return replace(text, missing_values=dict.fromkeys(columns, (*missing_values, *floats)))
+    cells = dict.fromkeys(columns, (*missing_values, *floats))
+    return replace(text, missing_values={**text.missing_values, **cells})
+
+
+def _without_counted_cells(
+    text: CsvText,
+    features: Collection[str],
+    types: Mapping[str, str | None],
+    missing_values: Collection[str],
+) -> CsvText:
+    """Return a table whose features keep the cells that are replaced after they are read.
+
+    These are counted: numbers in columns of numbers, and names of categories, which have no type.
+    """
+    columns = [name for name in features if types.get(name, NUMBERS) == NUMBERS]
+    texts = [value for value in missing_values if types and not text_is_number(value)]
+    return _with_missing_cells(text, columns, texts)
+
+
+def _with_decimal_commas(
+    text: CsvText, missing_values: Collection[str], *, codes: bool
+) -> tuple[CsvText, list[str]]:
+    """Return a table with decimal commas, and its codes of missing values with decimal points.
+
+    Names of categories stay as they are written.
+    """
+    points = [
+        value if codes else with_decimal_points([value], text.separator)[0]
+        for value in missing_values
+    ]
+    return replace(text, decimal=","), points
 
 
 def _variables_of(
@@ -239,15 +274,28 @@ def _variables_of(
     return variables
 
 
-def _present(column: pa.Array, missing_values: Collection[str], *, codes: bool) -> NDArray[Any]:
-    """Return the values of a column, with None or NaN in place of those that stand for missing."""
-    if codes:
-        cells = column.to_pylist()
-        present = [None if name_of_value(cell) in missing_values else cell for cell in cells]
-        return np.array(present, object)
-    values = column.to_numpy(zero_copy_only=False)
-    numbers = [float(value) for value in missing_values if text_is_number(value)]
-    return np.where(np.isin(values, numbers), np.nan, values) if numbers else values
+def _present(
+    values: NDArray[Any], missing_values: Collection[str]
+) -> tuple[NDArray[Any], dict[str, int]]:
+    """Return values, NaN or None in place of those that stand for missing ones, and their numbers.
+
+    Texts in columns of numbers are missing already, and are not counted.
+    """
+    replaced = {}
+    missing = np.array(np.nan if values.dtype != object else None)
+    names = np.frompyfunc(name_of_value, 1, 1)(values) if values.dtype == object else None
+    for value in missing_values:
+        is_number = text_is_number(value)
+        if names is not None:
+            at = (names == value) | (names == (str(float(value)) if is_number else value))
+        elif is_number:
+            at = values == float(value)
+        else:
+            continue
+        replaced[value] = int(at.sum())
+        if replaced[value]:
+            values = np.where(at, missing, values)
+    return values, replaced
 
 
 def exported_answers(rows: pd.DataFrame, kept: Collection[str]) -> list[str]:

@@ -378,7 +378,7 @@ def _of_tables(
     ParameterError
         For files that are no tables.
     """
-    marks = (values,) if isinstance(values, (str, float, int)) else tuple(values)
+    marks = (values,) if isinstance(values, (str, float, int, np.number)) else tuple(values)
     if not marks:
         return {}
     if kind not in ("csv", "parquet"):
@@ -387,7 +387,8 @@ def _of_tables(
             + Setting("missing_values")
             + f", and these files are {kind}; replace the values by NaN in the files"
         )
-    return {"missing_values": tuple(name_of_value(mark) for mark in marks)}
+    plain = (mark.item() if hasattr(mark, "item") else mark for mark in marks)
+    return {"missing_values": tuple(name_of_value(mark) for mark in plain)}
 
 
 def _check_dtype(

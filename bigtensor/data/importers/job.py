@@ -1,5 +1,6 @@
 """Import job: open files to one Zarr store."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,6 +75,9 @@ class ImportSummary:
         Role of every feature. None for files without roles.
     shares : RowShares, optional
         Numbers of rows that meet the condition of the import. None without one.
+    replaced : mapping of str to int
+        Number of entries of features that were replaced by missing ones, by the code of missing
+        values. Texts in columns of numbers are replaced and not counted.
     """
 
     path: Address
@@ -86,6 +90,7 @@ class ImportSummary:
     bytes: int
     roles: tuple[ChannelRole, ...] | None = None
     shares: RowShares | None = None
+    replaced: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def left_out(self) -> dict[str, tuple[str, ...]]:
@@ -193,7 +198,7 @@ class ImportJob:
         coded = _RowCodes(self, SequenceIds(several_files=len(self.sources) > 1))
         feature_categories = [Categories() for _ in self.features]
         rounded = RoundedIntegers(self.features, dtype)
-        done, rows_by_name = 0, dict.fromkeys(self.names, 0)
+        done, rows_by_name, replaced = 0, dict.fromkeys(self.names, 0), Counter[str]()
         with SampleStoreWriter(
             out,
             self.features,
@@ -208,15 +213,13 @@ class ImportJob:
             for name, columns, block in self._blocks():
                 codes = coded.encode(block, name, rows_by_name[name])
                 raw = _columns(block.raw, columns) if keep_raw else None
-                values: NDArray[Any]
-                if self.codes:
-                    values = _encoded(block.values[:, columns], feature_categories)
-                else:
-                    values = self._values(block, columns)
+                values = self._values(block, columns, feature_categories)
+                if not self.codes:
                     for matrix in (values, *([] if raw is None else [raw])):
                         self._check_range(name, matrix, dtype, rows_by_name[name])
                     rounded.record(name, values, rows_by_name[name])
                 rows_by_name[name] += len(values)
+                replaced.update(block.replaced)
                 if chosen is not None:
                     names = {**self._feature_names(feature_categories), **coded.names()}
                     kept = chosen.kept(values, codes, names)
@@ -234,10 +237,11 @@ class ImportJob:
             files=tuple(self.names),
             transform=self._transform_record(),
             spillover=self._spillover(),
-            warnings=self._notes(rounded, feature_categories, rows_by_name),
+            warnings=(*self._notes(rounded, feature_categories, rows_by_name), *_absent(replaced)),
             bytes=sum(int(info["size"]) for _, info in StoreFiles(out).infos("")),
             roles=self.treatment.roles,
             shares=None if chosen is None else chosen.shares,
+            replaced=dict(replaced),
         )
 
     @property
@@ -363,8 +367,12 @@ class ImportJob:
             for block in source.blocks(chunk_rows(len(source.features), 8)):
                 yield name, columns, block
 
-    def _values(self, block: ImportBlock, columns: list[int]) -> FloatArray:
-        """Return the values of the features, transformed."""
+    def _values(
+        self, block: ImportBlock, columns: list[int], categories: Sequence[Categories]
+    ) -> NDArray[Any]:
+        """Return the values of the features, transformed, or the codes of their categories."""
+        if self.codes:
+            return _encoded(block.values[:, columns], categories)
         values = _columns(block.values, columns)
         changed = [j for j, name in enumerate(self.features) if name not in self.treatment.linear]
         values[:, changed] = self.treatment.transform(values[:, changed])
@@ -519,6 +527,20 @@ def _repeated_markers(sources: Sequence[ImportSource], used: Collection[str]) ->
         "several channels have the same marker ($PnS), so that features have the names of the "
         f"channels ({listed}); name them by " + Setting("panel", "PANEL.csv")
     )
+
+
+def _absent(replaced: Mapping[str, int]) -> list[Message]:
+    """Return, and warn of, a note on codes of missing values that no feature holds."""
+    absent = [value for value, count in replaced.items() if not count]
+    if not absent:
+        return []
+    note = (
+        f"no feature holds {', '.join(absent)}, so nothing was replaced for "
+        + Setting("missing_values")
+        + "; write the code as in the files"
+    )
+    warn(note, MissingValueWarning)
+    return [note]
 
 
 def _missing_codes_note(categories: Mapping[str, Sequence[str]]) -> Message | None:

@@ -30,11 +30,14 @@ class ImportBlock:
         The values as they were measured, on the linear scale.
     variables : mapping of str to ndarray of shape (rows,)
         ``label``, ``sample_id``, ``sequence`` and ``weight``, as far as they were asked for.
+    replaced : mapping of str to int
+        Number of entries that were replaced by missing ones, by the code of missing values.
     """
 
     values: NDArray[Any]
     raw: NDArray[Any]
     variables: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    replaced: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

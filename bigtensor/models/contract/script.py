@@ -234,12 +234,15 @@ def with_verdict(
         Sentence that confirms the result, for a result without faults and notes.
     diagnostics : mapping
         Diagnostics of the fit. The verdict is added to them. Sentences under ``doubts``, of the
-        diagnostics or of ``pilot`` among them, become warnings before all others.
+        diagnostics or of ``pilot`` among them, become warnings before all others, and those under
+        ``running_numbers`` become the last notes.
     evidence : mapping, optional
         Numbers behind the verdict, JSON-serialisable.
     """
-    doubts = diagnostics.get("doubts") or diagnostics.get("pilot", {}).get("doubts", [])
-    faults = [*as_warnings(*doubts), *faults]
+    of_sample = {**diagnostics.get("pilot", {}), **diagnostics}
+    faults = [*as_warnings(*of_sample.get("doubts", [])), *faults]
+    if notes := of_sample.get("running_numbers"):
+        faults = [*(faults or [(None, confirmation)]), *((None, note) for note in notes)]
     for category, sentence in faults:
         if category is not None:
             warn(sentence, category)

@@ -16,11 +16,19 @@ LEAST_SHARE, LEAST_ROWS = 0.01, 5
 FEW_ROWS = 20
 """Fewer rows do not show a distribution, whatever the fit finds in them."""
 
+REPEATS = 10
+"""Square of the rows, in numbers of the range, above which a sample would show repeats.
+
+Of numbers drawn at random from the range, five pairs are then expected to be equal.
+"""
+
 
 def doubts(
     values: NDArray[np.floating], shape: DataShape, categorical: tuple[int, ...] = ()
 ) -> list[Message | str]:
-    """Return sentences on features that hardly are measurements, and on very few rows.
+    """Return sentences on codes of missing values, and on very few rows.
+
+    In rounds, more rows may come than the sample has.
 
     Parameters
     ----------
@@ -34,11 +42,8 @@ def doubts(
     measured = np.setdiff1d(np.arange(values.shape[1]), categorical)
     if not len(values) or not len(measured):
         return []
-    return [
-        *_few_rows(max(shape.most_rows, shape.all_rows)),
-        *_missing_codes(values, measured, shape.features),
-        *_running_numbers(values, measured, shape),
-    ]
+    few = [] if shape.in_rounds else _few_rows(max(shape.most_rows, shape.all_rows))
+    return [*few, *_missing_codes(values, measured, shape.features)]
 
 
 def _few_rows(rows: float) -> list[str]:
@@ -57,9 +62,11 @@ def _missing_codes(
     """Return a sentence on every value that looks like a code of missing values."""
     low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     least = max(LEAST_ROWS, LEAST_SHARE * len(values))
-    at_ends = {"low": (values == low).sum(axis=0), "high": (values == high).sum(axis=0)}
+    # zeros are frequent, and no codes
+    frequent = (low < 0) & ((values == low).sum(axis=0) >= least)
+    frequent |= (high >= 99) & ((values == high).sum(axis=0) >= least)
     shares: dict[float, dict[str, float]] = {}
-    for column in measured[(np.maximum(*at_ends.values()) >= least)[measured]]:
+    for column in measured[frequent[measured]]:
         entries = values[:, column]
         code = missing_code(np.unique(entries[~np.isnan(entries)]))
         count = 0 if code is None else int((entries == code).sum())
@@ -80,37 +87,47 @@ def _missing_in_words(code: float, shares: dict[str, float]) -> Message:
     )
 
 
-def _running_numbers(
-    values: NDArray[np.floating], measured: NDArray[np.intp], shape: DataShape
+def running_numbers(
+    values: NDArray[np.floating], shape: DataShape, categorical: tuple[int, ...] = ()
 ) -> list[Message]:
-    """Return a sentence on features whose values are different whole numbers without gaps.
+    """Return a note on features whose values in the sample are different whole numbers.
 
-    Of a sample they fill no larger range than there are rows. If all features are such, they are
-    ranks.
+    They fill no larger range than there are rows, and the sample is large enough to show repeats
+    of numbers in this range. If all features are such, they are ranks.
+
+    Parameters
+    ----------
+    values : (rows, features) array
+        Values of the pilot sample.
+    shape : DataShape
+        Size of the data, and names of the features.
+    categorical : tuple of int
+        Columns of codes of categories, which are not looked at.
     """
-    if len(values) < FEW_ROWS:
+    rows, measured = len(values), np.setdiff1d(np.arange(values.shape[1]), categorical)
+    if rows < FEW_ROWS:
         return []
+    # most features repeat a value or have a fraction in the first rows
+    first = np.sort(values[:FEW_ROWS, measured], axis=0)
+    candidates = measured[((np.diff(first, axis=0) > 0) & (first[1:] == np.rint(first[1:]))).all(0)]
     # the range of float32 values may be too large for float32
-    low = values[:, measured].min(axis=0).astype(np.float64)
-    high = values[:, measured].max(axis=0).astype(np.float64)
+    ranges = np.ptp(values[:, candidates].astype(np.float64), axis=0)
     # NaN is in no range
-    within = (high - low < shape.most_rows) & (values[0, measured] != values[1, measured])
     running = [
         int(column)
-        for column in measured[within]
+        for column in candidates[(ranges < shape.most_rows) & (REPEATS * ranges < rows**2)]
         if (values[:, column] == np.rint(values[:, column])).all()
-        and len(np.unique(values[:, column])) == len(values)
+        and len(np.unique(values[:, column])) == rows
     ]
     if not running or len(running) == len(measured):
         return []
     several = len(running) > 1
     return [
-        f"{_listed([shape.features[column] for column in running])} look{'s' * (not several)} like "
-        f"{'running numbers' if several else 'a running number'}, such as an id or a row number: "
-        "whole numbers that differ in all rows, without gaps. The fit takes "
-        f"{'them' if several else 'it'} as measured. Leave {'them' if several else 'it'} out ("
-        + Setting("views")
-        + ") unless the order of the rows is to be part of the result."
+        f"{_listed([shape.features[column] for column in running])} may be "
+        f"{'running numbers' if several else 'a running number'}, such as an id or a row number, "
+        "or a year, a day or a rank: whole numbers that differ in all rows of the sample. The fit "
+        f"takes {'them' if several else 'it'} as measured. Leave {'them' if several else 'it'} out "
+        "(" + Setting("views") + ") unless the numbers are to be part of the result."
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from bigtensor.features.row_order import content_order_of_rows
 from bigtensor.models.contract.data_shape import DataShape
-from bigtensor.models.pilot.doubtful_features import doubts
+from bigtensor.models.pilot.doubtful_features import doubts, running_numbers
 from bigtensor.models.words.faults import Fault, as_warnings
 from bigtensor.statistics.outlier_rule import reach_of_ordinary_rows
 from bigtensor.statistics.row_sample import Sample
@@ -29,8 +29,8 @@ class OrdinaryRows:
         Distances from the median within which the ordinary rows lie.
     diagnostics : dict
         ``outlying_rows``, their number in the sample, and ``first_outlying_rows``, the index of
-        the first of them in the data. ``doubts`` are sentences on all rows of the sample, if there
-        are any; see `bigtensor.models.pilot.doubtful_features`.
+        the first of them in the data. ``doubts`` and ``running_numbers`` are sentences on all rows
+        of the sample, if there are any; see `bigtensor.models.pilot.doubtful_features`.
     """
 
     sample: Sample
@@ -75,6 +75,8 @@ def ordinary_rows(
     }
     if sentences := doubts(sample.values, shape, categorical):
         diagnostics["doubts"] = sentences
+    if notes := running_numbers(sample.values, shape, categorical):
+        diagnostics["running_numbers"] = notes
     without = sample if ordinary.all() else sample.take(ordinary)
     if keeps_order:
         return OrdinaryRows(without, reach, diagnostics)

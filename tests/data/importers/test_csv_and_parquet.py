@@ -20,6 +20,7 @@ from bigtensor.errors import (
     FileFormatError,
     FileFormatWarning,
     MissingDependencyError,
+    MissingValueWarning,
     ParameterError,
 )
 from tests.parameters import first_quick
@@ -545,13 +546,43 @@ def test_missing_values__become_empty(tmp_path, ending, codes):
     path = tmp_path / f"cells.{ending}"
     features.to_csv(path, index=False) if ending == "csv" else features.to_parquet(path)
     kept = {"label": "n", "codes": codes, "overwrite": True}
-    import_files(path, tmp_path / "cells.zarr", missing_values=(-999, "-99"), **kept)
+    codes_of_missing = (np.float32(-999), "-99")
+    summary = import_files(path, tmp_path / "cells.zarr", missing_values=codes_of_missing, **kept)
+    assert summary.replaced == {"-999": 2, "-99": 1}
     data = xr.open_zarr(tmp_path / "cells.zarr")
     values = data["X"].to_numpy()
     expected = [[False, False], [True, False], [False, True], [False, True]]
     np.testing.assert_array_equal(values < 0 if codes else np.isnan(values), expected)
     # labels are no features
     assert (data["label"] == 0).all()
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+@pytest.mark.parametrize("codes", [False, True])
+def test_missing_values__that_no_feature_holds_are_warned_of(tmp_path, ending, codes):
+    features, path = pd.DataFrame({"a": [1, -999, 3, 2]}), tmp_path / f"cells.{ending}"
+    features.to_csv(path, index=False) if ending == "csv" else features.to_parquet(path)
+    options = {"codes": codes, "missing_values": [-999, -998]}
+    with pytest.warns(MissingValueWarning, match="no feature holds -998"):
+        summary = import_files(path, tmp_path / "cells.zarr", **options)
+    assert len(summary.warnings) == 1
+    assert summary.replaced == {"-999": 1, "-998": 0}
+
+
+def test_missing_values__may_be_one_number_of_numpy(tmp_path):
+    (tmp_path / "cells.csv").write_text("a,b\n1,2\n-9,2\n3,4\n")
+    options = {"missing_values": np.int64(-9)}
+    summary = import_files(tmp_path / "cells.csv", tmp_path / "cells.zarr", **options)
+    assert summary.replaced == {"-9": 1}
+
+
+@pytest.mark.parametrize("code", ["-99,5", "-99.5", -99.5])
+def test_missing_values__of_decimal_commas_are_compared_as_numbers(tmp_path, code):
+    (tmp_path / "cells.csv").write_text("a;b\n1,5;-99,5\n-99,50;2,5\n3;refused\n")
+    codes = [code, "refused"]
+    import_files(tmp_path / "cells.csv", tmp_path / "cells.zarr", missing_values=codes)
+    values = xr.open_zarr(tmp_path / "cells.zarr")["X"].to_numpy()
+    np.testing.assert_array_equal(values, [[1.5, np.nan], [np.nan, 2.5], [3, np.nan]])
 
 
 def test_missing_values__may_be_texts(tmp_path):

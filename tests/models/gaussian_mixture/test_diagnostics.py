@@ -242,6 +242,18 @@ def test_features_with_one_value_in_a_component__are_named(covariance_type):
     assert not any("leave these features out" in note for note in verdict["sentences"])
 
 
+@pytest.mark.parametrize("constant_in_both", [True, False])
+def test_feature_with_one_value_in_a_group__may_tell_groups_apart(constant_in_both):
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 2, 600)
+    groups = rng.normal(size=(600, 3)) + 5 * label[:, None]
+    amounts = label if constant_in_both else np.where(label, rng.gamma(2, 1, 600), 0)
+    model = GaussianMixture(2, random_state=0).fit(np.column_stack([groups, amounts]))
+    verdict = model.diagnostics_["verdict"]
+    assert verdict["good"], verdict["sentences"]
+    assert not any("leave these features out" in note for note in verdict["sentences"])
+
+
 def test_narrow_components__are_not_of_single_values():
     """One group is far away, so that all variances are small parts of the variance of all rows."""
     rng = np.random.default_rng(0)

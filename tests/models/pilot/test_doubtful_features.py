@@ -9,7 +9,7 @@ import pytest
 from bigtensor import ICA, GaussianMixture, KernelMixture, LinearMixture, TensorTrainDensity
 from bigtensor.errors import ConditioningWarning
 from bigtensor.models.contract.data_shape import DataShape
-from bigtensor.models.pilot.doubtful_features import FEW_ROWS, doubts
+from bigtensor.models.pilot.doubtful_features import FEW_ROWS, doubts, running_numbers
 
 
 def table(rows: int = 200) -> pd.DataFrame:
@@ -25,11 +25,11 @@ def with_codes(values: pd.DataFrame, code: float = -999, share: float = 0.05) ->
 
 
 def sentences(values: pd.DataFrame, **shape: float) -> list[str]:
-    rows = len(values)
     views = tuple((name, (name,)) for name in values.columns)
-    sizes = {"rows": rows, "effective_rows": float(rows)} | shape
+    sizes = {"rows": len(values), "effective_rows": float(len(values))} | shape
     data = DataShape(views=views, dtype="float64", has_weight=False, **sizes)
-    return doubts(values.to_numpy(float), data)
+    rows = values.to_numpy(float)
+    return [*doubts(rows, data), *running_numbers(rows, data)]
 
 
 @pytest.mark.parametrize(
@@ -73,6 +73,47 @@ def test_doubts__names_a_running_number(rows):
     values = table(rows).assign(id=100_001 + (order if rows == 200 else np.arange(rows)))
     (sentence,) = sentences(values, rows=2000, effective_rows=2000.0)
     assert "'id'" in sentence
+
+
+def test_running_numbers__need_a_sample_that_could_show_repeats():
+    """As seconds, of which a sample of a longer recording holds each at most once."""
+    seconds = np.random.default_rng(2).choice(100_000, 200, replace=False)
+    assert not sentences(table().assign(time=seconds), rows=10**6, effective_rows=1e6)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelMixture(2, max_iter=1, random_state=0),
+        GaussianMixture(2, max_iter=1, random_state=0),
+        LinearMixture(2, views={"v": ["a", "id"], "c": ["c"], "d": ["d"]}),
+        TensorTrainDensity(rank=1, random_state=0),
+        ICA(2, random_state=0),
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_verdict__notes_a_running_number(model):
+    bare = model.fit(table().assign(id=table()["a"] + 1)).diagnostics_["verdict"]
+    verdict = model.fit(table().assign(id=np.arange(1970, 2170))).diagnostics_["verdict"]
+    assert "'id' may be" in verdict["sentences"][-1]
+    assert "'id' may be" not in bare["sentences"][-1]
+    assert len(verdict["sentences"]) > 1
+
+
+def test_verdict__is_good_with_years():
+    values = table(400).assign(year=np.random.default_rng(3).permutation(400))
+    verdict = GaussianMixture(2, random_state=0).fit(values).diagnostics_["verdict"]
+    assert verdict["good"]
+    assert "'year'" in verdict["sentences"][-1]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_partial_fit__forgets_that_the_first_batch_had_few_rows():
+    model = GaussianMixture(2, random_state=0)
+    for rows in (15, 400, 400):
+        model.partial_fit(table(rows))
+    verdict = model.diagnostics_["verdict"]
+    assert not any("have 15 rows" in sentence for sentence in verdict["sentences"])
 
 
 def test_doubts__takes_whole_numbers_and_ranks_as_measured():
