@@ -39,7 +39,7 @@ It was 0.09 to 0.2 on gated cells, 0.15 to 0.2 on cells with correlations of 0.3
 """
 
 DEPENDENT_IN_ONE_FROM = 0.15
-"""Root mean square correlation within one component, and beyond its noise, that counts as well.
+"""Root mean square correlation within one component, beyond chance, that counts as well.
 
 Small components that were counted as one hardly change the mean of all: where 6 % and 4 % of the
 rows were one component of two, the mean was 0.06 and that of the component 0.19. In components
