@@ -149,7 +149,7 @@ def test_error__shows_views_as_lines_of_the_file_that_the_option_takes(run, cell
     result = run("prepare", cells, *model, "--out", tmp_path / "prepared.zarr")
 
     assert result.exit_code == 1
-    assert 'a = ["CD3", "CD4"], b = ["CD8"]' in result.stderr
+    assert 'a = ["CD3", "CD4", "CD8", "CD19"], b = ["CD45"]' in result.stderr
     assert "{" not in result.stderr
 
 

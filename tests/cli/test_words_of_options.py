@@ -35,7 +35,7 @@ def stores(tmp_path_factory):
     [
         ("codes", "topic", ["--counts"]),
         ("measured", "hidden-markov", ["--codes", "--emissions"]),
-        ("measured", "linear-mixture", ['["height", "weight"]', '["age"]', '["bmi"]']),
+        ("measured", "linear-mixture", ['["height", "weight", "age"]', '["bmi"]', '["pulse"]']),
     ],
 )
 def test_fit__data_of_another_kind_name_the_option_of_the_import(

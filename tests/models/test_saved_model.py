@@ -221,13 +221,14 @@ def test_unknown_model__is_refused(tmp_path):
 
 
 def test_description_of_another_version__is_refused(model, tmp_path, monkeypatch):
-    monkeypatch.setattr("bigtensor.store.__version__", "9.9.9")
     contents = model.to_contents()
     attrs = contents.attrs
     without = {name: value for name, value in attrs.items() if name != "state"}
     renamed = {**attrs, "parameters": {**attrs["parameters"], "n_groups": 3}}
     for number, changed in enumerate((without, renamed, {})):
-        path = write_group(tmp_path / f"{number}.zarr", replace(contents, attrs=changed))
+        with monkeypatch.context() as other:
+            other.setattr("bigtensor.store.__version__", "9.9.9")
+            path = write_group(tmp_path / f"{number}.zarr", replace(contents, attrs=changed))
         with pytest.raises(ModelFileError, match=r"use bigtensor 9\.9\.9$"):
             bigtensor.load(path)
 

@@ -107,10 +107,10 @@ def running_numbers(
     rows, measured = len(values), np.setdiff1d(np.arange(values.shape[1]), categorical)
     if rows < FEW_ROWS:
         return []
-    # most features repeat a value or have a fraction in the first rows
-    first = np.sort(values[:FEW_ROWS, measured], axis=0)
+    # most features repeat a value or have a fraction in the first rows; differences of float32
+    # values may be too large for float32
+    first = np.sort(values[:FEW_ROWS, measured].astype(np.float64), axis=0)
     candidates = measured[((np.diff(first, axis=0) > 0) & (first[1:] == np.rint(first[1:]))).all(0)]
-    # the range of float32 values may be too large for float32
     ranges = np.ptp(values[:, candidates].astype(np.float64), axis=0)
     # NaN is in no range
     running = [
