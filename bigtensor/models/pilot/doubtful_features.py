@@ -9,9 +9,10 @@ from bigtensor.errors import Message, Setting
 from bigtensor.missing_codes import missing_code
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.words.wording import percent, several_names
+from bigtensor.statistics.row_sample import Sample
 
 LEAST_SHARE, LEAST_ROWS = 0.01, 5
-"""Share and number of rows that a code of missing values has at least."""
+"""Share of the weight, and rows of equal weight, that a code of missing values has at least."""
 
 FEW_ROWS = 20
 """Fewer rows do not show a distribution, whatever the fit finds in them."""
@@ -24,7 +25,7 @@ Of numbers drawn at random from the range, five pairs are then expected to be eq
 
 
 def doubts(
-    values: NDArray[np.floating], shape: DataShape, categorical: tuple[int, ...] = ()
+    sample: Sample, shape: DataShape, categorical: tuple[int, ...] = ()
 ) -> list[Message | str]:
     """Return sentences on codes of missing values, and on very few rows.
 
@@ -32,18 +33,18 @@ def doubts(
 
     Parameters
     ----------
-    values : (rows, features) array
-        Values of the pilot sample.
+    sample : Sample
+        Pilot sample.
     shape : DataShape
         Size of the data, and names of the features.
     categorical : tuple of int
         Columns of codes of categories, which are not looked at.
     """
-    measured = np.setdiff1d(np.arange(values.shape[1]), categorical)
-    if not len(values) or not len(measured):
+    measured = np.setdiff1d(np.arange(sample.values.shape[1]), categorical)
+    if not len(sample.values) or not len(measured):
         return []
     few = [] if shape.in_rounds else _few_rows(max(shape.most_rows, shape.all_rows))
-    return [*few, *_missing_codes(values, measured, shape.features)]
+    return [*few, *_missing_codes(sample, measured, shape.features)]
 
 
 def _few_rows(rows: float) -> list[str]:
@@ -57,21 +58,25 @@ def _few_rows(rows: float) -> list[str]:
 
 
 def _missing_codes(
-    values: NDArray[np.floating], measured: NDArray[np.intp], features: tuple[str, ...]
+    sample: Sample, measured: NDArray[np.intp], features: tuple[str, ...]
 ) -> list[Message]:
     """Return a sentence on every value that looks like a code of missing values."""
+    values = sample.values
     low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
-    least = max(LEAST_ROWS, LEAST_SHARE * len(values))
-    # zeros are frequent, and no codes
-    frequent = (low < 0) & ((values == low).sum(axis=0) >= least)
-    frequent |= (high >= 99) & ((values == high).sum(axis=0) >= least)
+    weight = sample.row_weights()
+    total = float(weight.sum()) or 1.0
+    least = max(LEAST_ROWS / len(values), LEAST_SHARE)
     shares: dict[float, dict[str, float]] = {}
-    for column in measured[frequent[measured]]:
+    # zeros are frequent, and no codes
+    for column in measured[((low < 0) | (high >= 99))[measured]]:
         entries = values[:, column]
+        ends = [end for end in (low[column], high[column]) if end < 0 or end >= 99]
+        share = {float(end): float(weight[entries == end].sum()) / total for end in ends}
+        if max(share.values()) < least:
+            continue
         code = missing_code(np.unique(entries[~np.isnan(entries)]))
-        count = 0 if code is None else int((entries == code).sum())
-        if code is not None and count >= least:
-            shares.setdefault(code, {})[features[column]] = count / len(values)
+        if code is not None and share.get(code, 0.0) >= least:
+            shares.setdefault(code, {})[features[column]] = share[code]
     return [_missing_in_words(code, shares[code]) for code in sorted(shares)]
 
 

@@ -73,7 +73,7 @@ def ordinary_rows(
         "outlying_rows": len(outlying),
         "first_outlying_rows": outlying[:MOST_NAMED].tolist(),
     }
-    if sentences := doubts(sample.values, shape, categorical):
+    if sentences := doubts(sample, shape, categorical):
         diagnostics["doubts"] = sentences
     if notes := running_numbers(sample.values, shape, categorical):
         diagnostics["running_numbers"] = notes

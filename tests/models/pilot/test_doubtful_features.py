@@ -5,11 +5,13 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from numpy.typing import NDArray
 
 from bigtensor import ICA, GaussianMixture, KernelMixture, LinearMixture, TensorTrainDensity
 from bigtensor.errors import ConditioningWarning
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.pilot.doubtful_features import FEW_ROWS, doubts, running_numbers
+from bigtensor.statistics.row_sample import Sample
 
 
 def table(rows: int = 200) -> pd.DataFrame:
@@ -24,12 +26,15 @@ def with_codes(values: pd.DataFrame, code: float = -999, share: float = 0.05) ->
     return values.mask(missing, code)
 
 
-def sentences(values: pd.DataFrame, **shape: float) -> list[str]:
+def sentences(
+    values: pd.DataFrame, weight: NDArray[np.float64] | None = None, **shape: float
+) -> list[str]:
     views = tuple((name, (name,)) for name in values.columns)
     sizes = {"rows": len(values), "effective_rows": float(len(values))} | shape
     data = DataShape(views=views, dtype="float64", has_weight=False, **sizes)
     rows = values.to_numpy(float)
-    return [*doubts(rows, data), *running_numbers(rows, data)]
+    sample = Sample(rows, np.arange(len(rows)), weight)
+    return [*doubts(sample, data), *running_numbers(rows, data)]
 
 
 @pytest.mark.parametrize(
@@ -65,6 +70,15 @@ def test_doubts__names_codes_in_a_hundredth_of_the_rows(code):
     assert f" {code} in up to 1.7" in sentence
     values.iloc[300:] = table(2000).iloc[300:]
     assert not sentences(values)
+
+
+def test_doubts__of_a_weight_are_doubts_of_repeated_rows():
+    values = table(400)
+    values.iloc[:30, 0] = -999
+    once = values.iloc[[0, *range(30, 400)]]
+    weight = np.where(np.arange(371) == 0, 30.0, 1.0)
+    assert sentences(values) == sentences(once, weight) == sentences(once, weight / 100) != []
+    assert not sentences(once)
 
 
 @pytest.mark.parametrize("rows", [200, 2000])
