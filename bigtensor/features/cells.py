@@ -73,12 +73,13 @@ class Cells:
         return np.asarray(1 / (self.high - self.low))
 
     def codes(self, values: NDArray[Any]) -> NDArray[np.int32]:
-        """Return the cell of every row: ``(rows,)``.
+        """Return the cell of every row: ``(rows,)``; -1 for rows without an entry.
 
         Parameters
         ----------
         values : (rows, features) array
-            Rows in the units of the data. Values out of range are clipped.
+            Rows in the units of the data. Values out of range are clipped, and missing entries add
+            nothing to distances.
         """
         codes = np.empty(len(values), np.int32)
         write_cells(values, self.low, self.scale, self.centres, codes)
@@ -95,6 +96,8 @@ def write_cells(
 ) -> None:
     """Write the nearest centre of every row, the first of several.
 
+    Distances are those of the entries that a row has. The code is -1 if it has none.
+
     Parameters
     ----------
     values : (rows, features) array
@@ -107,12 +110,16 @@ def write_cells(
         Receives the position of the nearest centre.
     """
     for row in range(codes.size):
-        nearest, least = 0, np.inf
-        for cell in range(centres.shape[0]):
+        nearest, least = -1, np.inf
+        has_entry = False
+        for j in range(centres.shape[1]):
+            has_entry = has_entry or not np.isnan(values[row, j])
+        for cell in range(centres.shape[0] if has_entry else 0):
             distance = 0.0
             for j in range(centres.shape[1]):
-                position = min(max((values[row, j] - low[j]) * scale[j], 0.0), 1.0)
-                distance += (position - centres[cell, j]) ** 2
+                position = (values[row, j] - low[j]) * scale[j]
+                if not np.isnan(position):
+                    distance += (min(max(position, 0.0), 1.0) - centres[cell, j]) ** 2
             if distance < least:
                 nearest, least = cell, distance
         codes[row] = nearest

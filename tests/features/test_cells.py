@@ -41,3 +41,14 @@ def test_cells__are_the_same_for_any_order_of_rows_and_columns() -> None:
     swapped = Cells.of_sample(moved, low[::-1], high[::-1], 12, 0)
     centres = swapped.centres[:, ::-1]
     np.testing.assert_allclose(centres[np.argsort(centres[:, 0])], cells.centres, atol=1e-12)
+
+
+def test_codes_of_incomplete_rows__are_the_nearest_centres_of_their_entries() -> None:
+    rng = np.random.default_rng(2)
+    values = rng.uniform(size=(500, 3))
+    cells = Cells.of_sample(values, np.zeros(3), np.ones(3), 12, 0)
+    values[rng.random(values.shape) < 0.3] = np.nan
+    squares = np.nansum((values[:, None] - cells.centres) ** 2, axis=2)
+    nothing = np.isnan(values).all(axis=1)
+    assert nothing.any()
+    np.testing.assert_array_equal(cells.codes(values), np.where(nothing, -1, squares.argmin(1)))

@@ -47,10 +47,7 @@ from bigtensor.models.contract.model_files import (
     restore_model,
 )
 from bigtensor.models.contract.opening_for_answers import open_for_answers
-from bigtensor.models.contract.parameters import (
-    RandomState,
-    plain,
-)
+from bigtensor.models.contract.parameters import RandomState, check_missing_rule, plain
 from bigtensor.models.contract.rounds import Rounds
 from bigtensor.models.contract.row_answers import answer_as_given, write_answers
 from bigtensor.models.contract.run import Ran, RunOptions, WhereOptions, run_script
@@ -359,10 +356,22 @@ class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
         return model
 
     def require_fitted(self) -> None:
-        """Raise sklearn's NotFittedError before a fit, with the way from a preparation to one."""
+        """Raise sklearn's NotFittedError before a fit, with the way from a preparation to one.
+
+        Raises
+        ------
+        ParameterError
+            When rows with missing entries are to be used, and the fitted model cannot.
+        """
         if self._rounds is not None and not hasattr(self, "solution_"):
             raise NotFittedError(self._why_no_solution(self._rounds))
         check_is_fitted(self)
+        check_missing_rule(self.missing, type(self).__name__, marginalises=self.marginalises)
+
+    @property
+    def marginalises(self) -> bool:
+        """True if the fitted model can use the other entries of rows with missing ones."""
+        return bool(self.takes.marginalises)
 
     def _why_no_solution(self, rounds: Rounds) -> str:
         """Return in words what a prepared model, which is not solved, needs."""

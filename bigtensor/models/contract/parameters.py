@@ -99,6 +99,28 @@ def check_inputs(parameters: ParameterValues, *, marginalises: bool) -> None:
     check_random_state(parameters.random_state)
 
 
+def check_missing_rule(rule: str, model: str, *, marginalises: bool) -> None:
+    """Raise a ParameterError if rows are to be used that a fitted model cannot use.
+
+    The rule may have been set after the fit, which checks it.
+
+    Parameters
+    ----------
+    rule : {"raise", "omit", "marginalise"}
+        Rule for rows with missing entries.
+    model : str
+        Name of the model.
+    marginalises : bool
+        True if the fitted model can use the other entries of such rows.
+    """
+    if rule == MARGINALISE and not marginalises:
+        raise ParameterError(
+            Setting("missing", MARGINALISE)
+            + f" does not go with this {model}, which answers for whole rows: use "
+            + Setting("missing", "omit")
+        )
+
+
 @dataclass(frozen=True)
 class NoEffect:
     """Parameters that have no effect with some values of another parameter.

@@ -256,6 +256,11 @@ class GaussianMixture(MixtureAnswers):
             require_import_of_fit(self, opened.samples)
         return super()._fit_opened(opened, **options)
 
+    @property
+    def marginalises(self) -> bool:
+        """True if every component has its own covariance."""
+        return isinstance(self.solution_, OwnCovarianceComponents)
+
     def free_parameters(self) -> int:
         """Return the number of free parameters."""
         self.require_fitted()

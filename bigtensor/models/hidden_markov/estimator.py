@@ -22,6 +22,7 @@ from bigtensor.models.hidden_markov.declared_parameters import MEASURED, PARAMET
 from bigtensor.models.hidden_markov.description import HiddenMarkovDescription
 from bigtensor.models.hidden_markov.emissions.categorical_emissions import CategoricalEmissions
 from bigtensor.models.hidden_markov.emissions.feature_moments import feature_moments
+from bigtensor.models.hidden_markov.emissions.kernel_emissions import KernelEmissions
 from bigtensor.models.hidden_markov.hmmlearn_models import (
     FEATURE,
     categorical_hmm,
@@ -97,9 +98,9 @@ class HiddenMarkovModel(SequenceModel):
         fewer for more, down to 20. They end when all rows together gain less than .01 nats, or a
         row less than 2e-7 (1e-5 with kernel emissions).
     missing : {"raise", "omit", "marginalise"}, default "raise"
-        Rule for rows with a missing category: ``"raise"`` is an error, ``"omit"`` leaves the rows
-        out, which cuts the sequence there, and ``"marginalise"`` keeps them as steps without an
-        observation.
+        Rule for rows with a missing entry: ``"raise"`` is an error, ``"omit"`` leaves the rows out,
+        which cuts the sequence there, and ``"marginalise"`` uses the other entries of a row. A row
+        without any is a step without an observation. Kernel emissions refuse it.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. The rows of a sequence have one weight. With ``"counts"``, a
         sequence of weight 2 occurs twice. ``"relative"`` weights only compare sequences, and their
@@ -160,7 +161,7 @@ class HiddenMarkovModel(SequenceModel):
     """
 
     declares = PARAMETERS
-    takes = Data(kinds={"codes", "measured"}, marginalises={"codes"}, in_order=True)
+    takes = Data(kinds={"codes", "measured"}, marginalises={"codes", "measured"}, in_order=True)
     steps = FitSteps(
         settings_of,
         prepare,
@@ -213,6 +214,11 @@ class HiddenMarkovModel(SequenceModel):
     bic = information_criteria.bic
     decode = decoding.decode
     weights_by = occupancy_by.weights_by
+
+    @property
+    def marginalises(self) -> bool:
+        """True unless densities are of whole rows, as those of kernels are."""
+        return not isinstance(self.solution_.emissions, KernelEmissions)
 
     @property
     def preferred_kind(self) -> Literal["measured", "codes"]:

@@ -231,13 +231,15 @@ def most_states(parameters: ParameterValues, shape: DataShape) -> int:
 
 def check_parameters(parameters: ParameterValues) -> None:
     """Raise a ParameterError for a parameter of a `HiddenMarkovModel` that is out of range."""
-    if parameters.emissions in MEASURED and parameters.missing == "marginalise":
+    if parameters.emissions == KERNEL and parameters.missing == "marginalise":
         raise ParameterError(
             Setting("missing", "marginalise")
-            + " leaves missing categories out of a row, and "
-            + Setting("emissions", parameters.emissions)
-            + " has none: use "
+            + " needs densities of the entries that a row has, and "
+            + Setting("emissions", KERNEL)
+            + " has densities of whole rows: use "
             + Setting("missing", "omit")
+            + ", or "
+            + Setting("emissions", GAUSSIAN)
         )
 
 

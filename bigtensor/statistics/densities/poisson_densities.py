@@ -28,7 +28,8 @@ def are_counts(values: NDArray[Any]) -> bool:
 class PoissonDensities(JointDensities):
     """Weights and Poisson rates of components; features are independent given the component.
 
-    The features of a row are its counts and a one, so that log probabilities are one product.
+    The features of a row are its counts and a one, so that log probabilities are one product. Rows
+    with missing counts have the marginal probabilities of the others.
 
     Parameters
     ----------
@@ -96,7 +97,9 @@ class PoissonTile:
     block : Block
         The rows.
     features : (d + 1, rows) float64 array
-        Counts and ones.
+        Counts, zero where they are missing, and ones.
+    missing : (d, rows) bool array, optional
+        True where a count is missing; None if none is.
     log_common : (rows,) float64 array
         Minus the logarithms of the factorials of the counts.
     """
@@ -112,9 +115,35 @@ class PoissonTile:
                 "the data hold values that are negative or no whole numbers, and have no Poisson "
                 "probability: leave their rows out, or fit a model with Gaussian emissions"
             )
+        missing = np.isnan(self.features[:-1])
+        self.missing = missing if missing.any() else None
+        if self.missing is not None:
+            self.features[:-1][missing] = 0
         self.features[-1] = 1
         self.log_common: FloatArray = -gammaln(self.features[:-1] + 1).sum(axis=0)
 
     def write_log_joint(self, out: NDArray[Any]) -> None:
         """Write the log joint probabilities less `log_common` into ``(rows, components)``."""
         np.matmul(self.features.T, self.mixture.factor, out=out)
+        if self.missing is not None:
+            # the constants hold the rates of all features
+            out += self.missing.T @ self.mixture.rates.T
+
+    def add_sums(self, posterior: NDArray[Any], sums: FloatArray, work: Workspace) -> None:
+        """Add the sums of the features, weighted by posterior probabilities.
+
+        A missing count adds its expected value.
+
+        Parameters
+        ----------
+        posterior : (rows, k) array
+            Posterior probabilities, times the weights of the rows.
+        sums : (d + 1, k) float64 array
+            Changed in place.
+        work : Workspace
+            Buffers that are reused from block to block; no buffer is needed.
+        """
+        del work
+        sums += self.features @ posterior
+        if self.missing is not None:
+            sums[:-1] += self.mixture.rates.T * (self.missing @ posterior)

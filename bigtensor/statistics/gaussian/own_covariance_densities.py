@@ -400,6 +400,8 @@ class OwnCovarianceTile:
     def add_sums(self, posterior: NDArray[Any], sums: FloatArray, work: Workspace) -> None:
         """Add the sums of the features of order two, weighted by posterior probabilities.
 
+        Rows with missing entries add the expected features, given their other entries.
+
         Parameters
         ----------
         posterior : (rows, k) array
@@ -413,6 +415,7 @@ class OwnCovarianceTile:
         for part in self._parts():
             np.matmul(self.features[:, part], posterior[part], out=products)
             sums += products
+        self._add_incomplete(posterior, sums)
 
     def _parts(self) -> Iterator[slice]:
         """Yield the rows in parts whose products with the coefficients are small."""
@@ -445,6 +448,12 @@ class OwnCovarianceTile:
     def _clear(self, places: NDArray[np.intp]) -> None:
         """Set the features of rows with missing entries to zero."""
         self.features[:, places] = 0
+
+    def _add_incomplete(self, posterior: NDArray[Any], sums: FloatArray) -> None:
+        """Add the expected features of rows with missing entries."""
+        rows = self.incomplete
+        if rows is not None:
+            sums += self.mixture.completed_features(rows, posterior[rows.places])
 
 
 class WideTile(OwnCovarianceTile):
@@ -484,13 +493,14 @@ class WideTile(OwnCovarianceTile):
 
     def add_sums(self, posterior: NDArray[Any], sums: FloatArray, work: Workspace) -> None:
         """Add the sums as `OwnCovarianceTile.add_sums` does, component by component."""
+        complete = posterior
         if self.incomplete is not None:
-            posterior = posterior.copy()
-            posterior[self.incomplete.places] = 0
+            complete = posterior.copy()
+            complete[self.incomplete.places] = 0
         weighted, products = work.take_all(self.mixture.sum_arrays(self.rows))
         n_quadratic = self.mixture.features.n_quadratic
-        for component in range(posterior.shape[1]):
-            shares = posterior[:, component]
+        for component in range(complete.shape[1]):
+            shares = complete[:, component]
             # posterior probabilities below the rounding of the largest one change no sum
             rows = np.flatnonzero(shares > np.finfo(shares.dtype).eps * shares.max(initial=0.0))
             if not rows.size:
@@ -500,8 +510,9 @@ class WideTile(OwnCovarianceTile):
             np.multiply(chosen, shares[rows, None], out=scaled, casting="same_kind")
             np.matmul(scaled.T, chosen, out=products)
             _add_upper(products, sums[:n_quadratic, component])
-        sums[n_quadratic:-1] += self.features.T @ posterior
-        sums[-1] += posterior.sum(axis=0, dtype=np.float64)
+        sums[n_quadratic:-1] += self.features.T @ complete
+        sums[-1] += complete.sum(axis=0, dtype=np.float64)
+        self._add_incomplete(posterior, sums)
 
     def _clear(self, places: NDArray[np.intp]) -> None:
         """Set the entries of rows with missing entries to zero."""

@@ -85,9 +85,6 @@ class OwnCovarianceSums(SumStatistic[OwnCovarianceSumsResult]):
                 np.copyto(weight, tile.block.weight[: tile.rows], casting="same_kind")
                 np.multiply(posterior, weight[:, None], out=posterior)
             tile.add_sums(posterior, state["sums"], work)
-            if tile.incomplete is not None:
-                places = tile.incomplete.places
-                state["sums"] += self.mixture.completed_features(tile.incomplete, posterior[places])
         count_rows(state, block)
 
     def finalize(self, state: State) -> OwnCovarianceSumsResult:

@@ -188,10 +188,7 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
             assert isinstance(tile, OwnCovarianceTile | PoissonTile)
             joint = work.take("expectation.joint", (tile.rows, self.chain.n_states), "float64")
             tile.write_log_joint(joint)
-            if isinstance(tile, OwnCovarianceTile):
-                tile.add_sums(posterior[window], state["features"], work)
-            else:
-                state["features"] += tile.features @ posterior[window]
+            tile.add_sums(posterior[window], state["features"], work)
 
 
 def _feature_width(emissions: JointDensities) -> int:

@@ -14,6 +14,7 @@ from bigtensor.errors import DataError, Setting
 from bigtensor.features.cells import Cells
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.contract.script import Script, Step
+from bigtensor.models.gaussian.drawn_entries import drawn_rows
 from bigtensor.models.hidden_markov.declared_parameters import POISSON
 from bigtensor.models.hidden_markov.emissions.gaussian_emissions import (
     GaussianEmissions,
@@ -103,8 +104,8 @@ def prepare_law(settings: MarkovSettings) -> Script:
     ordinary = ordinary_rows(drawn, ((0, len(settings.shape.features)),), settings.shape)
     # cells and their range are those of the rows that the weights stand for
     sample = ordinary.sample.by_occurrence(settings.pilot_rows)
-    values = np.asarray(sample.values, np.float64)
     weight = sample.row_weights()
+    values = _with_drawn_entries(np.asarray(sample.values, np.float64), weight, settings)
     cells = cells_of_sample(values, settings.cells, settings.random_state)
     law = (
         _poisson(values, settings)
@@ -132,12 +133,44 @@ def blank_law(settings: MarkovSettings) -> GaussianLaw | PoissonLaw:
     return _gaussian(rows, np.ones(1), settings)
 
 
+def _with_drawn_entries(
+    values: FloatArray, weight: FloatArray, settings: MarkovSettings
+) -> FloatArray:
+    """Return the sample with random values in place of missing entries, given the others.
+
+    Expected values would lie in cells of their own, which say which entries are missing.
+
+    Raises
+    ------
+    DataError
+        When a feature has no entry in the sample.
+    """
+    missing = np.isnan(values)
+    if not missing.any():
+        return values
+    if missing.all(axis=0).any():
+        name = settings.shape.features[int(np.argmax(missing.all(axis=0)))]
+        raise DataError(f"feature {name!r} has no entry in {len(values):,} rows: leave it out")
+    frame = _frame(values, weight)
+    drawn = frame.to_data(drawn_rows(frame.of_rows(values), weight, settings.random_state))
+    if settings.emissions == POISSON:
+        drawn = np.maximum(np.round(drawn), 0)
+    return np.where(missing, drawn, values)
+
+
+def _frame(values: FloatArray, weight: FloatArray) -> Frame:
+    """Return the frame in which the entries of a sample have the mean zero and variances of one."""
+    present = weight[:, None] * ~np.isnan(values)
+    total = present.sum(axis=0)
+    centre = (present * np.nan_to_num(values)).sum(axis=0) / total
+    squares = np.nan_to_num(np.square(values - centre))
+    spread = np.sqrt((present * squares).sum(axis=0) / total)
+    return Frame(centre, 1 / np.where(spread > 0, spread, 1.0))
+
+
 def _gaussian(values: FloatArray, weight: FloatArray, settings: MarkovSettings) -> GaussianLaw:
     """Return Gaussian emissions in the frame of a sample."""
-    centre = np.average(values, axis=0, weights=weight)
-    spread = np.sqrt(np.average(np.square(values - centre), axis=0, weights=weight))
-    frame = Frame(centre, 1 / np.where(spread > 0, spread, 1.0))
-    return GaussianLaw(settings.covariance_type, frame, settings.shape.views)
+    return GaussianLaw(settings.covariance_type, _frame(values, weight), settings.shape.views)
 
 
 def _poisson(values: FloatArray, settings: MarkovSettings) -> PoissonLaw:

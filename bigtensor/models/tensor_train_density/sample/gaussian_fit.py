@@ -11,13 +11,19 @@ from scipy.special import logsumexp
 
 from bigtensor.array_types import FloatArray
 from bigtensor.features.clustering import kmeans
-from bigtensor.features.column_order import content_order_of_columns
 from bigtensor.features.modes import Modes, Nodes
+from bigtensor.models.gaussian.drawn_entries import (
+    ROUND_OFF_VARIANCE,
+    complete_sums,
+    drawn_by_component,
+    drawn_rows,
+    expected_sums,
+    most_iterations,
+)
 from bigtensor.models.tensor_train_density.sample_fit import SampleProblem
 from bigtensor.statistics.gaussian.incomplete_rows import (
     CompletedSums,
     IncompleteRows,
-    completed_sums,
     log_densities,
 )
 from bigtensor.statistics.tensor_train.gaussian_part import GaussianPart
@@ -35,22 +41,11 @@ _LEAST_GAIN_WITH_GAPS = 1e-5
 LEAST_VARIANCE = 1e-3
 """Of a coordinate given the others, in its units."""
 
-_ROUND_OFF_VARIANCE = 1e-6
-"""The same, for the moments of missing entries."""
-
 _PRIOR_ROWS = 1.0
 """Rows that the distribution of all rows adds to the probabilities of a component."""
 
 _STAY = 0.9
 """Share of a row that its cluster has at first."""
-
-_ITERATIONS_WITH_GAPS = (4, 300)
-_OPERATIONS_WITH_GAPS = 8_000_000_000
-"""Fewest and most steps with missing entries, and operations of all, about eight seconds."""
-
-_SETTLED = 1e-3
-"""Change of means and covariances, in units of the coordinates, that ends the steps of one
-Gaussian."""
 
 
 @dataclass(frozen=True)
@@ -85,11 +80,11 @@ class GaussianCandidate:
         values = problem.located.values[:, measured]
         k = min(self.n_components, int(np.count_nonzero(problem.weight > 0)))
         responsibilities = np.ones((len(values), 1))
-        filled = filled_coordinates(values, problem.weight, random_state)
+        filled = drawn_rows(values, problem.weight, random_state)
         if k > 1:
             labels = kmeans(filled, k, random_state, weight=problem.weight).labels
             responsibilities = _STAY * np.eye(k)[labels] + (1 - _STAY) / k
-        sums = _complete_sums(filled, responsibilities * problem.weight[:, None])
+        sums = complete_sums(filled, responsibilities * problem.weight[:, None])
         iterate = _Iterate(responsibilities, sums)
         incomplete = IncompleteRows.from_rows(values)
         most = _ITERATIONS if incomplete is None else most_iterations(incomplete, k)
@@ -121,30 +116,14 @@ class GaussianCandidate:
             responsibilities = np.exp(joint - likelihood[:, None])
             weighted = responsibilities * problem.weight[:, None]
             # shrunk ones would shrink the moments of missing entries again in every step
-            covariances = _covariances(iterate.sums, part.means, 0.0, _ROUND_OFF_VARIANCE)
-            sums = _expected_sums(part.means, covariances, values, incomplete, weighted)
+            covariances = _covariances(iterate.sums, part.means, 0.0, ROUND_OFF_VARIANCE)
+            sums = expected_sums(part.means, covariances, values, incomplete, weighted)
             iterate = _Iterate(responsibilities, sums)
             mean = float(problem.weight @ likelihood / problem.weight.sum())
             if mean - before < least_gain:
                 break
             before = mean
         return part, iterate
-
-
-def most_iterations(incomplete: IncompleteRows, n_components: int) -> int:
-    """Return how many steps over rows with missing entries are affordable.
-
-    Parameters
-    ----------
-    incomplete : IncompleteRows
-        Rows with missing entries, most of which have other ones missing than the rows before.
-    n_components : int
-        Number of components.
-    """
-    rows, m = incomplete.entries.shape
-    missing = int(np.count_nonzero(~incomplete.present)) * m**2
-    operations = n_components * (4 * missing + 3 * rows * m**2)
-    return int(np.clip(_OPERATIONS_WITH_GAPS // operations, *_ITERATIONS_WITH_GAPS))
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,55 +140,6 @@ class _Iterate:
 
     responsibilities: FloatArray
     sums: CompletedSums
-
-
-def _complete_sums(values: FloatArray, weighted: FloatArray) -> CompletedSums:
-    """Return the weighted sums of rows without missing entries in every component.
-
-    Parameters
-    ----------
-    values : (n, m) float64 array
-        Rows.
-    weighted : (n, k) float64 array
-        Weight of every row in every component.
-    """
-    second = np.stack([(values.T * column) @ values for column in weighted.T])
-    return CompletedSums(weighted.sum(axis=0), weighted.T @ values, second)
-
-
-def _expected_sums(
-    means: FloatArray,
-    covariances: FloatArray,
-    values: FloatArray,
-    incomplete: IncompleteRows | None,
-    weighted: FloatArray,
-) -> CompletedSums:
-    """Return the sums of rows whose missing entries have their moments under the components.
-
-    Parameters
-    ----------
-    means : (k, m) float64 array
-        Of the components.
-    covariances : (k, m, m) float64 array
-        Of the components.
-    values : (n, m) float64 array
-        Rows. NaN is missing.
-    incomplete : IncompleteRows, optional
-        The rows that miss an entry, if there are any.
-    weighted : (n, k) float64 array
-        Weight of every row in every component.
-    """
-    if incomplete is None:
-        return _complete_sums(values, weighted)
-    is_complete = np.ones(len(values), bool)
-    is_complete[incomplete.places] = False
-    complete = _complete_sums(values[is_complete], weighted[is_complete])
-    others = completed_sums(incomplete, weighted[incomplete.places], means, covariances)
-    return CompletedSums(
-        complete.counts + others.counts,
-        complete.sums + others.sums,
-        complete.second_moments + others.second_moments,
-    )
 
 
 def _maximised(
@@ -327,26 +257,6 @@ def _log_joint(
     return np.asarray(joint + densities)
 
 
-def filled_coordinates(values: FloatArray, weight: FloatArray, random_state: int) -> FloatArray:
-    """Return rows whose missing entries are drawn from one Gaussian given the other ones.
-
-    Parameters
-    ----------
-    values : (n, m) float64 array
-        Coordinates, NaN where they are missing.
-    weight : (n,) float64 array
-        Weights of the rows.
-    random_state : int
-        Seed of the draws.
-    """
-    if not np.isnan(values).any():
-        return values
-    mean, covariance = _gaussian_of(values, weight)
-    component = np.zeros(len(values), np.intp)
-    rng = np.random.default_rng(random_state)
-    return _filled(values, component, mean[None], covariance[None], weight, rng)
-
-
 def filled_from(
     part: GaussianPart, located: LocatedRows, weight: FloatArray, random_state: int
 ) -> FloatArray:
@@ -367,68 +277,4 @@ def filled_from(
     rng = np.random.default_rng(random_state)
     joint = _log_joint(part, values, IncompleteRows.from_rows(values), located)
     component = np.argmax(joint + rng.gumbel(size=joint.shape), axis=1)
-    return _filled(values, component, part.means, part.covariances, weight, rng)
-
-
-def _filled(
-    values: FloatArray,
-    component: NDArray[np.intp],
-    means: FloatArray,
-    covariances: FloatArray,
-    weight: FloatArray,
-    rng: np.random.Generator,
-) -> FloatArray:
-    """Return rows whose missing entries are drawn from the Gaussian component of every row."""
-    gaps = np.isnan(values)
-    # draws of several missing entries follow the content of their columns, not the positions
-    columns = content_order_of_columns(np.where(gaps, 0.0, values), weight)
-    filled, gaps = values[:, columns], gaps[:, columns]
-    for k in range(len(means)):
-        rows = np.flatnonzero(component == k)
-        own = filled[rows]
-        _fill(own, gaps[rows], means[k, columns], covariances[k][np.ix_(columns, columns)], rng)
-        filled[rows] = own
-    return filled[:, np.argsort(columns)]
-
-
-def _gaussian_of(values: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return mean and covariance of rows with missing entries, by expectation maximisation."""
-    m = values.shape[1]
-    mean, covariance = np.zeros(m), np.eye(m)
-    incomplete = IncompleteRows.from_rows(values)
-    most = 0 if incomplete is None else most_iterations(incomplete, 1)
-    for _ in range(most):
-        before = mean, covariance
-        sums = _expected_sums(mean[None], covariance[None], values, incomplete, weight[:, None])
-        mean = sums.sums[0] / sums.counts[0]
-        covariance = sums.second_moments[0] / sums.counts[0] - np.outer(mean, mean)
-        covariance[np.diag_indices(m)] += _ROUND_OFF_VARIANCE
-        moves = (
-            np.abs(now - old).max() for now, old in zip((mean, covariance), before, strict=True)
-        )
-        if max(moves) < _SETTLED:
-            break
-    return mean, covariance
-
-
-def _fill(
-    filled: FloatArray,
-    missing: NDArray[np.bool_],
-    mean: FloatArray,
-    covariance: FloatArray,
-    rng: np.random.Generator,
-) -> None:
-    """Draw missing entries from a Gaussian distribution given the other ones, in place."""
-    patterns, of_row = np.unique(missing, axis=0, return_inverse=True)
-    of_row = of_row.ravel()  # NumPy 2.0 gives a column
-    for number, gap in enumerate(patterns):
-        if not gap.any():
-            continue
-        rows, present = np.flatnonzero(of_row == number), ~gap
-        slopes = np.linalg.solve(
-            covariance[np.ix_(present, present)], covariance[np.ix_(present, gap)]
-        )
-        rest = covariance[np.ix_(gap, gap)] - covariance[np.ix_(gap, present)] @ slopes
-        noise = rng.standard_normal((len(rows), int(gap.sum()))) @ np.linalg.cholesky(rest).T
-        centre = mean[gap] + (filled[np.ix_(rows, present)] - mean[present]) @ slopes
-        filled[np.ix_(rows, gap)] = centre + noise
+    return drawn_by_component(values, component, part.means, part.covariances, weight, rng)
