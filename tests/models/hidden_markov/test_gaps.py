@@ -72,6 +72,7 @@ def test_score__is_a_sum_over_paths_of_marginal_densities(kind: str, covariance_
     np.testing.assert_allclose(model.score_samples(rows)[0], np.log(total), rtol=1e-9)
 
 
+@pytest.mark.quick_cases("gaussian-diag")
 @pytest.mark.parametrize(("kind", "covariance_type"), KINDS)
 def test_estimates__are_nearer_than_those_of_complete_rows(kind: str, covariance_type: str) -> None:
     errors = []
