@@ -58,6 +58,7 @@ _OF_EVERY_MODEL = (
         ["--model"],
         type=_ModelChoice(list(BY_COMMAND)),
         default=DEFAULT,
+        is_eager=True,
         show_default=True,
         help="The model; the options below are its own.",
     ),
@@ -103,8 +104,23 @@ class ModelCommand(Command):
         **extra: Any,
     ) -> click.Context:
         """Take the options of the model that is named before all options are read."""
-        self._take_options(_named(args))
-        return super().make_context(info_name, args, parent, **extra)
+        model = _named(args)
+        if model not in BY_COMMAND:
+            # the name is the error, and not the options of the model that it stands for
+            model = DEFAULT
+            extra |= {"ignore_unknown_options": True, "allow_extra_args": True}
+        self._take_options(model)
+        try:
+            return super().make_context(info_name, args, parent, **extra)
+        except click.NoSuchOption as error:
+            owners = [name for name in BY_COMMAND if _has_option(name, error.option_name)]
+            if not owners:
+                raise
+            raise click.UsageError(
+                f"{error.option_name} is an option of --model {' and of '.join(owners)}, and the "
+                f"model here is {model}",
+                error.ctx,
+            ) from error
 
     def _take_options(self, model: str) -> None:
         """Put the options of a model after the arguments of the command and its output."""
@@ -253,15 +269,20 @@ def _refuse_contradictions(name: str, parameters: dict[str, Any]) -> None:
 
 
 def _named(args: Sequence[str]) -> str:
-    """Return the model that arguments name; the default where they name none or an unknown one."""
+    """Return the model that arguments name, which may not exist; the default if they name none."""
     name = DEFAULT
     for place, entry in enumerate(args):
         if entry == "--model" and place + 1 < len(args):
             name = args[place + 1]
         elif entry.startswith("--model="):
             name = entry.partition("=")[2]
-    name = _as_command(name)
-    return name if name in BY_COMMAND else DEFAULT
+    return _as_command(name)
+
+
+def _has_option(model: str, option: str) -> bool:
+    """Return True if the options of a model on the command line include one."""
+    declared = declared_parameters(BY_COMMAND[model])
+    return any(one.option is not None and option in one.option.names for one in declared)
 
 
 def _options(name: str) -> list[click.Option]:

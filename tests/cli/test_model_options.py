@@ -123,6 +123,24 @@ def test_options__are_refused_as_wrong_usage(arguments, message):
     assert (result.exit_code, message in result.stderr) == (2, True), result.stderr
 
 
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ("--emissions", "gaussian", "--model", "hidden-markov-model"),
+            "mean 'hidden-markov'",
+        ),
+        (("--emissions", "gaussian"), "option of --model hidden-markov, and"),
+        (("--emission", "gaussian", "--model", "hidden-markov"), "Did you mean"),
+        (("--nothing", "1"), "No such option"),
+    ],
+)
+def test_an_option_of_another_model__is_told_from_one_of_none(arguments, words):
+    _, result = read(*arguments)
+    assert result.exit_code == 2
+    assert words in result.output
+
+
 def test_features__are_a_view_each():
     assert parameters(features="A, B")["views"] == {"A": ["A"], "B": ["B"]}
 
