@@ -8,16 +8,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 _USUAL, _NEGATIVE = 1.0, 3.0
-"""Gaps, in ranges of the other values, above which a usual or another code is one."""
+"""Gaps, in ranges of the other values, above which usual or other codes are some."""
+
+MOST_CODES, NEIGHBOURS = 3, 9
+"""Most codes of a feature, such as -7, -8 and -9, and largest difference between two of them."""
 
 
-def missing_code(distinct: NDArray[np.floating] | Sequence[float]) -> float | None:
-    """Return the smallest or largest value if it looks like a code of missing values.
+def missing_codes(distinct: NDArray[np.floating] | Sequence[float]) -> tuple[float, ...]:
+    """Return the smallest or largest values if they look like codes of missing values.
 
-    It is a negative whole number below all other values, or a positive one of nines above them. It
-    is farther from all other values than these are from each other:
+    They are one to three whole numbers that differ by at most 9: negative and below all other
+    values, or positive and above them, where the largest is of nines. They are farther from all
+    other values than these are from each other:
 
-    - once their range for at least two nines, such as 99 and -999, and for -7, -8 and -9,
+    - once their range if the outermost has at least two nines, such as 99 and -999, or is -7, -8 or
+      -9,
     - three times for other negative whole numbers, and for -99 beside other negative values.
 
     Beside other negative codes than nines, all values are whole numbers that are not negative.
@@ -30,31 +35,41 @@ def missing_code(distinct: NDArray[np.floating] | Sequence[float]) -> float | No
 
     Examples
     --------
-    >>> missing_code([-999.0, 1.2, 1.7, 3.1])
-    -999.0
-    >>> missing_code([-1.0, 0.0, 1.0])
+    >>> missing_codes([-999.0, 1.2, 1.7, 3.1])
+    (-999.0,)
+    >>> missing_codes([-9.0, -8.0, 1.0, 2.0, 3.0, 4.0])
+    (-9.0, -8.0)
+    >>> missing_codes([-1.0, 0.0, 1.0])
+    ()
     """
-    if len(distinct) < 3:
-        return None
     values = np.asarray(distinct, dtype=np.float64)
-    if _is_negative_code(values[0], values[1:]):
-        return float(values[0])
-    code, others = values[-1], values[:-1]
-    if code > 0 and _is_nines(code) and code - others[-1] > _USUAL * np.ptp(others):
-        return float(code)
-    return None
+    for count in range(1, min(MOST_CODES, len(values) - 2) + 1):
+        if _are_codes(values[:count], values[count:]):
+            return tuple(values[:count].tolist())
+        # above all other values as below them, mirrored
+        high, others = values[-count:], values[:-count]
+        are_high = high[0] > 0 and _is_nines(high[-1]) and _are_neighbours(high)
+        if are_high and high[0] - others[-1] > _USUAL * np.ptp(others):
+            return tuple(high.tolist())
+    return ()
 
 
-def _is_negative_code(code: float, others: NDArray[np.float64]) -> bool:
-    """Return True if a value looks like a negative code beside larger ones."""
-    if code >= 0 or not float(code).is_integer():
+def _are_codes(codes: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
+    """Return True if values look like negative codes beside larger ones."""
+    outermost = codes[0]
+    if codes[-1] >= 0 or not _are_neighbours(codes):
         return False
-    if _is_nines(code):
-        may_be, least = True, _USUAL if code < -99 or others[0] >= 0 else _NEGATIVE
+    if _is_nines(outermost):
+        may_be, least = True, _USUAL if outermost < -99 or others[0] >= 0 else _NEGATIVE
     else:
         may_be = others[0] >= 0 and (others == np.rint(others)).all()
-        least = _USUAL if -9 <= code <= -7 else _NEGATIVE
-    return bool(may_be and others[0] - code > least * np.ptp(others))
+        least = _USUAL if -9 <= outermost <= -7 else _NEGATIVE
+    return bool(may_be and others[0] - codes[-1] > least * np.ptp(others))
+
+
+def _are_neighbours(codes: NDArray[np.float64]) -> bool:
+    """Return True for whole numbers that are near each other."""
+    return bool((codes == np.rint(codes)).all() and np.ptp(codes) <= NEIGHBOURS)
 
 
 def _is_nines(code: float) -> bool:

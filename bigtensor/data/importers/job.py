@@ -45,7 +45,7 @@ from bigtensor.errors import (
     TransformWarning,
     warn,
 )
-from bigtensor.missing_codes import missing_code
+from bigtensor.missing_codes import missing_codes
 
 
 @dataclass(frozen=True)
@@ -551,19 +551,20 @@ def _missing_codes_note(categories: Mapping[str, Sequence[str]]) -> Message | No
     categories : mapping of str to sequence of str
         Names of the categories of every feature. Names that are no numbers are not judged.
     """
-    codes = {}
-    for feature, names in categories.items():
-        if all(map(text_is_number, names)):
-            code = missing_code(sorted({float(name) for name in names}))
-            if code is not None:
-                codes[feature] = code
+    codes = {
+        feature: of_feature
+        for feature, names in categories.items()
+        if all(map(text_is_number, names))
+        and (of_feature := missing_codes(sorted({float(name) for name in names})))
+    }
     if not codes:
         return None
-    (feature, code), others = next(iter(codes.items())), len(codes) - 1
-    also = f" ({others:,} more features hold such a code, too)" if others else ""
+    (feature, of_feature), others = next(iter(codes.items())), len(codes) - 1
+    values = [f"{code:.0f}" for code in of_feature]
+    also = f" ({others:,} more features hold such codes, too)" if others else ""
     return (
-        f"feature {feature!r} holds {code:.0f}, far from all other codes{also}: probably a code of "
-        "missing values, which is stored as one more category; import with "
-        + Setting("missing_values", f"{code:.0f}")
-        + " to make it a missing one"
+        f"feature {feature!r} holds {' and '.join(values)}, far from all other codes{also}: "
+        "probably codes of missing values, which are stored as categories; import with "
+        + Message(" and ").join(Setting("missing_values", value) for value in values)
+        + " to make them missing ones"
     )

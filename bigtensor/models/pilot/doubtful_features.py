@@ -6,13 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import Message, Setting
-from bigtensor.missing_codes import missing_code
+from bigtensor.missing_codes import NEIGHBOURS, missing_codes
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.words.wording import percent, several_names
 from bigtensor.statistics.row_sample import Sample
 
 LEAST_SHARE, LEAST_ROWS = 0.01, 5
 """Share of the weight, and rows of equal weight, that a code of missing values has at least."""
+
+MOST_SHARE = 0.5
+"""Largest share of the weight that several codes of one feature have together."""
 
 FEW_ROWS = 20
 """Fewer rows do not show a distribution, whatever the fit finds in them."""
@@ -68,15 +71,22 @@ def _missing_codes(
     least = max(LEAST_ROWS / len(values), LEAST_SHARE)
     shares: dict[float, dict[str, float]] = {}
     # zeros are frequent, and no codes
-    for column in measured[((low < 0) | (high >= 99))[measured]]:
+    may_be = ((low < 0) & (low == np.rint(low))) | ((high >= 99) & (high == np.rint(high)))
+    for column in measured[may_be[measured]]:
         entries = values[:, column]
-        ends = [end for end in (low[column], high[column]) if end < 0 or end >= 99]
-        share = {float(end): float(weight[entries == end].sum()) / total for end in ends}
-        if max(share.values()) < least:
+        outer = (entries <= min(low[column] + NEIGHBOURS, -1)) | (
+            entries >= max(high[column] - NEIGHBOURS, 99 - NEIGHBOURS)
+        )
+        if weight[outer].sum() < least * total:
             continue
-        code = missing_code(np.unique(entries[~np.isnan(entries)]))
-        if code is not None and share.get(code, 0.0) >= least:
-            shares.setdefault(code, {})[features[column]] = share[code]
+        codes = missing_codes(np.unique(entries[~np.isnan(entries)]))
+        held = {code: float(weight[entries == code].sum()) / total for code in codes}
+        # several values that most rows have are measurements beside something else
+        if len(codes) > 1 and sum(held.values()) > MOST_SHARE:
+            continue
+        for code, share in held.items():
+            if share >= least:
+                shares.setdefault(code, {})[features[column]] = share
     return [_missing_in_words(code, shares[code]) for code in sorted(shares)]
 
 
