@@ -344,8 +344,8 @@ class WeightWarning(BigtensorWarning):
     """Rows probably count otherwise than is meant.
 
     Sample weights add up to less than half the number of rows, statistics that are merged have rows
-    in common, statistics that are solved lack many of the expected rows, or a DataArray has weights
-    that are not used.
+    in common, statistics that are solved lack many of the expected rows, the first batch after a
+    fit replaces the rows of the fit, or a DataArray has weights that are not used.
     """
 
 
@@ -371,6 +371,10 @@ class ConditioningWarning(BigtensorWarning):
 
 class ClusterWarning(BigtensorWarning):
     """A cluster has no worker, and the work waits for one."""
+
+
+class VersionWarning(BigtensorWarning):
+    """A pickle holds a model of another version of the package."""
 
 
 class RefinementWarning(BigtensorWarning):

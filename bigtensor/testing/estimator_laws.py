@@ -6,6 +6,7 @@ import copy
 import inspect
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +14,19 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from bigtensor.data.values.kinds import Kind
-from bigtensor.errors import BigtensorError, DataError, StatisticsError
-from bigtensor.models.contract.declarations import options_classes
+from bigtensor.errors import BigtensorError, DataError, ParameterError, StatisticsError
+from bigtensor.models.contract.declarations import Flag, Parameter, options_classes
+from bigtensor.models.contract.estimator import Estimator
 from bigtensor.models.contract.parameters import SHARED_PARAMETERS
 from bigtensor.testing.cases import ModelCase
 from bigtensor.testing.comparison import expected_error, require, require_same
-from bigtensor.testing.model_runs import contents, model_law, temporary_folder, values_of
+from bigtensor.testing.model_runs import (
+    contents,
+    fitted_arrays,
+    model_law,
+    temporary_folder,
+    values_of,
+)
 from bigtensor.testing.small_data import small_data
 
 _WHOLE = 100.0
@@ -165,6 +173,77 @@ def a_second_fit_forgets_the_first(case: ModelCase) -> None:
 
 
 @model_law
+def parameters_set_after_the_fit_change_nothing(case: ModelCase) -> None:
+    """Assert that a fitted model and its saved form tell the fit, also with other parameters.
+
+    Every declared parameter gets other values. Only rules of reading rows, such as ``missing``,
+    concern a fitted model.
+    """
+    reference = case.fitted
+    expected = _description_of_fit(reference, case)
+    others = [(parameter, _other_values(parameter, reference)) for parameter in reference.declares]
+    for number in range(max((len(values) for _, values in others), default=0)):
+        changes = {p: values[number % len(values)] for p, values in others if values}
+        model = copy.deepcopy(reference)
+        for parameter, value in changes.items():
+            _set_parameter(model, parameter, value)
+        what = ", ".join(f"{p.name}={value!r}" for p, value in changes.items()) + " after the fit"
+        loaded = type(model).from_contents(model.to_contents())
+        for one, how in ((model, what), (loaded, f"{what}, then saved and loaded")):
+            require_same(fitted_arrays(one), fitted_arrays(reference), how)
+            require_same(case.answers_of(one, case.data), case.fitted_answers, f"answers, {how}")
+            for name, actual in _description_of_fit(one, case).items():
+                require(
+                    actual == expected[name],
+                    f"{how}: {name} is {actual!r}, expected {expected[name]!r}",
+                )
+
+
+def _description_of_fit(model: Estimator, case: ModelCase) -> dict[str, Any]:
+    """Return what a fitted model tells of its fit besides arrays and answers."""
+    description = model.description
+    words = {
+        "outcome": list(description.outcome(model)),
+        "facts": json.dumps(description.facts(model)),
+        "method": description.report(model, None).method,
+    }
+    if hasattr(model, "bic"):
+        try:
+            words["bic"] = model.bic(case.data)
+        except ParameterError as error:
+            words["bic"] = str(error)
+    return words
+
+
+def _other_values(parameter: Parameter, model: Estimator) -> list[object]:
+    """Return legal values besides that of a model: all words, and two numbers.
+
+    There are none for a parameter that the model checks itself.
+    """
+    kind, value = parameter.kind, model.get_params(deep=False).get(parameter.name)
+    if parameter.within is not None:
+        options = getattr(model, parameter.within.parameter) or parameter.within()
+        value = getattr(options, parameter.name)
+    if kind is None:
+        return []
+    if isinstance(kind, Flag):
+        return [not value]
+    numbers = [number for number in (0.5, 2, 3, 1000) if kind.accepts(number)][:2]
+    none = [None] if parameter.optional or parameter.default is None else []
+    words = getattr(kind, "words", ())
+    return [candidate for candidate in (*words, *numbers, *none) if candidate != value]
+
+
+def _set_parameter(model: Estimator, parameter: Parameter, value: object) -> None:
+    """Set a parameter of a model, or a field of an options object that it takes."""
+    name = parameter.name
+    if parameter.within is not None:
+        name = parameter.within.parameter
+        value = replace(getattr(model, name) or parameter.within(), **{parameter.name: value})
+    model.set_params(**{name: value})
+
+
+@model_law
 def data_of_other_kinds_are_refused(case: ModelCase) -> None:
     """Assert that data that a model does not take raise a DataError."""
     model = case.make()
@@ -217,6 +296,7 @@ ESTIMATOR_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     a_description_is_made_of_its_facts,
     a_fit_leaves_the_data_alone,
     a_second_fit_forgets_the_first,
+    parameters_set_after_the_fit_change_nothing,
     data_of_other_kinds_are_refused,
     more_components_than_memory_holds_are_refused,
     whole_numbers_are_taken_in_any_type,

@@ -306,6 +306,11 @@ class Remembers(Standardiser):
     steps = replace(Standardiser.steps, refine=refine_and_remember)
 
 
+class CountsByParameter(GaussianMixture):
+    def free_parameters(self):
+        return {"full": 10, "tied": 5}.get(self.covariance_type, 3)
+
+
 class TakesAnything(Standardiser):
     takes = Data(kinds={"measured"})
 
@@ -693,6 +698,11 @@ BROKEN_MODELS = [
     ("a_description_is_made_of_its_facts", HasLineWithoutName, "expected pairs of strings"),
     ("a_fit_leaves_the_data_alone", WritesData, "data after a fit: 'values' differs in 4 of 360"),
     ("a_second_fit_forgets_the_first", Remembers, "second fit of a model"),
+    (
+        "parameters_set_after_the_fit_change_nothing",
+        CountsByParameter,
+        "covariance_type='full', .* after the fit: bic is",
+    ),
     ("data_of_other_kinds_are_refused", TakesAnything, "fit of codes raised nothing"),
     ("whole_numbers_are_taken_in_any_type", ShiftsIntegers, "fit to integers"),
     ("the_plan_covers_the_passes", PlansTooFew, "the pass 'spreads' is not planned"),

@@ -42,6 +42,7 @@ MAY_IMPORT = {
     "html_tables": set(),
     "missing_codes": set(),
     "termination": set(),
+    "pickled_version": set(),
     "data": set(),
     "features": set(),
     # tables of samples alone: where they lie, how spreadsheets save them, and names of columns
@@ -59,7 +60,7 @@ MAY_IMPORT = {
     "store": {"data.stores", "data.addresses"},
     # what a row function is given, and the type of what a fit takes
     "models": {"features", "statistics", "decomposition", "store", "data.rows.block"}
-    | {"data.rows.data_like"},
+    | {"data.rows.data_like", "pickled_version"},
     # events, which tell of the steps of a page
     "report": {"models", "store", "data", "abundance", "engine.events"},
     # the data's side of the estimators

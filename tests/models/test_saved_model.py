@@ -1,8 +1,10 @@
 """A saved model: the same bits in a fresh process, no pickle, and damage is refused."""
 
 import json
+import pickle
 import subprocess
 import sys
+import warnings
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +14,8 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import bigtensor
-from bigtensor import KernelMixture
-from bigtensor.errors import ModelFileError, OutputError
+from bigtensor import GaussianMixture, KernelMixture, TripleHistogramClassifier, pickled_version
+from bigtensor.errors import ModelFileError, OutputError, VersionWarning
 from bigtensor.models.contract.registry import MODELS, model_class
 from bigtensor.store import Contents, write_group
 from tests.models.expected.stored_forms import PATH, stored_forms, write
@@ -285,3 +287,14 @@ def test_stored_classes__have_names_of_their_own(name):
     """A file names the class of every part, and would be read as another one."""
     classes = {*model_class(name)._stored_classes()}
     assert len({stored.__name__ for stored in classes}) == len(classes)
+
+
+@pytest.mark.parametrize("model", [GaussianMixture(2), TripleHistogramClassifier()])
+def test_pickle__warns_in_another_version(model, monkeypatch):
+    pickled = pickle.dumps(model)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert vars(pickle.loads(pickled)) == vars(model)
+    monkeypatch.setattr(pickled_version, "__version__", "9.9.0")
+    with pytest.warns(VersionWarning, match=r"pickled by version 0.* version 9\.9\.0"):
+        pickle.loads(pickled)

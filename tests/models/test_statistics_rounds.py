@@ -1,6 +1,7 @@
 """Fits in rounds: prepare once, accumulate parts of the rows, merge, solve."""
 
 import itertools
+import warnings
 from dataclasses import fields, replace
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import NotFittedError
 
 import bigtensor
-from bigtensor import KernelMixture, SpectralOptions, simulate
+from bigtensor import GaussianMixture, KernelMixture, SpectralOptions, simulate
 from bigtensor.engine.checkpoint import content_key
 from bigtensor.errors import (
     MissingValueError,
@@ -265,6 +266,22 @@ def test_partial_fit__goes_on_after_loading(rows, tmp_path):
         assert len(loaded.statistics_.parts) == 1
 
 
+def test_partial_fit__warns_of_the_fit_that_it_forgets(tmp_path):
+    start = simulate.gaussian_mixture(600, 2, n_features=2, random_state=0)
+    batch, path = start.isel(sample=slice(300)), tmp_path / "model.zarr"
+    fits = GaussianMixture(2, random_state=0)
+    fits.fit(start).save(path)
+    for model in (fits, bigtensor.load(path)):
+        with pytest.warns(WeightWarning, match="600 rows .* partial_fit or prepare"):
+            model.partial_fit(batch)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", WeightWarning)
+        fits.partial_fit(batch)
+        fits.save(path, overwrite=True)
+        bigtensor.load(path).partial_fit(batch)
+        GaussianMixture(2, random_state=0).fit(start).prepare(batch).partial_fit(batch)
+
+
 def test_partial_fit__the_first_batch_prepares_and_says_for_how_many_rows(rows):
     few = KernelMixture(3, **PRECISE).partial_fit(rows[:1000])
     many = KernelMixture(3, **PRECISE).partial_fit(rows[:1000], rows=32_000)
@@ -422,7 +439,8 @@ def test_fit__forgets_the_preparation_and_keeps_no_sums(rows):
     model.prepare(rows)
     with pytest.raises(NotFittedError):
         model.predict(rows)
-    model.fit(rows).partial_fit(rows[:1000])
+    with pytest.warns(WeightWarning, match="4,000 rows"):
+        model.fit(rows).partial_fit(rows[:1000])
     again = KernelMixture(3, **PRECISE).partial_fit(rows[:1000])
     assert_array_equal(model.weights_, again.weights_)
     assert model.statistics_.rows == 1000

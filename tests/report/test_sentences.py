@@ -98,10 +98,12 @@ def test_fit_sentences__tell_of_a_temperature(merged_model, monkeypatch, tempera
     assert ("temperature 1.25" in text) == told
 
 
-def test_fit_sentences__name_kernels_and_shared_components(mixture):
-    mixture.set_params(kernel={"view1": "laplace"}, views_share_components=True)
+def test_fit_sentences__name_kernels_and_shared_components(mixture, monkeypatch):
+    monkeypatch.setitem(mixture.diagnostics_, "kernels", {"view1": "laplace"})
+    monkeypatch.setitem(mixture.diagnostics_, "shared", True)
     text = text_of(mixture)
     assert "view1 laplace; Gaussian for all other" in text
     assert "has the same density in all views." in text
-    mixture.set_params(kernel="laplace")
+    kernels = dict.fromkeys(mixture.views_.features, "laplace")
+    monkeypatch.setitem(mixture.diagnostics_, "kernels", kernels)
     assert "Kernel of all views: laplace." in text_of(mixture)

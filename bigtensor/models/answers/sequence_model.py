@@ -180,10 +180,22 @@ def lengths_in_place_of_labels(y: str | RowVariableLike | None, rows: int) -> np
     Warns
     -----
     SequenceWarning
-        If `y` looks like ids of sequences, whose rows follow each other.
+        If `y` looks like ids of sequences, whose rows follow each other, or is 1 for every row, as
+        lengths of sequences of one row are.
     """
     entries = np.asarray(y)
     if entries.shape[:1] == (rows,):
+        if entries.dtype.kind in "iu" and (entries == 1).all():
+            warn(
+                Setting("y")
+                + " is 1 for every row, which is read as labels and ignored, so that all rows are "
+                "one sequence; give the numbers as "
+                + Setting("lengths")
+                + " if every row is a sequence of its own, and otherwise leave "
+                + Setting("y")
+                + " out",
+                SequenceWarning,
+            )
         _warn_of_ids(entries)
         return None
     if entries.ndim == 1 and entries.dtype.kind in "iu" and int(entries.sum()) == rows:

@@ -46,7 +46,7 @@ from bigtensor.models.contract.parameters import (
     check_workers,
     plain,
 )
-from bigtensor.models.contract.rounds import Rounds, refuse_relative_weights
+from bigtensor.models.contract.rounds import Rounds, refuse_relative_weights, warn_of_forgotten_fit
 from bigtensor.models.contract.run import Ran, RunOptions, run_script
 from bigtensor.models.contract.script import (
     FitSteps,
@@ -347,8 +347,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         """Add a batch of rows, and solve for all batches so far.
 
         The first call prepares the model from its batch, unless `prepare` was called before. The
-        first call after `fit` does so too, because `fit` keeps no sums. Every call adds to
-        `statistics_`. The solution equals one `accumulate` and `solve` on all batches, after the
+        first call after `fit` does so too and warns, because `fit` keeps no sums. Every call adds
+        to `statistics_`. The solution equals one `accumulate` and `solve` on all batches, after the
         first pass of the script of a fit. For a later pass, all rows have to be read again with
         `accumulate` and `solve`. A model that has no solution before a later pass, such as `ICA`
         with ``method="cumulant"``, has none after `partial_fit`. Errors are those of `accumulate`.
@@ -372,6 +372,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
             This model.
         """
         if self._rounds is None:
+            if hasattr(self, "solution_"):
+                warn_of_forgotten_fit(type(self).__name__, self.diagnostics_["rows"])
             self.prepare(X, sample_weight, rows=rows, **options)
         rounds = self._require_rounds().restarted(self.steps.refine)
         total = self._accumulated(rounds, X, sample_weight, options)

@@ -59,6 +59,7 @@ from bigtensor.models.contract.script import (
 from bigtensor.models.contract.statistics_file import Part, Statistics
 from bigtensor.models.words.description import ModelDescription
 from bigtensor.models.words.notebook_summary import summary_html
+from bigtensor.pickled_version import PickledVersion
 from bigtensor.statistics.base import Pass, RowFunction, Statistic
 from bigtensor.store import Contents, description_errors, write_group
 
@@ -66,7 +67,7 @@ FIT_DIGEST = "fit_digest"
 """Attribute of answers with the digest of the fitted arrays of their model."""
 
 
-class FittedModel(BaseEstimator, ABC):  # type: ignore[misc]
+class FittedModel(PickledVersion, BaseEstimator, ABC):  # type: ignore[misc]
     """Features, answers and saved form of a fitted model.
 
     Attributes

@@ -51,10 +51,6 @@ class KnowsFeatures(Protocol):
     import_record_: ImportRecord | None
 
     @property
-    def preferred_kind(self) -> Kind | None:
-        """Kind that whole numbers are converted to."""
-
-    @property
     def categories_without_rows(self) -> Categories:
         """Categories of the fit whose entries are ignored, by feature."""
 
@@ -337,7 +333,7 @@ def open_with_groups(
     X, ids = in_sequences(X, sequence, lengths)
     rows = in_matrix_of_fit(model, X)
     samples = open_samples(rows, sample_dim=model.sample_dim, groups=groups, sequence=ids)
-    samples = model.takes.check(samples, type(model).__name__, prefer=model.preferred_kind)
+    samples = model.takes.check(samples, type(model).__name__, prefer=_kind_of_fit(model))
     # features by name or by position, and codes of the fit, as for every other answer
     opened = open_for_answers(model, samples if is_named(X) else X)
     return replace(samples, views=opened.views, code_map=opened.code_map)
@@ -379,8 +375,7 @@ def _as_in_fit(model: KnowsFeatures, samples: Samples, *, named: bool) -> Sample
         places = dict(zip(fit_categories, samples.features, strict=True))
         fit_categories = {places[name]: own for name, own in fit_categories.items()}
         without_rows = {places[name]: own for name, own in without_rows.items()}
-    fitted_to: Kind = "measured" if fit_categories is None else "codes"
-    prefer = fitted_to if fitted_to in model.takes.kinds else None
+    prefer = _kind_of_fit(model)
     samples = model.takes.check(
         samples, type(model).__name__, prefer=prefer, fit_categories=fit_categories
     )
@@ -400,6 +395,12 @@ def _as_in_fit(model: KnowsFeatures, samples: Samples, *, named: bool) -> Sample
         )
     warn_of_unknown_categories(samples, without_rows)
     return samples
+
+
+def _kind_of_fit(model: KnowsFeatures) -> Kind | None:
+    """Return the kind of values that a model was fitted to; None for counts."""
+    kind: Kind = "codes" if hasattr(model, "categories_") else "measured"
+    return kind if kind in model.takes.kinds else None
 
 
 def _has_numbers(categories: Categories) -> bool:

@@ -263,6 +263,25 @@ class Rounds:
         return replace(solved, diagnostics=diagnostics), onwards
 
 
+def warn_of_forgotten_fit(model: str, rows: int) -> None:
+    """Warn that the first batch after a fit takes the place of the fit.
+
+    Parameters
+    ----------
+    model : str
+        Class of the model.
+    rows : int
+        Number of rows of the fit. 0 if the parameters were taken over from another model.
+    """
+    earlier = f"{rows:,} rows of its fit" if rows else "parameters of the model"
+    warn(
+        f"this {model} keeps no sums of its fit, so that partial_fit begins anew with this batch "
+        f"and forgets the {earlier}; begin with partial_fit or prepare in place of fit, and give "
+        "all rows as batches",
+        WeightWarning,
+    )
+
+
 def refuse_relative_weights(samples: Samples, weights: str) -> None:
     """Raise a ParameterError for relative weights: no site has the weights of all rows.
 

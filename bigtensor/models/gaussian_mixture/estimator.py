@@ -264,7 +264,7 @@ class GaussianMixture(MixtureAnswers):
     def free_parameters(self) -> int:
         """Return the number of free parameters."""
         self.require_fitted()
-        return free_parameters(self.covariance_type, *self.means_.shape)
+        return free_parameters(_covariance_type(self.solution_), *self.means_.shape)
 
     def parameter_values(self, seed: int | None = None) -> ParameterValues:
         """Return the values of the parameters, with the last fit for a warm start.
@@ -289,9 +289,9 @@ class GaussianMixture(MixtureAnswers):
             self.covariances_ = solution.covariance[np.ix_(order, order)]
         else:
             self.covariances_ = float(solution.covariance.mean())
-        matrices = self.covariance_type in ("full", "tied")
+        covariance_type = _covariance_type(solution)
         self.precisions_, self.precisions_cholesky_ = _precisions(
-            self.covariances_, matrices=matrices
+            self.covariances_, matrices=covariance_type in ("full", "tied")
         )
         self.lower_bounds_ = list(self.diagnostics_["mean_log_likelihood"])
         self.n_iter_ = len(self.lower_bounds_)
@@ -308,7 +308,7 @@ class GaussianMixture(MixtureAnswers):
             reg_covar=self.reg_covar,
             strength=strength_of(pilot) if "reg_covar" in pilot else None,
             arrays=InitialArrays(
-                self.covariance_type,
+                covariance_type,
                 self.weights_,
                 self.means_,
                 np.asarray(self.covariances_),
@@ -318,6 +318,13 @@ class GaussianMixture(MixtureAnswers):
         )
         if solution.names:
             self.classes_ = array_of_labels(solution.names)
+
+
+def _covariance_type(solution: GaussianComponents | OwnCovarianceComponents) -> str:
+    """Return the type of fitted covariances. The parameter may have been set after the fit."""
+    if isinstance(solution, OwnCovarianceComponents):
+        return ("spherical", "diag", "full")[solution.covariances.ndim - 1]
+    return ("shared_spherical", "tied")[solution.covariance.ndim - 1]
 
 
 def _precisions(covariances: float | NDArray[np.float64], *, matrices: bool) -> tuple[Any, Any]:

@@ -362,10 +362,10 @@ class HiddenMarkovModel(SequenceModel):
         """
         ends, ids = self._ends(X, sequence, lengths)
         fitted = self._solution()
-        if self.emissions in MEASURED:
-            of_states = self.means_[:, np.argsort(self.views_.order)]
-        else:
+        if isinstance(fitted.emissions, CategoricalEmissions):
             of_states = self.emission_
+        else:
+            of_states = self.means_[:, np.argsort(self.views_.order)]
         dim, name = str(of_states.dims[1]), str(of_states.name)
         following = ends.last @ fitted.transition @ of_states.to_numpy()
         coords = {dim: of_states[dim].to_numpy()}

@@ -24,7 +24,6 @@ _SUM_TOLERANCE = 1e-6
 class ConvertedModel(Protocol):
     """Attributes of a hidden Markov model that a model of hmmlearn takes over."""
 
-    emissions: str
     initial_: NDArray[np.float64]
     transition_: xr.DataArray
     emission_: xr.DataArray
@@ -45,7 +44,7 @@ def categorical_hmm(model: ConvertedModel) -> Any:
     ParameterError
         When the emissions are densities.
     """
-    if model.emissions != "categorical":
+    if not hasattr(model, "emission_"):
         raise ParameterError(
             "a CategoricalHMM has probabilities of categories, and this model has densities of "
             "measured rows, which are not converted"

@@ -10,14 +10,13 @@ from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.errors import ParameterError, Setting
+from bigtensor.models.hidden_markov.declared_parameters import KERNEL
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.statistics.sequences.ends import SequenceEndsResult
 
 
 class ScoresSequences(Protocol):
     """A fitted hidden Markov model."""
-
-    emissions: str
 
     def _solution(self) -> MarkovFit:
         """Return the solution, or raise sklearn's NotFittedError."""
@@ -85,7 +84,7 @@ def _free_parameters(model: ScoresSequences) -> int:
     fit = model._solution()
     if not fit.emissions.parameters:
         raise ParameterError(
-            Setting("emissions", model.emissions)
+            Setting("emissions", KERNEL)
             + " has densities without parameters to count: compare log-likelihoods of held-out "
             "sequences with score"
         )

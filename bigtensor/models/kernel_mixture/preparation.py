@@ -26,7 +26,7 @@ from bigtensor.models.kernel_mixture.groups import (
     projected_views,
 )
 from bigtensor.models.kernel_mixture.histogram_densities import Grids
-from bigtensor.models.kernel_mixture.settings import MANY, KernelMixtureSettings
+from bigtensor.models.kernel_mixture.settings import MANY, KernelMixtureSettings, ViewKernel
 from bigtensor.models.kernel_mixture.solution import KernelSolution
 from bigtensor.models.kernel_mixture.view_features import fine_maps
 from bigtensor.models.pilot.outliers import MOST_NAMED
@@ -138,6 +138,18 @@ class KernelMixturePreparation:
         return [np.asarray(gather(group.masses, axis=0)) for group in self.groups]
 
 
+def _kernel_names(kernels: Mapping[str, ViewKernel]) -> dict[str, str]:
+    """Return the names of kernels that are not Gaussian, by view.
+
+    A user-defined kernel is named by its class.
+    """
+    names = {
+        view: kernel if isinstance(kernel, str) else type(kernel).__name__
+        for view, kernel in kernels.items()
+    }
+    return {view: name for view, name in names.items() if name != "gaussian"}
+
+
 def prepare_from(sample: Sample, settings: KernelMixtureSettings) -> KernelMixturePreparation:
     """Choose bandwidths, landmarks, directions and grids from a sample.
 
@@ -178,6 +190,9 @@ def prepare_from(sample: Sample, settings: KernelMixtureSettings) -> KernelMixtu
         "scales": dict(zip(names, scale.tolist(), strict=True)),
         "notes": notes,
         "units": settings.units,
+        "kernels": _kernel_names(settings.kernels),
+        "shared": settings.shared,
+        "landmark_choice": settings.landmarks,
     }
     groups: Groups | None = None
     others: tuple[OtherView, ...] = ()

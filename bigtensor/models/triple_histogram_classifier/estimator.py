@@ -33,6 +33,7 @@ from bigtensor.models.triple_histogram_classifier.sequences import (
     TripleHistograms,
     sequences_of,
 )
+from bigtensor.pickled_version import PickledVersion
 
 RULES = ("histogram", "triple_likelihood", "sequence_likelihood")
 
@@ -48,7 +49,7 @@ def _has_posterior(classifier: TripleHistogramClassifier) -> bool:
     return True
 
 
-class TripleHistogramClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class TripleHistogramClassifier(PickledVersion, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Classifier of sequences of categories by their triples, with one model a class.
 
     A hidden Markov model, or a discrete mixture of windows of three, is fitted to the sequences of

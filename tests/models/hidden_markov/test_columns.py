@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from bigtensor import HiddenMarkovModel
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, ParameterError
 
 TURNED = {"b": [1], "a": [0]}
 
@@ -79,3 +79,16 @@ def test_poisson__refuses_what_is_no_count_in_answers(value: float) -> None:
 
     with pytest.raises(DataError, match="no Poisson probability"):
         model.score(np.array([[3.0, 50.0], [value, 50.0]]))
+
+
+def test_emissions__set_after_the_fit_change_no_answer() -> None:
+    rows, half = measured().astype(int), np.arange(600) < 300
+    model = HiddenMarkovModel(2, emissions="poisson", random_state=0).fit(rows)
+    following, shares = model.predict_next(rows), model.weights_by(rows, half)
+
+    model.set_params(emissions="categorical")
+
+    assert_allclose(model.predict_next(rows), following, rtol=0)
+    assert model.weights_by(rows, half).equals(shares)
+    with pytest.raises(ParameterError, match="CategoricalHMM"):
+        model.to_hmmlearn()

@@ -104,8 +104,7 @@ def test_second_argument__is_labels_of_all_rows_or_an_error(
     codes: np.ndarray, sequences: xr.Dataset, tmp_path: Path
 ) -> None:
     together = HiddenMarkovModel(2, random_state=0).fit(codes)
-    # as many ones as rows add up to the rows, and are labels
-    for labels in (np.ones(6000, int), [*map(str, codes[:, 0])], np.zeros((6000, 2))):
+    for labels in (np.arange(6000) % 2, [*map(str, codes[:, 0])], np.zeros((6000, 2))):
         check_same(HiddenMarkovModel(2, random_state=0).fit(codes, labels), together)
         assert together.score(codes, labels) == together.score(codes)
     for other in ([1, 2], [3000.0, 3000.0], np.ones((2, 6000)), "label", 6000):
@@ -118,6 +117,17 @@ def test_second_argument__is_labels_of_all_rows_or_an_error(
     )
     with pytest.raises(DataError, match="data in memory"):
         HiddenMarkovModel(2).fit(path, LENGTHS)
+
+
+def test_ones_as_second_argument__are_worth_a_warning(
+    codes: np.ndarray, plain: HiddenMarkovModel
+) -> None:
+    # as many ones as rows add up to the rows, and are labels
+    with pytest.warns(SequenceWarning, match=r"one sequence.* lengths"):
+        assert plain.score(codes, [1] * len(codes)) == plain.score(codes)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", SequenceWarning)
+        plain.score(codes, [0] * len(codes))
 
 
 def test_ids_as_second_argument__are_worth_a_warning(

@@ -11,19 +11,12 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.models.answers.fitted_mixture import FittedMixture
-from bigtensor.models.contract.parameters import ParameterValues
 from bigtensor.models.words.described_model import DescribedMixture
 from bigtensor.statistics.base import RowFunction
 
 
 class DescribedKernelMixture(DescribedMixture, Protocol):
     """Attributes of a kernel mixture that its report uses."""
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters as they were given."""
-
-    def parameter_values(self) -> ParameterValues:
-        """Return the values of the parameters, with an integer seed."""
 
     def component_density(
         self, view: str, points: npt.ArrayLike

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
+from bigtensor.models.kernel_mixture.settings import DELTA
 
 FINE_POINTS = 1024
 """Points between the farthest values of the components, on which tails are looked for."""
@@ -190,9 +190,8 @@ def _profile(
 
 def is_categorical(model: DescribedKernelMixture, view: str) -> bool:
     """Return True if a view of a model holds codes of categories."""
-    kernels = model.get_params(deep=False).get("kernel")
-    kind = kernels.get(view) if isinstance(kernels, Mapping) else kernels
-    return isinstance(kind, str) and kind == "delta"
+    kernels: dict[str, str] = model.diagnostics_.get("kernels", {})
+    return kernels.get(view) == DELTA
 
 
 def _boxes(model: DescribedKernelMixture, profile: FeatureProfile) -> FeatureProfile:

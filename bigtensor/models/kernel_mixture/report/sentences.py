@@ -164,15 +164,16 @@ def _initialisation_sentences(model: DescribedKernelMixture) -> list[str]:
 
 def _kernel_sentences(model: DescribedKernelMixture) -> list[str]:
     """Say which kernels and landmarks features are made of, where there is something to say."""
-    parameters, diagnostics = vars(model.parameter_values()), model.diagnostics_
+    diagnostics = model.diagnostics_
     sentences = []
-    kernels = parameters.get("kernel", "gaussian")
-    if isinstance(kernels, Mapping):
-        listed = ", ".join(f"{name} {_kernel_name(kind)}" for name, kind in kernels.items())
-        sentences.append(f"Kernels: {listed}; Gaussian for all other views.")
-    elif kernels != "gaussian":
-        sentences.append(f"Kernel of all views: {_kernel_name(kernels)}.")
-    if parameters.get("views_share_components"):
+    kernels = diagnostics.get("kernels", {})
+    if len({*kernels.values()}) == 1 and len(kernels) == len(model.views_.features):
+        sentences.append(f"Kernel of all views: {next(iter(kernels.values()))}.")
+    elif kernels:
+        listed = ", ".join(f"{name} {kernel}" for name, kernel in kernels.items())
+        others = "; Gaussian for all other views" * (len(kernels) < len(model.views_.features))
+        sentences.append(f"Kernels: {listed}{others}.")
+    if diagnostics.get("shared"):
         sentences.append("A component has the same density in all views.")
     landmarks = diagnostics.get("landmarks")
     if landmarks:
@@ -180,7 +181,7 @@ def _kernel_sentences(model: DescribedKernelMixture) -> list[str]:
         many = f"{min(counts)} to {max(counts)}" if len(counts) > 1 else str(counts.pop())
         sentences.append(
             f"The kernel features of a view have {many} landmarks: "
-            f"{_LANDMARKS[parameters['landmarks']]}."
+            f"{_LANDMARKS[diagnostics.get('landmark_choice', 'kmeans')]}."
         )
     width = diagnostics.get("posterior_width")
     if width is not None:
@@ -196,11 +197,6 @@ def _kernel_sentences(model: DescribedKernelMixture) -> list[str]:
             f"be too extreme. They were flattened (temperature {temperature:.2f})."
         )
     return sentences
-
-
-def _kernel_name(kernel: object) -> str:
-    """Return the name of a kernel. A user-defined kernel is named by its class."""
-    return kernel if isinstance(kernel, str) else type(kernel).__name__
 
 
 def _population_sentences(model: DescribedKernelMixture) -> list[str]:

@@ -13,6 +13,7 @@ from bigtensor.models.sources.description import (
     SourceDescription,
     largest_kurtosis,
 )
+from bigtensor.models.sources.kernel_ica.solution import KernelComponents
 from bigtensor.models.words.description import Line
 from bigtensor.models.words.faults import verdict_words
 
@@ -20,10 +21,13 @@ from bigtensor.models.words.faults import verdict_words
 class DescribedKernelSources(DescribedSources, Protocol):
     """Attributes of a model of sources of a kernel that its description uses."""
 
-    kernel: str
     landmarks_: FloatArray | None
     bandwidth_: float
     explained_variance_ratio_: FloatArray
+
+    @property
+    def solution_(self) -> KernelComponents:
+        """Result of the fit."""
 
 
 class KernelDescription(SourceDescription[DescribedKernelSources]):
@@ -66,10 +70,10 @@ class KernelDescription(SourceDescription[DescribedKernelSources]):
             yield "The features of the linear kernel are the standardised features of the data."
         else:
             yield (
-                f"The features of the {model.kernel} kernel of bandwidth {model.bandwidth_:.3g} "
-                f"standard deviations were approximated from {diagnostics['landmarks']:,} "
-                f"landmarks; a share of {diagnostics['trace_error']:.2g} of the kernel's trace is "
-                "left out."
+                f"The features of the {model.solution_.kernel} kernel of bandwidth "
+                f"{model.bandwidth_:.3g} standard deviations were approximated from "
+                f"{diagnostics['landmarks']:,} landmarks; a share of "
+                f"{diagnostics['trace_error']:.2g} of the kernel's trace is left out."
             )
         yield (
             f"Their {diagnostics['n_components']} largest principal components were rotated to "

@@ -8,10 +8,12 @@ import numpy as np
 
 from bigtensor.array_types import FloatArray
 from bigtensor.features.group_map import GroupMap
+from bigtensor.features.kernels.kernel import LaplaceKernel
 from bigtensor.features.kernels.nystroem import Nystroem
 from bigtensor.models.contract.data_shape import NamedViews
 from bigtensor.models.sources.component_order import component_order_and_signs
 from bigtensor.models.sources.kernel_ica.kernel_features import KernelFeatures, whole
+from bigtensor.models.sources.kernel_ica.settings import LAPLACE, LINEAR
 from bigtensor.models.sources.whitened_passes import WhitenedSources
 from bigtensor.statistics.sources.mapped_rows import MappedSources
 
@@ -70,6 +72,14 @@ class KernelComponents:
         """Points at which the kernel is evaluated, ``(p, d)``; None of the linear kernel."""
         (feature_map,) = self.unmixing.maps
         return feature_map.landmarks if isinstance(feature_map, Nystroem) else None
+
+    @property
+    def kernel(self) -> str:
+        """Name of the kernel."""
+        (feature_map,) = self.unmixing.maps
+        if not isinstance(feature_map, Nystroem):
+            return LINEAR
+        return LAPLACE if isinstance(feature_map.kernel, LaplaceKernel) else "gaussian"
 
     def sources(self) -> MappedSources:
         """Return the function that gives the sources of every row."""
