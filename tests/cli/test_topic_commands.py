@@ -52,7 +52,7 @@ def test_predict__writes_shares(files, folder, run):
     assert written.dtype.names == ("row", "topic_share_0", "topic_share_1", "topic_share_2")
     assert written["topic_share_1"] == pytest.approx(shares[:, 1].to_numpy(), rel=1e-8)
     again = folder / "again.csv"
-    assert run("export", out, "--to", again).exit_code == 0
+    assert run("export", out, "--to", again, "--cells", store).exit_code == 0
     assert again.read_bytes() == table.read_bytes()
     assert "answers    " in run("info", out).stdout
 

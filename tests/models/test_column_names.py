@@ -1,12 +1,15 @@
 """Names of columns of tables: answers belong to the columns of the fit, or an error says so."""
 
+import warnings
+
+import anndata
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
 from numpy.testing import assert_array_equal
 
-from bigtensor import GaussianMixture, open_samples
+from bigtensor import GaussianMixture, annotate, open_samples
 from bigtensor.errors import DataError, LayoutError
 
 NAMES = ["a", "b", "c"]
@@ -99,6 +102,18 @@ def test_samples_of_an_array__are_read_by_position(model):
         pytest.raises(ValueError, match="2 features"),
     ):
         model.predict(open_samples(VALUES[:, :2]))
+
+
+def test_names_of_anndata__are_told_to_a_model_of_an_array():
+    data = anndata.AnnData(VALUES, var=pd.DataFrame(index=NAMES))
+    nameless = fitted(VALUES)
+    for read in (nameless.predict, lambda rows: annotate(rows, nameless)):
+        with pytest.warns(UserWarning, match="fitted without feature names"):
+            read(data[:, ::-1].copy())
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        nameless.predict(anndata.AnnData(VALUES))
+        fitted(data).predict(data[:, ::-1].copy())
 
 
 def test_tree__is_refused_with_the_way_to_a_data_set(model):

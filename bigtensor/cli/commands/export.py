@@ -71,7 +71,7 @@ def export(
 
     CSV: columns row, label, probability_0, topic_share_0, log_density and so on. row counts the
     rows of the answers from 0. With --cells, source_row is the row of the imported files, where
-    rows were selected, and sample_id the file or patient.
+    rows were selected, and sample_id the file or patient; of AnnData, obs_names names the rows.
 
     AnnData: obs["bigtensor_label"] with its colours for scanpy, and after 'predict --probabilities'
     obs["bigtensor_confidence"], obs["bigtensor_log_density"] and obsm["X_bigtensor_proba"] are

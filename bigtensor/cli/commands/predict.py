@@ -108,7 +108,8 @@ def predict(
 
     The CSV file has the columns row, which counts the rows of CELLS.zarr from 0, source_row (if
     rows were selected at import or by subset: the row of the files, from 0 without the header),
-    sample_id (if CELLS.zarr is a store that import or subset wrote, and has it), and the answers.
+    sample_id (if CELLS.zarr is a store that import or subset wrote, and has it), obs_names (names
+    of documents and cells in AnnData, such as import --counts writes), and the answers.
 
     LABELS.zarr holds label (sample) int32, and with --probabilities also probability (sample,
     component or population) float32 and log_density (sample). Rows left out have the label -1.

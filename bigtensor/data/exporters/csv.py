@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from bigtensor.data.exporters.answered_rows import warn_of_other_rows
 from bigtensor.data.exporters.answers import AnswerStore, open_answers
 from bigtensor.data.exporters.labels import BLOCK_ROWS
-from bigtensor.data.exporters.row_columns import RowColumns
+from bigtensor.data.exporters.row_columns import NameColumn, RowColumns
 from bigtensor.data.exporters.row_texts import cells_of_codes, names_as_cells
+from bigtensor.data.sources.anndata_source import holds_anndata
 from bigtensor.data.stores.outputs import whole_file, write_errors
 from bigtensor.data.stores.zarr_groups import open_whole_group
 from bigtensor.data.values.row_progress import RowProgress
@@ -36,8 +37,8 @@ def write_answers_to_csv(
 ) -> dict[str, str]:
     """Write the answers of a store to a CSV file that appears under its name when it is whole.
 
-    Columns are ``row``, of `cells` ``source_row`` and ``sample_id``, features and variables, and
-    those of the answers:
+    Columns are ``row``, of `cells` ``source_row`` and ``sample_id``, features and variables (of
+    AnnData ``obs_names``), and those of the answers:
     ``population`` if populations have names, ``label`` and ``probability_0``, ``probability_1``,
     ..., ``topic_share_0``, ``log_density``, ``surprise_CD3`` and so on. Names that a spreadsheet
     would take for a formula begin with an apostrophe. A feature with the name of
@@ -95,20 +96,24 @@ def write_answers_to_csv(
 
 def _beside(
     cells: str | os.PathLike[str], features: Sequence[str], store: AnswerStore
-) -> RowColumns:
+) -> RowColumns | NameColumn | None:
     """Open the columns that stand between the number of the row and the answers."""
     others = [
         "row",
         *["population"] * bool(store.label_names),
         *(name for columns in store.columns.values() for name in columns),
     ]
-    columns = RowColumns.open(cells, features, rows=store.rows, others=others)
+    columns: RowColumns | NameColumn | None
+    if holds_anndata(cells) and not features:
+        columns = NameColumn.open(cells, rows=store.rows)
+    else:
+        columns = RowColumns.open(cells, features, rows=store.rows, others=others)
     warn_of_other_rows(dict(open_whole_group(store.path).attrs), cells)
     return columns
 
 
 def _lines(
-    store: AnswerStore, cells: RowColumns | None, block_rows: int
+    store: AnswerStore, cells: RowColumns | NameColumn | None, block_rows: int
 ) -> Iterator[tuple[int, str]]:
     """Yield the number of rows written and lines of text. The first line is the header."""
     cell_names = [] if cells is None else cells.header

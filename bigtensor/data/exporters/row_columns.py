@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.addresses.read_errors import read_variable
+from bigtensor.data.anndata.obs_names import has_obs_names, stored_obs_names, stored_rows
 from bigtensor.data.exporters.labels import BLOCK_ROWS
 from bigtensor.data.exporters.row_texts import (
     cells_of_codes,
@@ -117,10 +118,7 @@ class RowColumns:
         store = os.fspath(cells)
         values = dataset["X"]
         if values.shape[0] != rows:
-            raise DataError(
-                f"{cells} has {values.shape[0]:,} rows, but there are {rows:,} answers; give the "
-                "store that was asked about"
-            )
+            raise _other_rows(store, values.shape[0], rows)
         features = [str(name) for name in values[FEATURE_DIM].to_numpy()]
         variables = {
             str(name): dataset[name]
@@ -191,8 +189,44 @@ class RowColumns:
         return cells
 
 
+@dataclass(frozen=True, eq=False)
+class NameColumn:
+    """Names of the rows of AnnData, which are read block by block.
+
+    Attributes
+    ----------
+    path : str
+        Path or URL.
+    """
+
+    path: str
+
+    header: ClassVar[list[str]] = ["obs_names"]
+    renamed: ClassVar[dict[str, str]] = {}
+
+    @classmethod
+    def open(cls, cells: str | os.PathLike[str], *, rows: int) -> NameColumn | None:
+        """Open AnnData; None if its rows have no names.
+
+        Raises
+        ------
+        DataError
+            When there is another number of rows than of answers.
+        """
+        path = os.fspath(cells)
+        if (stored := stored_rows(path)) != rows:
+            raise _other_rows(path, stored, rows)
+        return cls(path) if has_obs_names(path) else None
+
+    def read(self, rows: slice) -> list[NDArray[Any]]:
+        """Return the names of some rows as cells of the file."""
+        names = stored_obs_names(self.path, [rows])
+        assert names is not None
+        return [np.array([*map(as_cell, names[0].tolist())], object)]
+
+
 def has_row_columns(cells: str | os.PathLike[str]) -> bool:
-    """Return True for a store of the layout that an import writes, after a look at its ids.
+    """Return True for rows with ids, after a look at them, or with names of AnnData.
 
     Raises
     ------
@@ -202,13 +236,21 @@ def has_row_columns(cells: str | os.PathLike[str]) -> bool:
         When ids are codes without a name.
     """
     if holds_anndata(cells):
-        return False
+        return has_obs_names(os.fspath(cells))
     try:
         rows = open_cells(cells)["X"].shape[0]
     except LayoutError:
         return False
     RowColumns.open(cells, (), rows=rows, others=()).check_names()
     return True
+
+
+def _other_rows(store: str, stored: int, answered: int) -> DataError:
+    """Return the error for a store with another number of rows than of answers."""
+    return DataError(
+        f"{store} has {stored:,} rows, but there are {answered:,} answers; give the store that was "
+        "asked about"
+    )
 
 
 def _names_of_codes(variable: xr.DataArray, store: str) -> NDArray[Any] | None:

@@ -124,7 +124,7 @@ class SequenceModel(Estimator):
         rows, ids = in_sequences(X, sequence, lengths)
         return self.row_output(rows, output, sequence=ids)
 
-    def warn_of_sequences(self, samples: Samples) -> None:
+    def warn_of_rows(self, samples: Samples) -> None:
         """Warn of ids of sequences that come back, and of dates that do not ascend."""
         _warn_of_returning_in(samples)
         _warn_of_date_order(samples, self.sample_dim)

@@ -438,8 +438,8 @@ class FittedModel(PickledVersion, BaseEstimator, ABC):  # type: ignore[misc]
         if hasattr(whole, "categories_"):
             self.categories_ = {name: whole.categories_[name] for name in names}
 
-    def warn_of_sequences(self, samples: Samples) -> None:
-        """Warn of ids of sequences that come back. Models of single rows have no sequences."""
+    def warn_of_rows(self, samples: Samples) -> None:
+        """Warn of rows that the model does not suit. Most models have no warning."""
 
     @property
     def preferred_kind(self) -> Kind | None:

@@ -28,7 +28,7 @@ from bigtensor.data.sources.anndata_source import holds_anndata, is_anndata
 from bigtensor.data.values.import_record import ImportRecord, RecordedData, require_same_import
 from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.matrices import numbered_features
-from bigtensor.errors import DataError, Message, Setting, ViewError
+from bigtensor.errors import BigtensorWarning, DataError, Message, Setting, ViewError, warn
 from bigtensor.models.contract.containers import (
     is_by_view,
     is_named,
@@ -186,8 +186,23 @@ def with_features_of_fit(
             f"X has {len(samples.features)} features, but {type(model).__name__} is expecting "
             f"{model.n_features_in_} features as input"
         )
+    if not named:
+        _warn_of_names(model, samples)
     require_import_of_fit(model, samples)
     return _as_in_fit(model, samples, named=named)
+
+
+def _warn_of_names(model: KnowsFeatures, samples: Samples) -> None:
+    """Warn of AnnData that are read by position, as scikit-learn warns of a DataFrame."""
+    numbers = tuple(map(str, range(len(samples.features))))
+    if samples.matrix is None or samples.features == numbers:
+        return
+    name = type(model).__name__
+    warn(
+        f"X has feature names, but {name} was fitted without feature names, so that columns are "
+        "read by position; fit to AnnData, or to a table, to find them by name",
+        BigtensorWarning,
+    )
 
 
 def require_import_of_fit(model: KnowsFeatures, samples: Samples) -> None:

@@ -49,8 +49,8 @@ class AnswersRows(Protocol):
     def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that answers for every row."""
 
-    def warn_of_sequences(self, samples: Samples) -> None:
-        """Warn of ids of sequences that come back. Models of single rows have no sequences."""
+    def warn_of_rows(self, samples: Samples) -> None:
+        """Warn of rows that the model does not suit. Most models have no warning."""
 
     def output_attrs(self) -> dict[str, Any]:
         """Return the attributes of every labelled output."""
@@ -131,7 +131,7 @@ def answers_in_memory(
         )
     judge(validity, samples, missing, marginalises=model.takes.can_marginalise(samples))
     # after the rows: a store that cannot be read is an error of the evaluation
-    model.warn_of_sequences(samples)
+    model.warn_of_rows(samples)
     warn_of_missing(validity, samples.views)
     return arrays
 
@@ -191,7 +191,7 @@ def write_answers(
             check=check,
         )
     warn_of_missing(validity, samples.views)
-    model.warn_of_sequences(samples)
+    model.warn_of_rows(samples)
     store = as_address(path)
     return store if into is None else inside(store, into)
 

@@ -235,7 +235,8 @@ def with_verdict(
     diagnostics : mapping
         Diagnostics of the fit. The verdict is added to them. Sentences under ``doubts``, of the
         diagnostics or of ``pilot`` among them, become warnings before all others, and those under
-        ``running_numbers`` become the last notes.
+        ``running_numbers`` become the last notes. Sentences under ``warned`` had a warning before
+        the fit, and come first.
     evidence : mapping, optional
         Numbers behind the verdict, JSON-serialisable.
     """
@@ -246,9 +247,10 @@ def with_verdict(
     for category, sentence in faults:
         if category is not None:
             warn(sentence, category)
+    warned = of_sample.get("warned", [])
     verdict = {
-        "good": all(category is None for category, _ in faults),
-        "sentences": [sentence for _, sentence in faults] or [confirmation],
+        "good": not warned and all(category is None for category, _ in faults),
+        "sentences": [*warned, *(sentence for _, sentence in faults)] or [confirmation],
         **(evidence or {}),
     }
     return Solved(fitted, {**diagnostics, "verdict": verdict}, confirmation)

@@ -59,7 +59,7 @@ def judged(fit: DiscreteFit, weight: float, diagnostics: dict[str, Any], *, chos
     notes = _reached_once(diagnostics)
     if k > 1 and not chosen:
         confirmation += (
-            " Whether fewer would do is not judged: compare their bic, or use "
+            " Other numbers of components were not fitted: compare their bic, or use "
             + Setting("n_components", "auto")
             + "."
         )

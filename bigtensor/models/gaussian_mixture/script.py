@@ -235,7 +235,7 @@ def _ordinary_rows(
 
     These features, and values that look like raw counts, are warned of.
     """
-    warn_of_raw_counts(sample.values, "GaussianMixture")
+    raw_counts = warn_of_raw_counts(sample.values, "GaussianMixture")
     ordinary = ordinary_rows(sample, settings.columns, settings.shape)
     varying = varying_columns(ordinary.sample)
     # without any feature that varies, later steps say what is wrong with the rows
@@ -248,6 +248,8 @@ def _ordinary_rows(
         # again, because rows may be far from the others in a constant feature alone
         values = np.ascontiguousarray(sample.values[:, varying])
         ordinary = ordinary_rows(replace(sample, values=values), settings.columns, settings.shape)
+    if raw_counts is not None:
+        ordinary = replace(ordinary, diagnostics={**ordinary.diagnostics, "warned": [raw_counts]})
     return ordinary, settings, left_out
 
 

@@ -33,7 +33,7 @@ class TellsOccupancy(RunsPasses, KnowsFeatures, Protocol):
     def _solution(self) -> MarkovFit:
         """Return the solution, or raise sklearn's NotFittedError."""
 
-    def warn_of_sequences(self, samples: Any) -> None:
+    def warn_of_rows(self, samples: Any) -> None:
         """Warn of ids of sequences that come back, and of dates that do not ascend."""
 
     def output_attrs(self) -> dict[str, Any]:
@@ -102,7 +102,7 @@ def weights_by(
     chain = self._solution().chain()
     samples = open_with_groups(self, X, by, sequence, lengths)
     assert samples.groups is not None
-    self.warn_of_sequences(samples)
+    self.warn_of_rows(samples)
     variable, groups = samples.groups.variable, len(samples.groups.names)
     check_table_variable(variable, TAKEN)
     script = occupancy_passes(chain, samples.rows, groups, variable)

@@ -147,7 +147,7 @@ def prepare_from_sample(settings: KernelMixtureSettings) -> Script:
         constant = described(left_out, len(sample.values))
         diagnostics["notes"].append(f"{constant}, and the fit uses the others")
     if raw_counts is not None:
-        diagnostics["notes"].append(raw_counts)
+        diagnostics["warned"] = [raw_counts]
     return replace(preparation, outliers=outliers)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -9,12 +11,13 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
-from bigtensor.errors import DataError
+from bigtensor.errors import ConditioningWarning, DataError, Setting, warn
 from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.estimator import Estimator
+from bigtensor.models.contract.opening_for_answers import open_for_answers
 from bigtensor.models.contract.parameters import RandomState, ViewsLike, check_choice, check_integer
-from bigtensor.models.contract.script import FitSteps
+from bigtensor.models.contract.script import FitSteps, PlannedPass, single_pass
 from bigtensor.models.topic_model.coherence import likely_words, mean_npmi
 from bigtensor.models.topic_model.declared_parameters import PARAMETERS
 from bigtensor.models.topic_model.description import TopicDescription
@@ -22,7 +25,8 @@ from bigtensor.models.topic_model.planned_passes import planned_preparation, pla
 from bigtensor.models.topic_model.script import STORED_CLASSES, prepare, refine
 from bigtensor.models.topic_model.settings import settings_of, without_effect
 from bigtensor.models.topic_model.solution import Topics
-from bigtensor.statistics.base import RowFunction
+from bigtensor.statistics.base import Pass, RowFunction
+from bigtensor.statistics.topics.documents import BLOCK_ROWS, has_fractions
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
 from bigtensor.statistics.topics.word_cooccurrence import WordCooccurrence
 
@@ -40,8 +44,10 @@ class TopicModel(
 
     The topics follow from the moments of pairs and triples of words of a document (Anandkumar, Ge,
     Hsu, Kakade and Telgarsky 2014, Theorem 3.5), contracted with a few columns, in four passes.
-    These find every topic, whatever the seed. Passes of Monte Carlo expectation maximisation then
-    bring them to the accuracy of collapsed Gibbs sampling (Griffiths and Steyvers 2004).
+    Where documents follow the model, and are enough, these find every topic, whatever the seed. On
+    real texts, the seed of the sketch decides some of the topics. Passes of Monte Carlo expectation
+    maximisation then bring them to the accuracy of collapsed Gibbs sampling (Griffiths and Steyvers
+    2004).
 
     Parameters
     ----------
@@ -177,7 +183,13 @@ class TopicModel(
         -------
         (rows, k) float64 array, DataArray or dask array
             In the kind of container of ``X``, lazy if ``X`` is lazy. Rows sum to one. A document
-            without a word has the shares of the prior.
+            without a word has the shares of the prior. The shares of documents of two to five words
+            differ from the exact expectation by up to 0.07.
+
+        Warns
+        -----
+        ConditioningWarning
+            When counts of the fit were whole and the first rows here are not, unless ``X`` is lazy.
         """
         return self.row_output(X, TOPIC_SHARE)
 
@@ -207,7 +219,10 @@ class TopicModel(
             When no word is left to predict.
         """
         completion = self._topics().ordered_completion(self._seed)
-        predicted = self.sum_rows(X, "completion", completion, sample_weight=sample_weight)
+        pass_ = Pass("completion", completion)
+        samples = open_for_answers(self, X, sample_weight=sample_weight)
+        predicted = self.run_passes(samples, single_pass(pass_), [PlannedPass(pass_)]).result
+        self.warn_of_rows(samples)
         if not predicted.words > 0:
             raise DataError("the documents have no two words: none is left to predict")
         return float(predicted.mean)
@@ -270,17 +285,36 @@ class TopicModel(
         Returns
         -------
         (n_samples, features) CSR array of int32
-            Lengths of documents are Poisson numbers, with the mean length of the fit.
+            Words in the order of the data of the fit, with zeros for words that are in no view:
+            ``[:, model.views_.order]`` has the words of `topics_`. Lengths of documents are
+            Poisson numbers, with the mean length of the fit.
         """
         check_integer("n_samples", n_samples, 1)
         drawn = self._topics().draw(n_samples, self._generator(random_state))
-        return drawn[:, np.argsort(self.views_.order)]
+        columns = np.asarray(self.views_.order)[drawn.indices]
+        shape = n_samples, self.n_features_in_
+        documents = sp.csr_array((drawn.data, columns, drawn.indptr), shape=shape)
+        documents.sort_indices()
+        return documents
 
     def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that answers for every row."""
         for output in outputs:
             check_choice("outputs", output, (TOPIC_SHARE,))
         return self._topics().shares()
+
+    def warn_of_rows(self, samples: Any) -> None:
+        """Warn of transformed counts, of which the first rows hold fractions."""
+        if not self.diagnostics_["whole_counts"]:
+            return
+        stop = min(BLOCK_ROWS, int(samples.sources[0].rows))
+        if any(map(has_fractions, samples.blocks([(0, stop)], BLOCK_ROWS))):
+            warn(
+                f"{samples.describe()} holds numbers that are not whole, and {type(self).__name__} "
+                "was fitted to counts: its answers are not for transformed counts. Give counts "
+                "before any transformation, such as " + Setting("layer", "counts") + " of AnnData",
+                ConditioningWarning,
+            )
 
     def _features(self) -> tuple[str, ...]:
         """Return the names of the words, in the order of `topics_`."""

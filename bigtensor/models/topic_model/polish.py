@@ -42,6 +42,15 @@ PATIENCE = 2
 STILL = 3e-4
 """Least gain of the log-probability of a held-out word, in nats, over the best pass before."""
 
+RISE = 3e-3
+"""Gain over the pass before, in nats a held-out word, with which passes always go on.
+
+The first passes lose what the moments were told of held-out documents, and their scores fall below
+the one after the first update. On news articles they fell by 0.01 to 0.06 and then rose by 0.03 to
+0.08 a pass: 5 of 13 fits ended after this fall, with a perplexity that was 3 to 9 % too high. In
+simulated documents and cells they rose by less than 0.001 a pass, and more passes gained nothing.
+"""
+
 _NOISE_OF_GAIN = 0.25
 """Gain of chance over a single topic, times the square root of the number of held-out words.
 
@@ -210,7 +219,7 @@ class _Polished:
             return replace(self, closing=FEW - CLOSING, most=FEW, gain=gain)
         scores = (*self.scores, completion.mean)
         scored = replace(self, scores=scores, gain=gain)
-        if not _is_settled(scores):
+        if not is_settled(scores):
             return scored
         return replace(scored, closing=self.passes + 1, most=self.passes + 1 + CLOSING)
 
@@ -239,11 +248,13 @@ def _name(step: int) -> str:
     return "topics" if not step else f"topics {step + 1}"
 
 
-def _is_settled(scores: Sequence[float]) -> bool:
+def is_settled(scores: Sequence[float]) -> bool:
     """Return True if held-out documents gained little by the last updates."""
     # the moments, which the first score judges, were told the words of these documents too
     before, last = scores[1:-PATIENCE], scores[-PATIENCE:]
-    return len(before) > 0 and max(last) - max(before) < STILL
+    if not before or scores[-1] - scores[-2] > RISE:
+        return False
+    return max(last) - max(before) < STILL
 
 
 def _prior_after(

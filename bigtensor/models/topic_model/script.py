@@ -220,9 +220,7 @@ def _check_counts(pairs: WordPairsResult, settings: TopicSettings) -> None:
     if pairs.broken and settings.max_iter:
         raise DataError(
             f"{pairs.broken:,} counts are not whole numbers, and topics of single words cannot be "
-            "drawn for them: give counts before any transformation, or use "
-            + Setting("max_iter", 0)
-            + " for topics of moments alone"
+            "drawn for them: give counts before any transformation, and round expected counts"
         )
     if pairs.broken and not pairs.influence:
         raise DataError(

@@ -23,6 +23,13 @@ SHORT = 10
 """Mean length of documents below which triples of words are few."""
 
 
+RARE = 0.1
+"""Words of a topic, over the median of all topics, below which it may be of a few odd documents."""
+
+APART = 1.8
+"""Distance of a topic from all others together, from 0 to 2, above which it shares few words."""
+
+
 def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any]) -> Solved:
     """Return a solution with the verdict on it, and warn of faults.
 
@@ -39,7 +46,8 @@ def judged(topics: Topics, settings: TopicSettings, diagnostics: dict[str, Any])
     k = topics.n_components
     faults = [
         *(_no_topics(k, diagnostics) or [*_alike(topics), *_small(topics)]),
-        *_broken_counts(settings, diagnostics),
+        *_apart(topics),
+        *_broken_counts(diagnostics),
         *_unknown_concentration(k, diagnostics),
         *_lengths(topics, diagnostics),
         *_words(settings, diagnostics),
@@ -70,15 +78,15 @@ def _no_topics(k: int, diagnostics: dict[str, Any]) -> list[Fault]:
     return as_warnings(sentence + fewer + " more or longer documents.")
 
 
-def _broken_counts(settings: TopicSettings, diagnostics: dict[str, Any]) -> list[Fault]:
-    """Return a sentence on counts that are not whole numbers, unless only moments are wanted."""
-    if diagnostics["whole_counts"] or settings.max_iter == 0:
+def _broken_counts(diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a sentence on counts that are not whole numbers."""
+    if diagnostics["whole_counts"]:
         return []
-    sentence = Message(
-        "Counts are not whole numbers, so that topics of single words cannot be drawn: the topics "
-        "are those of moments alone. Give counts before any transformation, or use "
+    return as_warnings(
+        "Counts are not whole numbers, so that the topics are those of moments alone, which "
+        "transformed counts distort. Give counts before any transformation, and round expected "
+        "counts."
     )
-    return as_warnings(sentence + Setting("max_iter", 0) + ".")
 
 
 def _unknown_concentration(k: int, diagnostics: dict[str, Any]) -> list[Fault]:
@@ -140,6 +148,24 @@ def _small(topics: Topics) -> list[Fault]:
             + "), or more documents.",
         )
     ]
+
+
+def _apart(topics: Topics) -> list[Fault]:
+    """Return a note on a topic of few documents with words of their own."""
+    k, last = topics.n_components, topics.words[-1]
+    if k == 1 or not FEW_WORDS <= last < RARE * np.median(topics.words):
+        return []
+    others = topics.topics[:, :-1] @ (topics.words[:-1] / topics.words[:-1].sum())
+    if np.abs(topics.topics[:, -1] - others).sum() < APART:
+        return []
+    documents = max(1, round(last / topics.mean_length))
+    share = 100 * last / topics.words.sum()
+    sentence = (
+        f"Topic {k - 1} has {share:.1g} % of all words, as many as {documents:,} documents, and "
+        "other topics hardly share them. Look at its documents: a few of another kind, such as of "
+        "another language, may have taken the place of a topic."
+    )
+    return [(None, sentence)]
 
 
 def _lengths(topics: Topics, diagnostics: dict[str, Any]) -> list[Fault]:

@@ -128,6 +128,13 @@ def _improper(counts: NDArray[Any]) -> tuple[int, int, int]:
     return int(negative), int(broken), int(np.count_nonzero(counts > LARGEST_COUNT))
 
 
+def has_fractions(block: Block) -> bool:
+    """Return True for counts of which one is not whole. Missing ones do not count."""
+    values = block.values
+    counts = values.data if sp.issparse(values) else np.asarray(values)
+    return bool(counts.dtype.kind == "f" and np.any(np.isfinite(counts) & (counts % 1 != 0)))
+
+
 def _matrix(documents: Documents, n_words: int) -> sp.csr_array:
     """Return the counts as a sparse matrix, not copied."""
     parts = documents.counts, documents.words, documents.starts

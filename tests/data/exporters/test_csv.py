@@ -1,14 +1,18 @@
 import csv
 import os
 
+import anndata
 import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
 import zarr
+from scipy.sparse import csr_array
 
+from bigtensor import TopicModel
 from bigtensor.data.exporters.csv import write_answers_to_csv
 from bigtensor.data.exporters.new_anndata import write_new_anndata
+from bigtensor.data.exporters.row_columns import has_row_columns
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.stores import outputs
 from bigtensor.data.stores.layout import SampleStoreWriter
@@ -155,6 +159,29 @@ def test_csv__a_full_disk_is_named(labels, tmp_path, monkeypatch):
         write_answers_to_csv(labels, tmp_path / "l.csv", probabilities=False)
     assert not (tmp_path / "l.csv").exists()
     assert not partial.is_symlink()
+
+
+@pytest.mark.filterwarnings(
+    "ignore:Writing zarr v2", "ignore::bigtensor.errors.ConditioningWarning"
+)
+@pytest.mark.parametrize("ending", ["h5ad", "zarr"])
+def test_names_of_anndata__stand_beside_the_row(ending, tmp_path):
+    counts = np.random.default_rng(0).poisson(60, (20, 4))
+    names = pd.Index([f"letter, {row}" for row in range(20)])
+    rows = anndata.AnnData(csr_array(counts), obs=pd.DataFrame(index=names))
+    cells, answers, target = tmp_path / f"rows.{ending}", tmp_path / "a.zarr", tmp_path / "a.csv"
+    getattr(rows, f"write_{ending}")(cells)
+    assert has_row_columns(cells)
+    model = TopicModel(3, max_iter=0).fit(rows)
+    model.write(rows, answers)
+    write_answers_to_csv(answers, target, cells=cells, block_rows=8)
+    table = pd.read_csv(target)
+    assert list(table.columns) == ["row", "obs_names", *(f"topic_share_{j}" for j in range(3))]
+    assert list(table["obs_names"]) == list(names)
+    fewer = tmp_path / "fewer.zarr"
+    model.write(rows[:9], fewer)
+    with pytest.raises(DataError, match="20 rows"):
+        write_answers_to_csv(fewer, target, cells=cells)
 
 
 @pytest.mark.parametrize("variable", ["X", "sample_id"])

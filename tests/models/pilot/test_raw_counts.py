@@ -30,8 +30,9 @@ def is_warned(values: np.ndarray) -> bool:
 def test_fit__of_raw_counts_names_the_model_for_them(model):
     with pytest.warns(ConditioningWarning, match=r"raw counts.*TopicModel"):
         model.fit(genes())
-    if isinstance(model, KernelMixture):
-        assert any("TopicModel" in note for note in model.diagnostics_["notes"])
+    verdict = model.diagnostics_["verdict"]
+    assert not verdict["good"]
+    assert "TopicModel" in verdict["sentences"][0]
 
 
 def test_warning__is_for_counts_alone():

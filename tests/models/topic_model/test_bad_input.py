@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from numpy.random import default_rng
-from scipy.sparse import csr_array
+from scipy.sparse import block_diag, csr_array
 from scipy.stats import entropy
 from sklearn.datasets import load_digits
 
@@ -65,14 +65,27 @@ def test_counts_that_are_too_large__are_refused_without_an_overflow(counts, kind
 
 def test_fractional_counts__are_told_and_not_polished(counts):
     broken = csr_array(counts * 0.5)
-    with pytest.raises(DataError, match=r"not whole numbers.*max_iter=0"):
+    with pytest.raises(DataError, match=r"not whole numbers.*round"):
         TopicModel(3, max_iter=4).fit(broken)
     with pytest.warns(ConditioningWarning, match="not whole numbers"):
         model = TopicModel(3).fit(broken)
     assert "max_iter" not in model.diagnostics_
     assert not model.diagnostics_["verdict"]["good"]
     assert "not whole numbers" in model.diagnostics_["verdict"]["sentences"][0]
-    quiet(TopicModel(3, max_iter=0), broken)
+    with pytest.warns(ConditioningWarning, match="not whole numbers"):
+        moments = TopicModel(3, max_iter=0).fit(broken)
+    assert not moments.diagnostics_["verdict"]["good"]
+
+
+def test_a_topic_of_a_few_foreign_documents__is_told(counts):
+    note = "of another kind"
+    foreign = default_rng(1).multinomial(30, default_rng(2).dirichlet(np.full(30, 0.5)), 10)
+    both = csr_array(block_diag([counts, foreign]))
+    told = quiet(TopicModel(3, random_state=0), both).diagnostics_["verdict"]
+    assert told["good"]
+    assert note in told["sentences"][1]
+    silent = quiet(TopicModel(3, random_state=0), counts).diagnostics_["verdict"]
+    assert not any(note in sentence for sentence in silent["sentences"])
 
 
 def test_rows_divided_by_their_sums__are_told_from_short_documents(counts):

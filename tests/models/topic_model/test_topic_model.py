@@ -1,5 +1,7 @@
 """Topic models of simulated documents: truth, contract of scikit-learn, containers, scale."""
 
+import warnings
+
 import anndata
 import dask.array as da
 import numpy as np
@@ -12,7 +14,8 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 
 from bigtensor import TopicModel, annotate, from_anndata, load, open_samples, simulate
-from bigtensor.errors import OutputError
+from bigtensor.errors import ConditioningWarning, OutputError
+from bigtensor.models.topic_model.polish import is_settled
 from bigtensor.report.rows import read_rows
 
 
@@ -158,6 +161,40 @@ def test_drawn_documents__are_like_those_of_the_fit(corpus, model):
     assert model.perplexity(drawn) == pytest.approx(model.perplexity(corpus.X), rel=0.05)
 
 
+def test_passes__go_on_while_held_out_words_rise_from_a_fall():
+    fall = [-8.543, -8.144, -8.204, -8.153]
+    assert not is_settled(fall)
+    assert is_settled([*fall, -8.097, -8.0968, -8.0969])
+    # of simulated documents
+    assert is_settled([-4.8967, -4.8981, -4.9000, -4.8992])
+
+
+def test_drawn_documents__have_the_columns_of_the_data(corpus):
+    words = list(range(corpus.n_vars))[::-1][:200]
+    fitted = TopicModel(5, views={"used": words}, max_iter=0).fit(corpus.X)
+    drawn = fitted.sample(2000, random_state=0)
+    assert drawn.shape == (2000, corpus.n_vars)
+    used = drawn[:, fitted.views_.order]
+    assert used.sum() == drawn.sum()
+    frequency = used.sum(axis=0) / used.sum()
+    assert np.abs(frequency - fitted.topic_weights_ @ fitted.topics_).sum() < 0.1
+    assert fitted.transform(drawn).shape == (2000, 5)
+
+
+def test_transformed_counts__are_not_answered_in_silence(corpus):
+    counts = corpus.copy()
+    fitted = TopicModel(5, max_iter=0).fit(counts)
+    counts.X = np.log1p(counts.X)
+    for answer in (fitted.transform, fitted.perplexity, lambda data: annotate(data, fitted)):
+        with pytest.warns(ConditioningWarning, match="not whole"):
+            answer(counts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.transform(corpus)
+        fitted.perplexity(corpus)
+        fitted.coherence(counts)  # log1p keeps the words that a document has
+
+
 def test_batches__add_up(corpus):
     whole = TopicModel(5, max_iter=0, random_state=0).prepare(corpus.X)
     whole.solve(whole.accumulate(corpus.X))
@@ -204,6 +241,7 @@ def test_report__names_topics_by_distinctive_words(model):
     assert points.sample_names == tuple(f"{t} {' '.join(own)}" for t, own in enumerate(distinctive))
 
 
+@pytest.mark.filterwarnings("ignore:X has feature names")
 def test_report__lists_typical_documents_by_their_names(corpus, model, tmp_path):
     data = corpus.copy()
     data.obs_names = [f"text {number}" for number in range(data.n_obs)]
