@@ -99,7 +99,7 @@ class ResultWithin(Generic[_Result]):
     result : object
         Result of the statistic.
     left_out : int
-        Number of rows out of reach.
+        Number of rows out of reach, without rows of weight zero.
     """
 
     result: _Result
@@ -136,10 +136,14 @@ class WithinReach(Statistic[ResultWithin[_Result]]):
         near = work.take("within_reach.near", block.dense_values.shape[:1], "bool")
         near[: block.rows], near[block.rows :] = True, False
         self.reach.mark(block.dense_values[: block.rows], near)
-        kept = int(np.count_nonzero(near))
-        state[_COUNT] += block.rows - kept
+        far = ~near[: block.rows]
+        is_whole = not far.any()
+        if block.weight is not None:
+            # a row of weight zero is no row
+            far &= block.weight[: block.rows] != 0
+        state[_COUNT] += np.count_nonzero(far)
         inner = {name: array for name, array in state.items() if name != _COUNT}
-        self.statistic.update(inner, block if kept == block.rows else block.keep(near), work)
+        self.statistic.update(inner, block if is_whole else block.keep(near), work)
         state.update(inner)
 
     def combine(self, left: State, right: State) -> State:
@@ -165,7 +169,7 @@ class WithinReach(Statistic[ResultWithin[_Result]]):
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the statistic's workspace, the marks, and a copy of the rows."""
         columns = sum(stop - start for start, stop in self.reach.columns)
-        return self.statistic.work_nbytes(rows) + rows * (1 + 8 * (columns + 4))
+        return self.statistic.work_nbytes(rows) + rows * (3 + 8 * (columns + 4))
 
 
 @row_loop

@@ -131,6 +131,8 @@ class ModelCase:
         False for a model of values with one unit, such as angles in radians.
     any_origin : bool, default True
         False for a model of values with a natural zero, such as waiting times or concentrations.
+    own_units : bool, default True
+        False for a model that compares features with each other, such as a spherical covariance.
     """
 
     make: Callable[[], Estimator]
@@ -141,6 +143,7 @@ class ModelCase:
     in_order: bool = False
     any_unit: bool = True
     any_origin: bool = True
+    own_units: bool = True
 
     def variant(self, parameters: Mapping[str, Any], **changes: Any) -> ModelCase:
         """Return the case of another algorithm of the model.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -14,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from bigtensor.data.rows.data_like import DataLike
 from bigtensor.errors import BigtensorWarning
 from bigtensor.models.contract.estimator import Estimator
-from bigtensor.testing.cases import ModelCase
-from bigtensor.testing.comparison import law, require_close, require_same
+from bigtensor.testing.cases import ModelCase, fitted
+from bigtensor.testing.comparison import law, require, require_close, require_same
 
 
 def model_law(check: Callable[[ModelCase], None]) -> Callable[[ModelCase], None]:
@@ -86,3 +88,43 @@ def fitted_arrays(model: Estimator) -> dict[str, Any]:
         if name.endswith("_") and isinstance(value, np.ndarray | int | float | list | tuple)
     }
     return {name: array for name, array in values.items() if array.dtype.kind in "biuf"}
+
+
+def reported_fit(
+    model: Estimator, data: DataLike, **options: Any
+) -> tuple[Estimator, dict[str, Any]]:
+    """Return a model after a fit, and its warnings and verdict with ``#`` for every number.
+
+    Numbers and places of rows differ between rows with weights and repeated rows.
+
+    Returns
+    -------
+    model : Estimator
+        The fitted model.
+    report : dict
+        ``warnings`` with their classes, ``good`` and ``sentences`` of the verdict.
+    """
+    with warnings.catch_warnings(record=True) as raised:
+        warnings.simplefilter("always", BigtensorWarning)
+        fitted(model, data, **options)
+    verdict = model.diagnostics_.get("verdict", {})
+    shown = [warning for warning in raised if issubclass(warning.category, BigtensorWarning)]
+    return model, {
+        "warnings": sorted(
+            item.category.__name__ + ": " + _numberless(item.message) for item in shown
+        ),
+        "good": verdict.get("good"),
+        "sentences": [*map(_numberless, verdict.get("sentences", []))],
+    }
+
+
+def require_same_report(actual: dict[str, Any], expected: dict[str, Any], what: str) -> None:
+    """Raise an AssertionError unless two reports of `reported_fit` are equal."""
+    for name in expected.keys() | actual.keys():
+        entry, other = actual.get(name), expected.get(name)
+        require(entry == other, f"{what}: {name} are {entry}, expected {other}")
+
+
+def _numberless(sentence: object) -> str:
+    """Return a sentence without its numbers."""
+    return re.sub(r"-?\d[\d,]*(\.\d+)?(e[-+]?\d+)?", "#", str(sentence))

@@ -18,6 +18,9 @@ UNIT = 3.0
 ORIGIN = 0.7
 """Shift of every feature, in units of the largest deviation of a value from the mean."""
 
+UNITS_OF_ONE = (1e-3, 1e3)
+"""Factors of one feature."""
+
 DECIMAL = 1.1
 """Factor that makes numbers of values that float32 holds: others are rounded."""
 
@@ -38,6 +41,24 @@ def the_unit_does_not_matter(case: ModelCase) -> None:
     if case.samples.kind == "measured" and case.any_unit:
         what = f"for values times {UNIT:g}; a model of values with one unit has any_unit=False"
         _require_same_answers(case, case.data * UNIT, what)
+
+
+@model_law
+def the_unit_of_one_feature_does_not_matter(case: ModelCase) -> None:
+    """Assert that answers and the verdict are equal for one feature in another unit.
+
+    The law concerns cases with ``any_unit`` and ``own_units``.
+    """
+    if case.samples.kind != "measured" or not (case.any_unit and case.own_units):
+        return
+    factors = np.ones(case.data.shape[1])
+    for unit in UNITS_OF_ONE:
+        factors[1:2] = unit
+        what = (
+            f"for one feature times {unit:g}; a model that compares features with each other has "
+            "own_units=False"
+        )
+        _require_same_answers(case, case.data * factors, what)
 
 
 @model_law
@@ -77,14 +98,22 @@ def float32_values_give_the_same_answers(case: ModelCase) -> None:
 
 UNIT_LAWS: tuple[Callable[[ModelCase], None], ...] = (
     the_unit_does_not_matter,
+    the_unit_of_one_feature_does_not_matter,
     the_origin_does_not_matter,
     float32_values_give_the_same_answers,
 )
 
 
 def _require_same_answers(case: ModelCase, moved: DataLike, what: str) -> None:
-    """Raise an AssertionError unless a fit of moved values answers as the fit of the case."""
-    answers = case.answers_of(fitted(case.make(), moved), moved)
+    """Raise an AssertionError unless a fit of moved values answers as the fit of the case.
+
+    If the data are good, the moved data are, too.
+    """
+    model = fitted(case.make(), moved)
+    verdicts = [each.diagnostics_.get("verdict", {}) for each in (model, case.fitted)]
+    good, expected_good = (verdict.get("good") for verdict in verdicts)
+    require(good == expected_good, f"the verdict is {verdicts[0]}, not {verdicts[1]}, {what}")
+    answers = case.answers_of(model, moved)
     for name, expected in case.fitted_answers.items():
         if expected.dtype.kind != "f":
             differ = int(np.count_nonzero(answers[name] != expected))

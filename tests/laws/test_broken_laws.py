@@ -11,7 +11,7 @@ import xarray as xr
 
 from bigtensor import GaussianMixture
 from bigtensor.data.opening import open_samples
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, WeightWarning, warn
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.declarations import Parameter, Whole
 from bigtensor.models.contract.script import PlannedPass, Solved
@@ -392,6 +392,16 @@ class CountsRowsOfWeightZero(Standardiser):
         return super().fit(X, y, weight, **options)
 
 
+class WarnsOfWeights(Standardiser):
+    """Its verdict depends on how often rows are written."""
+
+    def fit(self, X, y=None, sample_weight=None, **options):
+        super().fit(X, y, sample_weight, **options)
+        if sample_weight is not None:
+            warn("rows have weights", WeightWarning)
+        return self
+
+
 class IgnoresWeights(Standardiser):
     def fit(self, X, y=None, sample_weight=None, **options):  # noqa: ARG002
         return super().fit(X, y, None, **options)
@@ -558,6 +568,22 @@ class BeginsWithLaterDigits(Standardiser):
         return self
 
 
+class ComparesFeatures(Standardiser):
+    def transform(self, X):
+        values = np.asarray(X)
+        return values / values.std()
+
+
+def refine_and_judge(preparation):
+    solved = yield from refine(preparation)
+    good = bool(solved.fitted.spread[1] < 4)
+    return Solved(solved.fitted, {**solved.diagnostics, "verdict": {"good": good}})
+
+
+class JudgesByUnit(Standardiser):
+    steps = replace(Standardiser.steps, refine=refine_and_judge)
+
+
 class HasNaturalZero(Standardiser):
     """Its answers tell the distance of a row from zero."""
 
@@ -716,7 +742,14 @@ BROKEN_MODELS = [
     ("any_number_of_workers_gives_the_same_bits", CountsWorkers, "three workers against one"),
     ("weights_of_one_change_nothing", TellsWeights, "weights of one: 'mean_' differs"),
     ("a_weight_of_two_fits_as_a_row_twice", IgnoresWeights, "repeated rows: 'mean_' differs"),
+    ("a_weight_of_two_fits_as_a_row_twice", WarnsOfWeights, "repeated rows: warnings are"),
     ("a_weight_of_zero_fits_as_no_row", CountsRowsOfWeightZero, "left out: 'mean_' differs"),
+    ("a_weight_of_zero_fits_as_no_row", WarnsOfWeights, "left out: warnings are"),
+    (
+        "faults_of_weighted_rows_are_those_of_repeated_rows",
+        WarnsOfWeights,
+        "repeated rows: warnings are",
+    ),
     ("relative_weights_have_no_unit", ForgetsMeaning, "relative weights in units of 9e-19"),
     ("a_checkpoint_is_used_again", NeverTheSameSums, "'means' used 0 of 1 parts"),
     ("a_saved_model_is_the_same", ForgetsWhenSaved, "diagnostics_ is {}, expected"),
@@ -756,6 +789,13 @@ BROKEN_MODELS = [
         "a category without a row: 'score_samples' differs",
     ),
     ("the_unit_does_not_matter", AnswersByColumn, "transform differs by .* times 3; .*any_unit="),
+    ("the_unit_does_not_matter", JudgesByUnit, "the verdict is .* times 3"),
+    (
+        "the_unit_of_one_feature_does_not_matter",
+        ComparesFeatures,
+        "transform differs by .* one feature times 0.001; .*own_units=",
+    ),
+    ("the_unit_of_one_feature_does_not_matter", JudgesByUnit, "the verdict is .* times 1000"),
     ("the_origin_does_not_matter", HasNaturalZero, r"differs by .* plus \d\.\d+; .*any_origin="),
     ("float32_values_give_the_same_answers", BeginsWithLaterDigits, "transform differs by"),
     ("a_constant_column_changes_no_label", LabelsByWidth, "labels with a constant column"),
@@ -806,6 +846,11 @@ def test_natural_zero__is_declared_by_the_case():
     with pytest.raises(AssertionError, match=r"law broken, the unit .*AnswersByColumn"):
         unit(ModelCase(AnswersByColumn, DATA, any_origin=False))
     unit(ModelCase(AnswersByColumn, DATA, any_unit=False))
+
+
+def test_common_unit__is_declared_by_the_case():
+    law = law_named(MODEL_LAWS, "the_unit_of_one_feature_does_not_matter")
+    law(ModelCase(ComparesFeatures, DATA, own_units=False))
 
 
 @pytest.mark.parametrize(

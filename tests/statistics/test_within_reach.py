@@ -26,6 +26,15 @@ def test_within_reach__leaves_out_rows_that_are_far_in_a_group():
     assert found.result.weight == expected.weight
 
 
+def test_within_reach__rows_of_weight_zero_are_no_outliers():
+    values = np.r_[np.zeros((4, 3)), np.full((3, 3), 1e9)]
+    weight = np.array([1.0, 2, 0, 1, 0, 0.5, 0])
+    inner = Covariances(((0, 3),), np.zeros(3))
+    result = sum_in_memory(WithinReach(inner, REACH), Block(values, {}, 0, 7, weight))
+    assert result.left_out == 1
+    assert not result.result.covariance.any()
+
+
 def test_within_reach__blocks_without_outliers_are_not_copied():
     values = np.zeros((400, 3))
     statistic = WithinReach(Covariances(((0, 3),), np.zeros(3)), REACH)

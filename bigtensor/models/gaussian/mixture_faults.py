@@ -24,14 +24,19 @@ _LEAST_PEERS = 5
 def noise_ratio(components: GaussianComponents) -> float | None:
     """Return the length of the noise of a row over the typical distance of a mean from the centre.
 
-    None for a single component.
+    Lengths are of features in units of their noise, so that they do not depend on the units of the
+    data. Features without noise and the same mean in all components do not count. None for a
+    single component.
     """
     weights = components.weights / components.weights.sum()
     deviations = components.means - weights @ components.means
-    between = float(weights @ np.square(deviations).sum(axis=1))
+    between = weights @ np.square(deviations)
     covariance = components.covariance
-    within = float(covariance.sum() if covariance.ndim == 1 else np.trace(covariance))
-    return float(np.sqrt(within / between)) if between > 0 else None
+    within = covariance if covariance.ndim == 1 else np.diagonal(covariance)
+    varying = (between > 0) | (within > 0)
+    with np.errstate(divide="ignore"):
+        signal = float((between[varying] / within[varying]).sum())
+    return float(np.sqrt(np.count_nonzero(varying) / signal)) if signal > 0 else None
 
 
 def noise_in_words(diagnostics: dict[str, Any]) -> str:

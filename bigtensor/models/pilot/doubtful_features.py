@@ -1,4 +1,4 @@
-"""Features of a pilot sample that hardly are measurements: codes of missing values, row numbers."""
+"""Doubtful features of a pilot sample: codes of missing values, copies, and running numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from numpy.typing import NDArray
 from bigtensor.errors import Message, Setting
 from bigtensor.missing_codes import NEIGHBOURS, missing_codes
 from bigtensor.models.contract.data_shape import DataShape
+from bigtensor.models.pilot.linear_copies import linear_copies
 from bigtensor.models.words.wording import percent, several_names
+from bigtensor.statistics.row_copies import distinct_rows
 from bigtensor.statistics.row_sample import Sample
 
 LEAST_SHARE, LEAST_ROWS = 0.01, 5
@@ -20,6 +22,9 @@ MOST_SHARE = 0.5
 FEW_ROWS = 20
 """Fewer rows do not show a distribution, whatever the fit finds in them."""
 
+MOST_PAIRS = 3
+"""Pairs of features that a warning names."""
+
 REPEATS = 10
 """Square of the rows, in numbers of the range, above which a sample would show repeats.
 
@@ -28,9 +33,12 @@ Of numbers drawn at random from the range, five pairs are then expected to be eq
 
 
 def doubts(
-    sample: Sample, shape: DataShape, categorical: tuple[int, ...] = ()
+    sample: Sample,
+    shape: DataShape,
+    columns: tuple[tuple[int, int], ...],
+    categorical: tuple[int, ...] = (),
 ) -> list[Message | str]:
-    """Return sentences on codes of missing values, and on very few rows.
+    """Return sentences on codes of missing values, copies of features, and very few rows.
 
     In rounds, more rows may come than the sample has.
 
@@ -40,14 +48,21 @@ def doubts(
         Pilot sample.
     shape : DataShape
         Size of the data, and names of the features.
+    columns : tuple of (start, stop)
+        Groups of columns. Copies of a feature are looked for in different groups.
     categorical : tuple of int
         Columns of codes of categories, which are not looked at.
     """
     measured = np.setdiff1d(np.arange(sample.values.shape[1]), categorical)
     if not len(sample.values) or not len(measured):
         return []
-    few = [] if shape.in_rounds else _few_rows(max(shape.most_rows, shape.all_rows))
-    return [*few, *_missing_codes(sample, measured, shape.features)]
+    # the shape of the data counts rows of weight zero, which are no rows
+    few = [] if shape.in_rounds else _few_rows(max(len(sample.values), shape.all_rows))
+    return [
+        *few,
+        *_missing_codes(sample, measured, shape.features),
+        *_copies(sample, measured, columns, shape.features),
+    ]
 
 
 def _few_rows(rows: float) -> list[str]:
@@ -68,7 +83,7 @@ def _missing_codes(
     low, high = np.fmin.reduce(values, axis=0), np.fmax.reduce(values, axis=0)
     weight = sample.row_weights()
     total = float(weight.sum()) or 1.0
-    least = max(LEAST_ROWS / len(values), LEAST_SHARE)
+    least = max(LEAST_ROWS / max(len(values), total), LEAST_SHARE)
     shares: dict[float, dict[str, float]] = {}
     # zeros are frequent, and no codes
     may_be = ((low < 0) & (low == np.rint(low))) | ((high >= 99) & (high == np.rint(high)))
@@ -102,13 +117,54 @@ def _missing_in_words(code: float, shares: dict[str, float]) -> Message:
     )
 
 
+def _copies(
+    sample: Sample,
+    measured: NDArray[np.intp],
+    columns: tuple[tuple[int, int], ...],
+    features: tuple[str, ...],
+) -> list[Message]:
+    """Return a sentence on features of different groups that are linear functions of each other.
+
+    In few rows, any two features may be, and so may be two features with one value in nearly all
+    rows.
+    """
+    values, weight = sample.values[:, measured], sample.row_weights()
+    if len(columns) < 2 or max(len(values), weight.sum()) < FEW_ROWS:
+        return []
+    group = np.repeat(np.arange(len(columns)), [stop - start for start, stop in columns])[measured]
+    pairs = [
+        (measured[i], measured[j])
+        for i, j in linear_copies(values)
+        if group[i] != group[j]
+        and weight[values[:, i] != _most_frequent(values[:, i])].sum() >= LEAST_ROWS
+    ]
+    if not pairs:
+        return []
+    named = "; ".join(f"{features[i]!r} and {features[j]!r}" for i, j in pairs[:MOST_PAIRS])
+    more = "; ..." * (len(pairs) > MOST_PAIRS)
+    return [
+        f"Linear functions of each other, such as copies: {named}{more}. "
+        "Views are taken to be independent given the component, so that the same values count "
+        "twice, and probabilities are too extreme. Leave one feature of each pair out ("
+        + Setting("views")
+        + ")."
+    ]
+
+
+def _most_frequent(column: NDArray[np.floating]) -> float:
+    """Return the most frequent value of a column."""
+    values, counts = np.unique(column, return_counts=True)
+    return float(values[counts.argmax()])
+
+
 def running_numbers(
     values: NDArray[np.floating], shape: DataShape, categorical: tuple[int, ...] = ()
 ) -> list[Message]:
-    """Return a note on features whose values in the sample are different whole numbers.
+    """Return a note on features whose values are whole numbers that differ in all distinct rows.
 
     They fill no larger range than there are rows, and the sample is large enough to show repeats
-    of numbers in this range. If all features are such, they are ranks.
+    of numbers in this range. If all features are such, they are ranks. Equal rows count once, as
+    a row with a weight does.
 
     Parameters
     ----------
@@ -119,18 +175,23 @@ def running_numbers(
     categorical : tuple of int
         Columns of codes of categories, which are not looked at.
     """
-    rows, measured = len(values), np.setdiff1d(np.arange(values.shape[1]), categorical)
+    measured = np.setdiff1d(np.arange(values.shape[1]), categorical)
+    # most features have a fraction in the first rows
+    first = values[:FEW_ROWS, measured]
+    candidates = measured[(first == np.rint(first)).all(axis=0)]
+    if not len(candidates):
+        return []
+    values = values[np.unique(distinct_rows(values), return_index=True)[1]]
+    rows = len(values)
     if rows < FEW_ROWS:
         return []
-    # most features repeat a value or have a fraction in the first rows; differences of float32
-    # values may be too large for float32
-    first = np.sort(values[:FEW_ROWS, measured].astype(np.float64), axis=0)
-    candidates = measured[((np.diff(first, axis=0) > 0) & (first[1:] == np.rint(first[1:]))).all(0)]
+    # differences of float32 values may be too large for float32
     ranges = np.ptp(values[:, candidates].astype(np.float64), axis=0)
+    most_rows = max(rows, shape.all_rows)
     # NaN is in no range
     running = [
         int(column)
-        for column in candidates[(ranges < shape.most_rows) & (REPEATS * ranges < rows**2)]
+        for column in candidates[(ranges < most_rows) & (REPEATS * ranges < rows**2)]
         if (values[:, column] == np.rint(values[:, column])).all()
         and len(np.unique(values[:, column])) == rows
     ]

@@ -54,7 +54,8 @@ def ordinary_rows(
     sample : Sample
         Rows of the pilot sample.
     columns : tuple of (start, stop)
-        Groups of columns, each of which has a reach of its own.
+        Groups of columns, each of which has a reach of its own. Several groups are independent of
+        each other given the component.
     shape : DataShape
         Size of the data, and names of the features of the sample.
     categorical : tuple of int
@@ -73,7 +74,7 @@ def ordinary_rows(
         "outlying_rows": len(outlying),
         "first_outlying_rows": outlying[:MOST_NAMED].tolist(),
     }
-    if sentences := doubts(sample, shape, categorical):
+    if sentences := doubts(sample, shape, columns, categorical):
         diagnostics["doubts"] = sentences
     if notes := running_numbers(sample.values, shape, categorical):
         diagnostics["running_numbers"] = notes

@@ -6,6 +6,8 @@ TYPES = ("tied", "diag", "spherical", "shared_spherical")
 
 VARIANTS = {"measured": {name: {"covariance_type": name} for name in TYPES}}
 
+VARIANT_SETTINGS = {name: {"own_units": False} for name in ("spherical", "shared_spherical")}
+
 
 def make(kind: str) -> GaussianMixture:
     assert kind == "measured"

@@ -11,6 +11,11 @@ VARIANTS = {
     }
 }
 
+# populations choose between units of the spread and the units of the data
+VARIANT_SETTINGS = {
+    name: {"own_units": False} for name in ("common_units", "merging", "merging_of_overlaps")
+}
+
 
 def make(kind: str) -> KernelMixture:
     assert kind == "measured"

@@ -187,6 +187,18 @@ def test_noise_ratio__is_that_of_the_simulation():
     assert model.diagnostics_["noise_ratio"] == pytest.approx(0.7, abs=0.05)
 
 
+def test_noise_ratio__does_not_depend_on_the_unit_of_one_feature():
+    random = default_rng(0)
+    label = random.integers(2, size=600)
+    rows = label[:, None] * [3.0, 0.6, 3.0] + random.normal(size=(600, 3))
+    models = [LinearMixture(2, random_state=0).fit(rows * [1, unit, 1]) for unit in (1, 1e-3, 1e3)]
+    ratio, verdict = (models[0].diagnostics_[name] for name in ("noise_ratio", "verdict"))
+    assert verdict["good"]
+    for model in models[1:]:
+        assert model.diagnostics_["noise_ratio"] == pytest.approx(ratio)
+        assert model.diagnostics_["verdict"] == verdict
+
+
 @pytest.mark.slow  # noise without components is quick
 def test_noise_beyond_moments__is_an_error_without_clusters():
     with pytest.raises(IdentifiabilityError, match="no component stands out from the noise"):

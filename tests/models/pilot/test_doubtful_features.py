@@ -32,9 +32,10 @@ def sentences(
     views = tuple((name, (name,)) for name in values.columns)
     sizes = {"rows": len(values), "effective_rows": float(len(values))} | shape
     data = DataShape(views=views, dtype="float64", has_weight=False, **sizes)
-    rows = values.to_numpy(float)
+    rows = values.to_numpy()
     sample = Sample(rows, np.arange(len(rows)), weight)
-    return [*doubts(sample, data), *running_numbers(rows, data)]
+    columns = tuple((j, j + 1) for j in range(rows.shape[1]))
+    return [*doubts(sample, data, columns), *running_numbers(rows, data)]
 
 
 @pytest.mark.parametrize(
@@ -79,6 +80,54 @@ def test_doubts__of_a_weight_are_doubts_of_repeated_rows():
     weight = np.where(np.arange(371) == 0, 30.0, 1.0)
     assert sentences(values) == sentences(once, weight) == sentences(once, weight / 100) != []
     assert not sentences(once)
+
+
+def test_doubts__count_rows_by_weight():
+    values = table(200)
+    values.iloc[:3, 0] = -999
+    repeated = values.iloc[np.repeat(np.arange(200), 2)]
+    counted = sentences(values, np.full(200, 2.0), effective_rows=400.0)
+    assert counted == sentences(repeated) != []
+    few = table(15)
+    masked = sentences(few, np.ones(15), rows=40, effective_rows=15.0)
+    assert masked == sentences(few) != []
+    assert not sentences(few, np.full(15, 2.0), effective_rows=30.0)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_doubts__names_copies_in_different_views(dtype):
+    values = table().assign(e=lambda x: 3 - 2 * x["b"]).astype(dtype)
+    (sentence,) = sentences(values)
+    assert "'b' and 'e'" in sentence
+    rare = (np.arange(200) == 7).astype(float)
+    assert not sentences(table().assign(e=rare, f=rare))
+    noise = np.random.default_rng(4).normal(0, 1e-3, 200)
+    assert not sentences(table().assign(e=lambda x: x["b"] + noise))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [KernelMixture(2, max_iter=1, random_state=0), LinearMixture(2, random_state=0)],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_verdict__is_not_good_with_copies_in_different_views(model):
+    values = table().drop(columns="d")
+    assert not any("copies" in s for s in model.fit(values).diagnostics_["verdict"]["sentences"])
+    copied = values[["a", "b"]].assign(e=3 * values["b"] + 1)
+    verdict = model.fit(copied).diagnostics_["verdict"]
+    assert not verdict["good"]
+    assert any("'b' and 'e'" in sentence for sentence in verdict["sentences"])
+
+
+def test_running_numbers__are_those_of_distinct_rows():
+    values = table(200).assign(id=np.arange(200))
+    repeated = values.iloc[np.repeat(np.arange(200), np.arange(200) % 3 + 1)]
+    assert sentences(repeated) == sentences(values) != []
+    visits = table(400).assign(id=np.arange(400) // 2)
+    assert not sentences(visits)
+    # rows of weight zero, between which the numbers are, are no rows
+    every_second = table(200).assign(id=np.arange(0, 400, 2))
+    assert not sentences(every_second, np.ones(200), rows=400, effective_rows=200.0)
 
 
 @pytest.mark.parametrize("rows", [200, 2000])
