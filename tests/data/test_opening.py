@@ -416,6 +416,12 @@ REFUSED = {
         DataError,
         "neither all numbers nor all names",
     ),
+    "a name beside a number": (
+        lambda _: pd.DataFrame({"site": ["north", "south"], "load": [1.0, 2.0]}),
+        {},
+        DataError,
+        "numbers for names (TensorTrainDensity",
+    ),
     "other features": (
         lambda _: [pd.DataFrame(VALUES, columns=NAMES), pd.DataFrame(VALUES, columns=[*"abd"])],
         {},

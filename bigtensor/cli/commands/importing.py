@@ -119,7 +119,8 @@ _WITH_COUNTS = ("counts", "out", "overwrite", *_OF_COUNTS, *OF_EVERY_COMMAND)
     "--codes",
     is_flag=True,
     help="Store codes of named categories: of every column of a table, of numbers too, or of the "
-    "columns of names in obs of AnnData.",
+    "columns of names in obs of AnnData. For names beside numbers, write the codes into the table "
+    "as numbers instead.",
 )
 @click.option(
     "--counts",

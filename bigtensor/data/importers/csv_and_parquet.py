@@ -402,6 +402,8 @@ def _feature_columns(
             + Setting("exclude")
             + ", or import every column as codes of categories with "
             + Setting("codes", True)
+            + "; for names beside numbers (TensorTrainDensity), write codes of at most ten "
+            "categories into the file as numbers"
         )
     if not names:
         raise DataError(f"{path} has no numeric columns to use as features")

@@ -147,7 +147,10 @@ def _first_object(array: NDArray[Any], data: npt.ArrayLike) -> str | None:
             try:
                 float(value)
             except (TypeError, ValueError):
-                remedy = "give numbers for names"
+                remedy = (
+                    "give numbers for names (TensorTrainDensity takes codes of at most ten "
+                    "categories beside numbers as categories)"
+                )
                 if isinstance(value, date | timedelta):
                     remedy = DATES_REMEDY
                 return (

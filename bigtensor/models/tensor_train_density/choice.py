@@ -90,6 +90,7 @@ def choose(
     if stack.score + LEAST_GAIN < chosen.stack.score:
         # the search for components ends early, and the rank was chosen beside better ones
         stack = chosen.stack
+    stack = stack.unless_useless(validation.held_out(chosen.trains))
     if settings.systems == SYSTEMS["queries"] and _can_be_rotated(rows):
         # for a warning: the loss is told where it is large
         rotated = [Candidate(*ROTATION, widths, rank) for rank in ranks]
@@ -112,6 +113,8 @@ def _best_rank(
     ahead: _Ranked | None = None,
 ) -> _Ranked:
     """Return the best of ascending ranks, up to where two larger ones gain next to nothing.
+
+    Of ranks with equal scores, the components beside the best one have the largest share.
 
     Components stand beside the trains: where they have nearly all of the density, larger ranks are
     of no use.
@@ -142,7 +145,11 @@ def _best_rank(
                 break
     # the loop may have ended before the rank of the first trains
     by_rank.setdefault(first.candidate.rank, stack)
-    best = max(by_rank, key=lambda rank: by_rank[rank].score)
+    highest = max(of_rank.score for of_rank in by_rank.values())
+    equal = [rank for rank in by_rank if by_rank[rank].score > highest - LEAST_GAIN]
+    # of equal scores, the largest share of components: beyond most rows they keep the dependence
+    # of the variables, which trains of few states lose
+    best = max(equal, key=lambda rank: (round(by_rank[rank].share, 1), by_rank[rank].score))
     trains = validation.validated(replace(first.candidate, rank=best))
     return _Ranked(trains, by_rank[best], by_rank)
 

@@ -12,12 +12,12 @@ from sklearn.utils import Tags
 
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.errors import ParameterError, Setting, ViewError
-from bigtensor.features.modes import Symbols, is_on
 from bigtensor.models.answers.density import DensityAnswers
 from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.parameters import RandomState, ViewsLike, check_choice
 from bigtensor.models.contract.script import FitSteps
+from bigtensor.models.tensor_train_density.conditions import Conditions
 from bigtensor.models.tensor_train_density.declared_parameters import PARAMETERS
 from bigtensor.models.tensor_train_density.description import TrainDescription
 from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensity
@@ -26,7 +26,6 @@ from bigtensor.models.tensor_train_density.planned_passes import (
     planned_preparation,
     planned_refinement,
 )
-from bigtensor.models.tensor_train_density.scalars import is_finite_number, plain_scalar
 from bigtensor.models.tensor_train_density.script import STORED_CLASSES, prepare, refine
 from bigtensor.models.tensor_train_density.settings import check_parameters, settings_of
 from bigtensor.models.tensor_train_density.solution import TrainDensity
@@ -282,7 +281,8 @@ class TensorTrainDensity(DensityAnswers):
         ----------
         given : mapping of str to float or str
             Values of variables. Of a categorical variable it is one of its values, of named
-            categories their names or codes.
+            categories their names or codes. A measured value far outside the range of the sample is
+            answered with a warning.
 
         Returns
         -------
@@ -296,8 +296,13 @@ class TensorTrainDensity(DensityAnswers):
             conditionals.
         """
         marked = self._marked(given)
-        features = self._answering().features
-        values = {int(j): self._number(int(j), given[features[j]]) for j in np.flatnonzero(marked)}
+        conditions = Conditions(
+            self._answering(), getattr(self, "categories_", {}), self.diagnostics_.get("ranges", {})
+        )
+        values = {
+            int(j): conditions.number(int(j), given[conditions.density.features[j]])
+            for j in np.flatnonzero(marked)
+        }
         return self._of_others(values)
 
     def impute(
@@ -553,28 +558,6 @@ class TensorTrainDensity(DensityAnswers):
                 f"{', '.join(features)}"
             )
         return np.isin(features, names)
-
-    def _number(self, j: int, value: Any) -> float:
-        """Return a value of a variable as a number, or the code of a category."""
-        value = plain_scalar(value)
-        density = self._answering()
-        variable, mode = density.features[j], density.modes.modes[j]
-        names = getattr(self, "categories_", {}).get(variable, ())
-        expected = "one finite number"
-        if names:
-            expected = f"one of {', '.join(map(repr, names))}"
-            if isinstance(value, str) and value in names:
-                return float(names.index(value))
-            if is_finite_number(value) and value in range(len(names)):
-                return float(value)
-        elif isinstance(mode, Symbols):
-            symbols = ", ".join(f"{symbol:.6g}" for symbol in mode.values)
-            expected = f"one of {symbols}" if symbols else "no value, because the fit had none"
-            if is_finite_number(value) and is_on(np.array([value], float), mode.values)[0]:
-                return float(value)
-        elif is_finite_number(value):
-            return float(value)
-        raise ParameterError(f"{variable} is given as {value!r}; expected {expected}")
 
     def _of_others(
         self, values: Mapping[int, float | None], order: Sequence[str] | None = None

@@ -23,7 +23,7 @@ from bigtensor.models.tensor_train_density.embedded_density import EmbeddedDensi
 from bigtensor.models.tensor_train_density.embedding import embed, measured_rows
 from bigtensor.models.tensor_train_density.sample.kernel_fit import KernelCandidate
 from bigtensor.models.tensor_train_density.sample.pilot import PilotRows
-from bigtensor.models.tensor_train_density.sample.sample_checks import sample_checks
+from bigtensor.models.tensor_train_density.sample.sample_checks import sample_checks, sample_ranges
 from bigtensor.models.tensor_train_density.sample_fit import PRIOR_WEIGHT, SampleProblem
 from bigtensor.models.tensor_train_density.settings import HOLD_OUT, TrainSettings
 from bigtensor.models.tensor_train_density.solution import TrainDensity
@@ -108,6 +108,7 @@ def prepare(settings: TrainSettings) -> Script:
         **sample_checks(rows, settings),
     }
     diagnostics |= outliers | {
+        "ranges": sample_ranges(rows, settings),
         "validation_log_density": stack.score,
         "gaussian_components": 0,
         "kernels": isinstance(stack.candidate, KernelCandidate),

@@ -483,8 +483,9 @@ def test_labels_that_are_texts__are_no_exported_answers(tmp_path: Path) -> None:
     path = tmp_path / "own.csv"
     path.write_text("row,CD3,label\n0,1.5,T\n1,2.5,B\n")
     assert open_csv(path, label="label").features == ("row", "CD3")
-    with pytest.raises(DataError, match=r"\['label'\].*do not hold numbers"):
+    with pytest.raises(DataError, match=r"\['label'\].*do not hold numbers") as error:
         open_csv(path)
+    assert "TensorTrainDensity" in str(error.value)
 
 
 @pytest.mark.parametrize(

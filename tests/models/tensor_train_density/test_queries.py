@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from bigtensor import TensorTrainDensity
 from bigtensor.errors import (
+    ConditioningWarning,
     ConstantFeatureWarning,
     DataError,
     MissingValueError,
@@ -239,13 +240,14 @@ def test_one_name__is_one_variable(model: TensorTrainDensity, rows: NDArray[np.f
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.slow  # conditionals near the data are quick
-def test_conditional__far_outside_the_data_is_finite_without_warnings() -> None:
+def test_conditional__far_outside_the_data_is_finite() -> None:
     x = np.random.default_rng(0).normal(size=300)
     curved = np.column_stack([x, x**2 + 0.1 * np.random.default_rng(1).normal(size=300)])
     density = TensorTrainDensity(2, random_state=0).fit(curved)
     assert density.solution_.gaussian is not None
     for value in (30.0, 1e6, 1e12):
-        far = density.conditional({"x0": value})
+        with pytest.warns(ConditioningWarning, match="x0"):
+            far = density.conditional({"x0": value})
         assert np.isfinite(far.score_samples([[0.0], [1.0]])).all()
         assert np.isfinite(far.impute([[np.nan]])).all()
         assert np.isfinite(far.surprise([[0.0]])).all()
@@ -289,3 +291,25 @@ def test_drawn_entries__follow_the_random_state(model: TensorTrainDensity) -> No
 def test_names__are_no_measured_values_of_a_fit(model: TensorTrainDensity) -> None:
     with pytest.raises(DataError, match="was fitted to measured values"):
         model.score_samples(np.array([["4", "5", "0"]]))
+
+
+def test_condition_far_outside_the_sample__warns_with_the_value_and_the_range() -> None:
+    rng = np.random.default_rng(1)
+    load = np.where(rng.random(300) < 0.3, 0.0, rng.gamma(3.0, 2.0, 300))
+    table = pd.DataFrame({"load": load, "temperature": rng.normal(20, 3, 300)})
+    model = TensorTrainDensity(1, coordinates="z", widths=[0.5], random_state=0).fit(table)
+    largest = f"{load.max():.6g}"
+    with pytest.warns(ConditioningWarning, match=rf"load.*-3.*0 to {largest}"):
+        model.conditional({"load": -3.0})
+    with pytest.warns(ConditioningWarning, match="temperature.*500"):
+        model.marginal(["temperature", "load"]).conditional({"temperature": 500.0})
+
+
+def test_conditions_within_the_sample_and_at_new_rows__do_not_warn(
+    model: TensorTrainDensity, rows: NDArray[np.float64]
+) -> None:
+    rng = np.random.default_rng(2)
+    for value in [*rows[:, 2][[rows[:, 2].argmin(), rows[:, 2].argmax()]], *rng.normal(size=200)]:
+        model.conditional({"x2": value})
+    # rows are answered whatever they hold
+    model.score_samples(np.array([[0.0, 0.0, 500.0]]))

@@ -108,3 +108,25 @@ def test_rank_of_the_trains_that_components_were_chosen_beside__is_among_those_c
     TensorTrainDensity(coordinates="z", widths=(0.3, 0.9), random_state=0).fit(rows)
     assert chosen
     assert all(ranked.stack.score >= stack.score for ranked, stack in chosen)
+
+
+def correlated(correlation, n_rows, seed):
+    """Return rows of a bivariate normal distribution with standard deviations of one."""
+    rows = np.random.default_rng(seed).standard_normal((n_rows, 2))
+    rows[:, 1] = correlation * rows[:, 0] + np.sqrt(1 - correlation**2) * rows[:, 1]
+    return rows
+
+
+def test_normal_rows__have_the_conditional_mean_of_their_line_beyond_most_rows():
+    rows = correlated(0.6, 3_000, 11)
+    model = TensorTrainDensity(coordinates="z", widths=[0.5, 1.2], random_state=0).fit(rows)
+    means = [model.predict_variable([[x, np.nan]], "x1")["mean"].item() for x in (2.0, 2.5)]
+    assert np.abs(means - np.polyval(np.polyfit(*rows.T, 1), (2.0, 2.5))).max() < 0.1
+
+
+def test_strong_correlation__keeps_its_conditional_standard_deviation():
+    rows = correlated(0.98, 2_000, 1)
+    model = TensorTrainDensity(1, coordinates="z", widths=[0.5], random_state=0).fit(rows)
+    predicted = model.predict_variable([[1.0, np.nan]], "x1", interval=0.6827)
+    deviation = (predicted["upper"] - predicted["lower"]).item() / 2
+    assert abs(deviation / np.sqrt(1 - 0.98**2) - 1) < 0.05

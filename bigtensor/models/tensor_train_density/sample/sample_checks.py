@@ -38,3 +38,12 @@ def sample_checks(rows: PilotRows, settings: TrainSettings) -> dict[str, list[An
             for i, j in linear_copies(rows.values[:, rows.measured])
         ],
     }
+
+
+def sample_ranges(rows: PilotRows, settings: TrainSettings) -> dict[str, list[float]]:
+    """Return the least value, quartiles and the largest value of measured variables."""
+    levels = (0.0, 0.25, 0.75, 1.0)
+    return {
+        settings.features[j]: np.nanquantile(rows.values[:, j], levels).tolist()
+        for j in rows.measured
+    }
