@@ -48,6 +48,9 @@ def test_missing_codes__may_be_neighbours(codes):
         [-20.0, -9.0, 1.0, 2.0, 3.0],
         [-9.0, -8.0, -7.0, -6.0, 1.0, 2.0],
         [*AGES, 97.0, 98.0, 99.0],
+        [-2.0, -1.0, 5.0, 6.0],
+        [-8.0, -4.0, 0.0, 1.0],
+        [*np.arange(18.0, 31.0), 95.0, 97.0, 99.0],
     ],
 )
 def test_missing_code__is_none_of_ordinary_values(values):

@@ -45,7 +45,7 @@ from bigtensor.errors import (
     TransformWarning,
     warn,
 )
-from bigtensor.missing_codes import missing_codes
+from bigtensor.missing_codes import codes_in_words, missing_codes
 
 
 @dataclass(frozen=True)
@@ -560,11 +560,12 @@ def _missing_codes_note(categories: Mapping[str, Sequence[str]]) -> Message | No
     if not codes:
         return None
     (feature, of_feature), others = next(iter(codes.items())), len(codes) - 1
-    values = [f"{code:.0f}" for code in of_feature]
+    values, at_import = codes_in_words(of_feature)
     also = f" ({others:,} more features hold such codes, too)" if others else ""
-    return (
-        f"feature {feature!r} holds {' and '.join(values)}, far from all other codes{also}: "
-        "probably codes of missing values, which are stored as categories; import with "
-        + Message(" and ").join(Setting("missing_values", value) for value in values)
-        + " to make them missing ones"
+    one = len(of_feature) == 1
+    return Message(
+        f"feature {feature!r} holds {values}, far from all other codes{also}: probably "
+        f"{'a code' if one else 'codes'} of missing values, which the store keeps as "
+        f"{'a category' if one else 'categories'}; import with {at_import} to make "
+        f"{'it a missing value' if one else 'them missing values'}"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,8 +21,10 @@ from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.values.categories import MOST_CATEGORIES, are_strings
 from bigtensor.data.values.kinds import Kind
 from bigtensor.data.values.lazy_arrays import is_lazy_array
+from bigtensor.data.values.missing_values import MARGINALISE
 from bigtensor.data.values.plain_arrays import CODES, converted
-from bigtensor.errors import DataError, LabelWarning, Setting, warn
+from bigtensor.errors import DataError, LabelWarning, ParameterError, Setting, warn
+from bigtensor.models.contract.parameters import ParameterValues
 
 _LONG = np.dtype(np.int64)
 
@@ -83,6 +86,24 @@ class Data:
     def can_marginalise(self, samples: Samples) -> bool:
         """Return True if the model can use the other entries of rows with missing ones."""
         return ("measured" if samples.categories is None else "codes") in self.marginalises
+
+    def with_parameters(
+        self, parameters: ParameterValues, check: Callable[[ParameterValues], None]
+    ) -> Data:
+        """Return the data that the model takes with its parameters, which may refuse gaps.
+
+        Parameters
+        ----------
+        parameters : ParameterValues
+            Of the model.
+        check : callable
+            Raises a ParameterError for parameters that contradict each other.
+        """
+        try:
+            check(parameters.changed(missing=MARGINALISE))
+        except ParameterError:
+            return replace(self, marginalises=frozenset())
+        return self
 
     def check(
         self,

@@ -525,13 +525,9 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         self._drawn_seed = opened.seed
         if (table := scikit_learn_table(opened.data)) is not None:
             validate_data(self, table, skip_check_array=True)
+        takes = self.takes.with_parameters(self._values(), self.steps.check)
         ran = run_script(
-            opened.samples,
-            script,
-            opened.plan_on,
-            self.missing,
-            takes=self.takes,
-            **options,
+            opened.samples, script, opened.plan_on, self.missing, takes=takes, **options
         )
         self._forget_fit()
         self._remember_features(opened.data, opened.samples, ran.views)

@@ -26,7 +26,6 @@ from bigtensor.engine.plan import PassSize, make_plan
 from bigtensor.engine.runtime import open_runtime
 from bigtensor.errors import DataError
 from bigtensor.models.contract.containers import RowAnswer, is_labelled, is_lazy, labelled_answer
-from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.run import WhereOptions, judge, warn_of_missing
 from bigtensor.statistics.base import RowFunction, SequenceFunction
 from bigtensor.statistics.validity import Validity
@@ -43,8 +42,8 @@ class AnswersRows(Protocol):
         """Views of the fit."""
 
     @property
-    def takes(self) -> Data:
-        """Data that the model takes."""
+    def marginalises(self) -> bool:
+        """True if the model can use the other entries of rows with missing ones."""
 
     def row_function(self, outputs: tuple[str, ...]) -> RowFunction:
         """Return the function that answers for every row."""
@@ -129,7 +128,7 @@ def answers_in_memory(
         arrays, validity = evaluate_in_memory(
             samples, function, runtime, marginalised=missing == MARGINALISE
         )
-    judge(validity, samples, missing, marginalises=model.takes.can_marginalise(samples))
+    judge(validity, samples, missing, marginalises=model.marginalises)
     # after the rows: a store that cannot be read is an error of the evaluation
     model.warn_of_rows(samples)
     warn_of_missing(validity, samples.views)
@@ -167,7 +166,7 @@ def write_answers(
         _check_rows(model, samples, os.fspath(path))
 
     def check(validity: Validity) -> None:
-        judge(validity, samples, model.missing, marginalises=model.takes.can_marginalise(samples))
+        judge(validity, samples, model.missing, marginalises=model.marginalises)
 
     attrs = model.store_attrs()
     digest = rows_digest(samples, model.views_.feature_names)

@@ -35,6 +35,7 @@ from bigtensor.models.gaussian_mixture.script import (
     refine,
 )
 from bigtensor.models.gaussian_mixture.settings import (
+    check_parameters,
     free_parameters,
     settings_of,
     without_effect,
@@ -189,6 +190,7 @@ class GaussianMixture(MixtureAnswers):
         refine,
         planned_preparation,
         planned_refinement,
+        check=check_parameters,
         without_effect=without_effect,
     )
     stored_classes = STORED_CLASSES

@@ -217,6 +217,19 @@ class GaussianSettings:
         return None if self.tied else (slice(0, self.n_features),)
 
 
+def check_parameters(parameters: ParameterValues) -> None:
+    """Raise a ParameterError for parameters of a `GaussianMixture` that contradict each other."""
+    own = parameters.covariance_type in OWN_COVARIANCE_TYPES
+    if parameters.missing == "marginalise" and not own:
+        raise ParameterError(
+            Setting("missing", "marginalise")
+            + " needs a covariance for every component: use "
+            + Setting("covariance_type", "full")
+            + ", or "
+            + Setting("missing", "omit")
+        )
+
+
 def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettings:
     """Return the resolved parameters for the data.
 
@@ -225,20 +238,11 @@ def settings_of(parameters: ParameterValues, shape: DataShape) -> GaussianSettin
     DataError
         When there are fewer rows than components.
     ParameterError
-        When there are labels, and not one for every component, initial arrays do not fit,
-        components that share a covariance are to sum over missing entries, or components cannot be
-        merged into so many populations.
+        When there are labels, and not one for every component, initial arrays do not fit, or
+        components cannot be merged into so many populations.
     """
     parameters = with_last_fit(parameters, shape)
     d, covariance_type = len(shape.features), str(parameters.covariance_type)
-    if parameters.missing == "marginalise" and covariance_type not in OWN_COVARIANCE_TYPES:
-        raise ParameterError(
-            Setting("missing", "marginalise")
-            + " needs a covariance for every component: use "
-            + Setting("covariance_type", "full")
-            + ", or "
-            + Setting("missing", "omit")
-        )
     _check_populations(parameters, shape)
     asked_for = _given_components(parameters, shape)
     chosen = asked_for is None

@@ -100,7 +100,7 @@ class HiddenMarkovModel(SequenceModel):
     missing : {"raise", "omit", "marginalise"}, default "raise"
         Rule for rows with a missing entry: ``"raise"`` is an error, ``"omit"`` leaves the rows out,
         which cuts the sequence there, and ``"marginalise"`` uses the other entries of a row. A row
-        without any is a step without an observation. Kernel emissions refuse it.
+        without any is a step without an observation. Kernel emissions refuse ``"marginalise"``.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. The rows of a sequence have one weight. With ``"counts"``, a
         sequence of weight 2 occurs twice. ``"relative"`` weights only compare sequences, and their

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.errors import Message, Setting
-from bigtensor.missing_codes import NEIGHBOURS, missing_codes
+from bigtensor.missing_codes import MOST_CODES, codes_in_words, missing_codes
 from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.pilot.linear_copies import linear_copies
 from bigtensor.models.words.wording import percent, several_names
@@ -17,7 +17,7 @@ LEAST_SHARE, LEAST_ROWS = 0.01, 5
 """Share of the weight, and rows of equal weight, that a code of missing values has at least."""
 
 MOST_SHARE = 0.5
-"""Largest share of the weight that several codes of one feature have together."""
+"""Largest share of the weight that several positive codes have, such as 98 and 99."""
 
 FEW_ROWS = 20
 """Fewer rows do not show a distribution, whatever the fit finds in them."""
@@ -84,36 +84,38 @@ def _missing_codes(
     weight = sample.row_weights()
     total = float(weight.sum()) or 1.0
     least = max(LEAST_ROWS / max(len(values), total), LEAST_SHARE)
-    shares: dict[float, dict[str, float]] = {}
+    shares: dict[tuple[float, ...], dict[str, float]] = {}
     # zeros are frequent, and no codes
     may_be = ((low < 0) & (low == np.rint(low))) | ((high >= 99) & (high == np.rint(high)))
     for column in measured[may_be[measured]]:
         entries = values[:, column]
-        outer = (entries <= min(low[column] + NEIGHBOURS, -1)) | (
-            entries >= max(high[column] - NEIGHBOURS, 99 - NEIGHBOURS)
+        outer = (entries <= min(low[column] + MOST_CODES, -1)) | (
+            entries >= max(high[column], 99) - MOST_CODES
         )
         if weight[outer].sum() < least * total:
             continue
         codes = missing_codes(np.unique(entries[~np.isnan(entries)]))
-        held = {code: float(weight[entries == code].sum()) / total for code in codes}
-        # several values that most rows have are measurements beside something else
-        if len(codes) > 1 and sum(held.values()) > MOST_SHARE:
-            continue
-        for code, share in held.items():
-            if share >= least:
-                shares.setdefault(code, {})[features[column]] = share
-    return [_missing_in_words(code, shares[code]) for code in sorted(shares)]
+        share = float(weight[np.isin(entries, codes)].sum()) / total
+        # several values that most rows have, such as 97 to 99 %, are measurements beside others
+        are_measured = len(codes) > 1 and codes[0] > 0 and share > MOST_SHARE
+        if codes and share >= least and not are_measured:
+            shares.setdefault(codes, {})[features[column]] = share
+    return [_missing_in_words(codes, shares[codes]) for codes in sorted(shares)]
 
 
-def _missing_in_words(code: float, shares: dict[str, float]) -> Message:
-    """Return a sentence on features that hold a code of missing values."""
+def _missing_in_words(codes: tuple[float, ...], shares: dict[str, float]) -> Message:
+    """Return a sentence on features that hold codes of missing values."""
     names, largest = _listed([*shares]), percent(max(shares.values()))
     share = f"up to {largest} of the rows each" if len(shares) > 1 else f"{largest} of the rows"
+    one = len(codes) == 1
+    values, at_import = codes_in_words(codes)
     return (
-        f"{names} hold{'s' * (len(shares) == 1)} {code:.0f} in {share}, far from all other values: "
-        "probably a code of missing values, which the fit takes as measured. Replace it by NaN, or "
-        f"import the table with --missing-value {code:.0f} (missing_values={code:.0f}). "
-        "A fit with " + Setting("missing", "omit") + " leaves rows with missing entries out."
+        f"{names} hold{'s' * (len(shares) == 1)} {values} in {share}, far from all other values: "
+        f"probably {'a code' if one else 'codes'} of missing values, which the fit takes as "
+        f"measured. Replace {'it' if one else 'them'} by NaN, or import the table with "
+        f"{at_import}. A fit with "
+        + Setting("missing", "omit")
+        + " leaves rows with missing entries out."
     )
 
 

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy import stats
 
-from bigtensor import HiddenMarkovModel
-from bigtensor.errors import DataError, ParameterError
+from bigtensor import GaussianMixture, HiddenMarkovModel
+from bigtensor.errors import DataError, MissingValueError, ParameterError
 from bigtensor.report.html import write_report
 
 KINDS = [("gaussian", "full"), ("gaussian", "diag"), ("poisson", "full")]
@@ -102,7 +102,7 @@ def test_every_row_with_a_gap__still_fits() -> None:
 def test_a_feature_without_entries__is_an_error() -> None:
     values, _ = drawn("gaussian", 200)
     values[:, 1] = np.nan
-    with pytest.raises(DataError, match="leave it out"):
+    with pytest.raises(DataError, match="begin with data"):
         fitted("gaussian", "full", values)
 
 
@@ -120,3 +120,20 @@ def test_kernel_densities__refuse_gaps_after_the_fit_too() -> None:
     model.set_params(missing="marginalise")
     with pytest.raises(ParameterError, match="missing='omit'"):
         model.predict(values)
+
+
+@pytest.mark.parametrize(
+    ("model", "offered"),
+    [
+        (HiddenMarkovModel(2, emissions="kernel"), False),
+        (HiddenMarkovModel(2, emissions="poisson"), True),
+        (GaussianMixture(2, covariance_type="tied"), False),
+    ],
+)
+def test_error_of_a_gap__offers_what_the_model_takes(
+    model: HiddenMarkovModel | GaussianMixture, offered: bool
+) -> None:
+    values = np.round(np.abs(drawn("gaussian", 600)[0]))
+    with pytest.raises(MissingValueError, match="missing='omit'") as raised:
+        model.fit(values)
+    assert ("marginalise" in str(raised.value)) == offered

@@ -192,3 +192,23 @@ def test_verdict__is_not_good_with_very_few_rows(model):
         model.fit(table(5))
     assert not model.diagnostics_["verdict"]["good"]
     assert not sentences(table(FEW_ROWS))
+
+
+@pytest.mark.parametrize(
+    ("codes", "shares", "told"),
+    [
+        ((-9.0, -8.0), (0.005, 0.55), True),
+        ((98.0, 99.0), (0.05, 0.1), True),
+        ((98.0, 99.0), (0.4, 0.2), False),
+    ],
+)
+def test_doubts__name_codes_that_follow_each_other(codes, shares, told):
+    rng = np.random.default_rng(0)
+    values = np.column_stack([rng.integers(1, 6, 2000), rng.normal(size=2000)])
+    values[:, 0] = np.where(rng.random(2000) < shares[0], codes[0], values[:, 0])
+    values[: int(2000 * shares[1]), 0] = codes[1]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        GaussianMixture(2, covariance_type="diag", random_state=0).fit(values)
+    named = [str(one.message) for one in caught if "far from all other" in str(one.message)]
+    assert [f"{codes[0]:.0f} and {codes[1]:.0f}" in text for text in named] == [True] * told

@@ -150,7 +150,10 @@ def _with_drawn_entries(
         return values
     if missing.all(axis=0).any():
         name = settings.shape.features[int(np.argmax(missing.all(axis=0)))]
-        raise DataError(f"feature {name!r} has no entry in {len(values):,} rows: leave it out")
+        raise DataError(
+            f"feature {name!r} has no entry in the {len(values):,} rows of the pilot sample: leave "
+            "it out with " + Setting("views") + ", or begin with data that have entries of it"
+        )
     frame = _frame(values, weight)
     drawn = frame.to_data(drawn_rows(frame.of_rows(values), weight, settings.random_state))
     if settings.emissions == POISSON:
