@@ -67,6 +67,19 @@ class IndependentComponents:
         """Columns in units of the standard deviations: correlations of features and sources."""
         return np.asarray(self.mixing / self.scales[:, None])
 
+    @property
+    def noise_share(self) -> float:
+        """Share of the variance of standardised features that the sources leave to noise."""
+        return 1 - float(np.square(self.correlations).sum()) / max(self.varying, 1)
+
+    @property
+    def largest_variance(self) -> float:
+        """Largest variance of the sources along a direction in which the rows have unit variance.
+
+        More than 1 is more variance than there is, as where two columns follow one source.
+        """
+        return float(np.linalg.norm(self.whitening.T @ self.mixing, 2)) ** 2
+
     def sources(self) -> LinearSources:
         """Return the function that gives the sources of every row."""
         return LinearSources(self.unmixing, self.mean, self.dtype)

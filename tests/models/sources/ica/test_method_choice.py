@@ -195,6 +195,21 @@ def test_terms_of_impossible_variance__are_not_chosen(seed):
     assert ICA(random_state=0).fit(rows).method_ == "whitened"
 
 
+def test_spurious_column_for_a_gaussian_source__is_not_chosen():
+    """The cumulant does not see the source; a column that follows the bursts takes its place."""
+    rng, n = np.random.default_rng(100), 20_000
+    time = np.arange(n)
+    sources = [rng.laplace(size=n), rng.uniform(-1, 1, n), np.sin(2 * np.pi * 0.01233 * time + 2)]
+    sources += [rng.standard_normal(n) * (rng.random(n) < 0.02), rng.standard_t(3, n)]
+    sources += [rng.exponential(size=n), rng.standard_normal(n)]
+    columns = np.column_stack([(s - s.mean()) / s.std() for s in sources])
+    mixing = rng.standard_normal((7, 7))
+    rows = columns @ mixing.T + 0.1 * rng.standard_normal((n, 7))
+    model = ICA(7, random_state=0).fit(rows)
+    assert model.method_ == "whitened"
+    assert column_error(mixing, model.mixing_) < 0.1
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.quick_cases("0")
 def test_noisy_binary_sources__have_a_possible_variance(seed):
