@@ -185,7 +185,7 @@ def lengths_in_place_of_labels(y: str | RowVariableLike | None, rows: int) -> np
     """
     entries = np.asarray(y)
     if entries.shape[:1] == (rows,):
-        if entries.dtype.kind in "iu" and (entries == 1).all():
+        if rows > 1 and entries.dtype.kind in "iu" and (entries == 1).all():
             warn(
                 Setting("y")
                 + " is 1 for every row, which is read as labels and ignored, so that all rows are "

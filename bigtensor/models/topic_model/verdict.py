@@ -83,8 +83,8 @@ def _broken_counts(diagnostics: dict[str, Any]) -> list[Fault]:
     if diagnostics["whole_counts"]:
         return []
     return as_warnings(
-        "Counts are not whole numbers, so that the topics are those of moments alone, which "
-        "transformed counts distort. Give counts before any transformation, and round expected "
+        "Counts are not whole numbers, so that the passes that make topics precise were left out, "
+        "and the topics may be wrong. Give counts before any transformation, and round expected "
         "counts."
     )
 
@@ -162,7 +162,7 @@ def _apart(topics: Topics) -> list[Fault]:
     share = 100 * last / topics.words.sum()
     sentence = (
         f"Topic {k - 1} has {share:.1g} % of all words, as many as {documents:,} documents, and "
-        "other topics hardly share them. Look at its documents: a few of another kind, such as of "
+        "other topics hardly share these words. Look at its documents: a few of another kind, such as of "
         "another language, may have taken the place of a topic."
     )
     return [(None, sentence)]

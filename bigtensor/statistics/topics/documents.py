@@ -129,7 +129,7 @@ def _improper(counts: NDArray[Any]) -> tuple[int, int, int]:
 
 
 def has_fractions(block: Block) -> bool:
-    """Return True for counts of which one is not whole. Missing ones do not count."""
+    """Return True if a count is not a whole number; missing counts are not looked at."""
     values = block.values
     counts = values.data if sp.issparse(values) else np.asarray(values)
     return bool(counts.dtype.kind == "f" and np.any(np.isfinite(counts) & (counts % 1 != 0)))
