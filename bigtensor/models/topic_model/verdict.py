@@ -162,8 +162,8 @@ def _apart(topics: Topics) -> list[Fault]:
     share = 100 * last / topics.words.sum()
     sentence = (
         f"Topic {k - 1} has {share:.1g} % of all words, as many as {documents:,} documents, and "
-        "other topics hardly share these words. Look at its documents: a few of another kind, such as of "
-        "another language, may have taken the place of a topic."
+        "other topics hardly share these words. Look at its documents: a few of another kind, such "
+        "as of another language, may have taken the place of a topic."
     )
     return [(None, sentence)]
 
