@@ -113,6 +113,9 @@ def test_names_of_anndata__are_told_to_a_model_of_an_array():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         nameless.predict(anndata.AnnData(VALUES))
+        # the names of columns of an array in obsm are made up
+        data.obsm["X_pca"] = VALUES
+        nameless.predict(open_samples(data, obsm="X_pca"))
         fitted(data).predict(data[:, ::-1].copy())
 
 

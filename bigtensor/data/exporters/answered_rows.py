@@ -9,11 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from bigtensor.data.anndata.files import element_keys
 from bigtensor.data.opening import open_samples
 from bigtensor.data.rows.rows_where import all_rows
 from bigtensor.data.rows.samples import Samples
+from bigtensor.data.sources.anndata_source import holds_anndata
 from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.sources.row_sources import LazySource
+from bigtensor.data.stores.layout import MATRIX
 from bigtensor.errors import OtherRowsWarning, warn
 
 ROWS_DIGEST = "rows_digest"
@@ -76,7 +79,7 @@ def warn_of_other_rows(attrs: Mapping[str, Any], rows: Samples | str | os.PathLi
     digest = attrs.get(ROWS_DIGEST)
     if digest is None:
         return
-    samples = rows if isinstance(rows, Samples) else open_samples(rows)
+    samples = rows if isinstance(rows, Samples) else _opened(rows, attrs.get(MATRIX, ""))
     features = [name for members in attrs["views"].values() for name in members]
     if rows_digest(samples, features) != digest:
         warn(
@@ -85,3 +88,11 @@ def warn_of_other_rows(attrs: Mapping[str, Any], rows: Samples | str | os.PathLi
             "wrong for other rows, which get answers that are not theirs",
             OtherRowsWarning,
         )
+
+
+def _opened(rows: str | os.PathLike[str], matrix: str) -> Samples:
+    """Open rows, of AnnData the matrix that the answers are for."""
+    if not holds_anndata(rows):
+        return open_samples(rows)
+    layer, obsm = element_keys(matrix)
+    return open_samples(rows, layer=layer, obsm=obsm)

@@ -182,6 +182,11 @@ class Samples:
         return any(source.has_weight for source in self.sources)
 
     @property
+    def is_lazy(self) -> bool:
+        """True if a graph computes the rows of a source whenever they are read."""
+        return any(isinstance(source, LazySource) for source in self.sources)
+
+    @property
     def is_remote(self) -> bool:
         """True if a source is behind a URL."""
         addresses = [s.url if isinstance(s, ZarrSource) else s.path for s in self._stored()]
@@ -288,8 +293,7 @@ class Samples:
 
     def without_lazy_rows(self) -> Samples:
         """Return samples without lazy arrays, because every task is given its own arrays."""
-        lazy = any(isinstance(source, LazySource) for source in self.sources)
-        if not lazy:
+        if not self.is_lazy:
             return self
         return replace(self, sources=(), removed_starts=self.offsets, sequence_names=None)
 

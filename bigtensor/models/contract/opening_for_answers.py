@@ -194,8 +194,12 @@ def with_features_of_fit(
 
 def _warn_of_names(model: KnowsFeatures, samples: Samples) -> None:
     """Warn of AnnData that are read by position, as scikit-learn warns of a DataFrame."""
-    numbers = tuple(map(str, range(len(samples.features))))
-    if samples.matrix is None or samples.features == numbers:
+    if samples.matrix is None:
+        return
+    # arrays of obsm have no names, and features are numbered
+    key = samples.matrix.removeprefix("obsm/")
+    begins = "" if key == samples.matrix else f"{key}_"
+    if samples.features == tuple(f"{begins}{number}" for number in range(len(samples.features))):
         return
     name = type(model).__name__
     warn(

@@ -305,7 +305,7 @@ class TopicModel(
 
     def warn_of_rows(self, samples: Any) -> None:
         """Warn of transformed counts, of which the first rows hold fractions."""
-        if not self.diagnostics_["whole_counts"]:
+        if samples.is_lazy or not self.diagnostics_["whole_counts"]:
             return
         stop = min(BLOCK_ROWS, int(samples.sources[0].rows))
         if any(map(has_fractions, samples.blocks([(0, stop)], BLOCK_ROWS))):

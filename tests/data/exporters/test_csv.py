@@ -9,7 +9,7 @@ import xarray as xr
 import zarr
 from scipy.sparse import csr_array
 
-from bigtensor import TopicModel
+from bigtensor import GaussianMixture, TopicModel, open_samples
 from bigtensor.data.exporters.csv import write_answers_to_csv
 from bigtensor.data.exporters.new_anndata import write_new_anndata
 from bigtensor.data.exporters.row_columns import has_row_columns
@@ -182,6 +182,23 @@ def test_names_of_anndata__stand_beside_the_row(ending, tmp_path):
     model.write(rows[:9], fewer)
     with pytest.raises(DataError, match="20 rows"):
         write_answers_to_csv(fewer, target, cells=cells)
+
+
+@pytest.mark.filterwarnings("ignore:Writing zarr v2 data:UserWarning")
+@pytest.mark.parametrize(("layer", "obsm"), [("doubled", None), (None, "X_half")])
+def test_names_of_anndata__stand_beside_answers_for_another_matrix(layer, obsm, tmp_path):
+    values = np.random.default_rng(0).normal(size=(60, 4))
+    names = pd.DataFrame(index=[f"cell {row}" for row in range(60)])
+    matrices = {"layers": {"doubled": 2 * values}, "obsm": {"X_half": values[:, :2]}}
+    rows = anndata.AnnData(values, obs=names, **matrices)
+    cells, answers, target = tmp_path / "rows.zarr", tmp_path / "a.zarr", tmp_path / "a.csv"
+    rows.write_zarr(cells)
+    opened = open_samples(cells, layer=layer, obsm=obsm)
+    model = GaussianMixture(1).fit(opened)
+    model.write(opened, answers)
+    # a warning, which is an error here, would say that these are other rows
+    write_answers_to_csv(answers, target, cells=cells)
+    assert list(pd.read_csv(target)["obs_names"]) == list(names.index)
 
 
 @pytest.mark.parametrize("variable", ["X", "sample_id"])

@@ -195,6 +195,20 @@ def test_transformed_counts__are_not_answered_in_silence(corpus):
         fitted.coherence(counts)  # log1p keeps the words that a document has
 
 
+def test_lazy_documents__are_computed_once(corpus):
+    fitted = TopicModel(5, max_iter=0).fit(corpus)
+    computed = []
+
+    def counted(block):
+        computed.append(len(block))
+        return block
+
+    documents = np.asarray(corpus.X[:600].todense(), np.float32)
+    lazy = da.from_array(documents, chunks=(600, -1)).map_blocks(counted, meta=documents[:0])
+    fitted.score(lazy)
+    assert sum(computed) == 600
+
+
 def test_batches__add_up(corpus):
     whole = TopicModel(5, max_iter=0, random_state=0).prepare(corpus.X)
     whole.solve(whole.accumulate(corpus.X))
