@@ -19,7 +19,7 @@ from bigtensor.data.stores.outputs import whole_file, write_errors
 from bigtensor.data.stores.zarr_groups import open_whole_group
 from bigtensor.data.values.row_progress import RowProgress
 from bigtensor.data.values.spreadsheet_cells import as_cell
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, Setting
 
 _MOST_VALUES = 1_048_576
 """Python numbers held at a time, because a block of rows with many columns holds too many."""
@@ -104,7 +104,13 @@ def _beside(
         *(name for columns in store.columns.values() for name in columns),
     ]
     columns: RowColumns | NameColumn | None
-    if holds_anndata(cells) and not features:
+    if holds_anndata(cells):
+        if features:
+            raise DataError(
+                f"{cells} is AnnData, of which names alone stand beside answers: leave "
+                + Setting("features")
+                + " out, and join other columns by obs_names"
+            )
         columns = NameColumn.open(cells, rows=store.rows)
     else:
         columns = RowColumns.open(cells, features, rows=store.rows, others=others)

@@ -18,6 +18,7 @@ from bigtensor.models.hidden_markov.emissions.kernel_emissions import KernelEmis
 from bigtensor.models.hidden_markov.solution import MarkovFit
 from bigtensor.models.pilot.outliers import sample_outliers
 from bigtensor.models.words.faults import Fault, as_warnings
+from bigtensor.models.words.wording import percent
 from bigtensor.statistics.codes.triple_counts import TripleCountsResult
 
 FEW_TRIPLES = 10.0
@@ -34,6 +35,9 @@ NO_SPREAD = 10 * REGULARISATION
 
 ALIKE = 0.02
 """Total variation between emissions, and between transitions, of states that are the same."""
+
+MANY_INCOMPLETE_ROWS = 0.05
+"""Share of rows with missing values that makes a note on a number of states chosen from them."""
 
 
 def judged(
@@ -52,7 +56,7 @@ def judged(
     diagnostics : dict
         Decisions and numbers of the fit.
     """
-    faults = _single_rows(counts) + _bounded(diagnostics)
+    faults = _single_rows(counts) + _bounded(diagnostics) + _chosen_with_gaps(diagnostics)
     faults += as_warnings(
         *_without_spread(fit),
         *(
@@ -81,6 +85,19 @@ def _bounded(diagnostics: dict[str, Any]) -> list[Fault]:
         "than fewer states, so that there may be more; compare larger numbers with "
     ) + Setting("n_components")
     return as_warnings(sentence)
+
+
+def _chosen_with_gaps(diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a note on a number of states that was chosen from rows with missing values."""
+    share = diagnostics.get("incomplete_rows", 0.0)
+    if "state_choice" not in diagnostics or share < MANY_INCOMPLETE_ROWS:
+        return []
+    sentence = (
+        f"The number of states was chosen from rows of which {percent(share)} have missing values. "
+        "If features are missing for many rows in turn, one state may be found once for each set "
+        "of features: compare bic of fewer states ("
+    ) + Setting("n_components")
+    return [(None, sentence + ").")]
 
 
 def _single_rows(counts: TripleCountsResult) -> list[Fault]:

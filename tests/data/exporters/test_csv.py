@@ -295,3 +295,10 @@ def test_csv__features_have_no_digits_of_rounding(labels, tmp_path, dtype, text)
     data.to_zarr(tmp_path / "c.zarr", zarr_format=3, consolidated=False)
     write_answers_to_csv(labels, tmp_path / "l.csv", cells=tmp_path / "c.zarr", features=["7"])
     assert (tmp_path / "l.csv").read_text().splitlines()[1].split(",")[1] == text
+
+
+def test_features_of_anndata__are_refused_with_what_stands_beside_answers(labels, tmp_path):
+    cells = tmp_path / "rows.h5ad"
+    anndata.AnnData(np.ones((3, 1), np.float32)).write_h5ad(cells)
+    with pytest.raises(DataError, match="obs_names"):
+        write_answers_to_csv(labels, tmp_path / "l.csv", cells=cells, features=["0"])

@@ -6,6 +6,7 @@ import itertools
 import warnings
 from pathlib import Path
 
+import dask.array as da
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -137,3 +138,24 @@ def test_error_of_a_gap__offers_what_the_model_takes(
     with pytest.raises(MissingValueError, match="missing='omit'") as raised:
         model.fit(values)
     assert ("marginalise" in str(raised.value)) == offered
+
+
+@pytest.mark.parametrize(("share", "told"), [(0.3, True), (0.0, False)])
+def test_number_of_states_of_rows_with_gaps__is_noted(share: float, told: bool) -> None:
+    values, _ = drawn("gaussian", 1000, share=share)
+    values[40:50] = values[50:60]
+    model = HiddenMarkovModel(
+        "auto", emissions="gaussian", missing="marginalise", random_state=0, max_iter=0
+    )
+    sentences = " ".join(map(str, model.fit(values).diagnostics_["verdict"]["sentences"]))
+    assert ("have missing values" in sentences) == told
+
+
+@pytest.mark.parametrize("chunk", [100, 333])
+def test_chunks__do_not_change_a_fit_with_gaps(chunk: int) -> None:
+    values, _ = drawn("gaussian", 1000)
+    whole, parts = (
+        fitted("gaussian", "full", rows) for rows in (values, da.from_array(values, (chunk, -1)))
+    )
+    np.testing.assert_array_equal(whole.means_.values, np.asarray(parts.means_))
+    np.testing.assert_array_equal(whole.predict(values), parts.predict(values))

@@ -115,7 +115,12 @@ def prepare_law(settings: MarkovSettings) -> Script:
     shares = np.zeros((len(values), cells.count))
     shares[np.arange(len(values)), cells.codes(values)] = weight
     sums = law.features_of(values).T @ shares
-    outliers = {"drawn_rows": len(drawn.values), **ordinary.diagnostics}
+    incomplete = float(np.isnan(drawn.values).any(axis=1).mean())
+    outliers = {
+        "drawn_rows": len(drawn.values),
+        "incomplete_rows": incomplete,
+        **ordinary.diagnostics,
+    }
     return LawPreparation(law, cells, sums, ordinary.reach, outliers)
 
 
