@@ -49,7 +49,7 @@ _ANNDATA = (".h5ad", ".zarr")
     "--features",
     metavar="A,B,C",
     help="CSV: the features of --cells, and variables of its rows such as an id, to write beside "
-    "source_row, sample_id and the answers.",
+    "source_row, sample_id and the answers. Not of AnnData.",
 )
 @click.option(
     "--offsets",

@@ -17,7 +17,7 @@ from bigtensor.data.sources.anndata_source import holds_anndata
 from bigtensor.data.sources.csr_source import is_sparse
 from bigtensor.data.sources.row_sources import LazySource
 from bigtensor.data.stores.layout import MATRIX
-from bigtensor.errors import OtherRowsWarning, warn
+from bigtensor.errors import DataError, FileFormatError, OtherRowsWarning, StoreReadError, warn
 
 ROWS_DIGEST = "rows_digest"
 """Attribute of answers that holds the digest of their rows."""
@@ -95,4 +95,10 @@ def _opened(rows: str | os.PathLike[str], matrix: str) -> Samples:
     if not holds_anndata(rows):
         return open_samples(rows)
     layer, obsm = element_keys(matrix)
-    return open_samples(rows, layer=layer, obsm=obsm)
+    try:
+        return open_samples(rows, layer=layer, obsm=obsm)
+    except (FileFormatError, StoreReadError):
+        raise
+    except DataError:
+        # without that matrix they are other data, which their values tell
+        return open_samples(rows)

@@ -217,6 +217,11 @@ class TopicModel(
         ------
         DataError
             When no word is left to predict.
+
+        Warns
+        -----
+        ConditioningWarning
+            As for `transform`.
         """
         completion = self._topics().ordered_completion(self._seed)
         pass_ = Pass("completion", completion)
@@ -234,6 +239,11 @@ class TopicModel(
         ----------
         X, sample_weight
             As for `score`.
+
+        Warns
+        -----
+        ConditioningWarning
+            As for `transform`.
         """
         return float(np.exp(-self.score(X, sample_weight=sample_weight)))
 

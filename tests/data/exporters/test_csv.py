@@ -16,7 +16,13 @@ from bigtensor.data.exporters.row_columns import has_row_columns
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.stores import outputs
 from bigtensor.data.stores.layout import SampleStoreWriter
-from bigtensor.errors import DataError, FileFormatWarning, OutputError, StoreReadError
+from bigtensor.errors import (
+    DataError,
+    FileFormatWarning,
+    OtherRowsWarning,
+    OutputError,
+    StoreReadError,
+)
 
 
 def test_csv__one_line_a_row_in_order(labels, answers, tmp_path):
@@ -199,6 +205,10 @@ def test_names_of_anndata__stand_beside_answers_for_another_matrix(layer, obsm, 
     # a warning, which is an error here, would say that these are other rows
     write_answers_to_csv(answers, target, cells=cells)
     assert list(pd.read_csv(target)["obs_names"]) == list(names.index)
+    other = tmp_path / "without.h5ad"
+    anndata.AnnData(values, obs=names).write_h5ad(other)
+    with pytest.warns(OtherRowsWarning):
+        write_answers_to_csv(answers, tmp_path / "b.csv", cells=other)
 
 
 @pytest.mark.parametrize("variable", ["X", "sample_id"])
