@@ -175,12 +175,13 @@ def _fill(
     rng: np.random.Generator,
 ) -> None:
     """Draw missing entries from a Gaussian distribution given the other ones, in place."""
-    patterns, of_row = np.unique(missing, axis=0, return_inverse=True)
-    of_row = of_row.ravel()  # NumPy 2.0 gives a column
-    for number, gap in enumerate(patterns):
+    patterns, of_row, counts = np.unique(missing, axis=0, return_inverse=True, return_counts=True)
+    # NumPy 2.0 gives a column
+    order = np.argsort(of_row.ravel(), kind="stable")
+    for gap, rows in zip(patterns, np.split(order, np.cumsum(counts)[:-1]), strict=True):
         if not gap.any():
             continue
-        rows, present = np.flatnonzero(of_row == number), ~gap
+        present = ~gap
         slopes = np.linalg.solve(
             covariance[np.ix_(present, present)], covariance[np.ix_(present, gap)]
         )

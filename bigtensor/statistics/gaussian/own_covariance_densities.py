@@ -368,10 +368,10 @@ class OwnCovarianceTile:
     block : Block
         The rows.
     features : (D, rows) array
-        After `write_log_joint`: the features of order two, one after the other. Those of a row with
+        After `write_features`: the features of order two, one after the other. Those of a row with
         missing entries are zeros.
     incomplete : IncompleteRows, optional
-        After `write_log_joint`: the rows with missing entries.
+        After `write_features`: the rows with missing entries.
     log_common : None
         Log joint densities are whole.
     """
@@ -386,16 +386,25 @@ class OwnCovarianceTile:
         self._centred, self.features = work.take_all(mixture.tile_arrays(rows))
         self._scaling = mixture.frame.scaling.astype(mixture.dtype)
 
+    def write_features(self) -> None:
+        """Write the features alone, which are all that sums need."""
+        values, centre = self.block.dense_values[: self.rows], self.mixture.frame.centre
+        # the difference to the centre keeps the digits of float32 data that are far from zero
+        np.subtract(values, centre, out=self._centred, casting="same_kind")
+        self.incomplete = None
+        # a missing entry reaches the sum of all, which is faster than to look at every entry
+        if np.isnan(self._centred.sum()):
+            self.incomplete = IncompleteRows.from_rows(values - centre)
+        if self.incomplete is not None:
+            self._centred[self.incomplete.places] = 0
+        self._write_entries()
+
     def write_log_joint(self, out: NDArray[Any]) -> None:
         """Write the log joint densities into ``(rows, components)``, C-contiguous."""
-        values = self.block.dense_values[: self.rows]
-        # the difference to the centre keeps the digits of float32 data that are far from zero
-        np.subtract(values, self.mixture.frame.centre, out=self._centred, casting="same_kind")
+        self.write_features()
         self._write_complete(out)
-        self.incomplete = None
-        # a missing entry reaches all components
-        if np.isnan(out[:, 0]).any():
-            self._write_incomplete(values, out)
+        if self.incomplete is not None:
+            out[self.incomplete.places] = self.mixture.incomplete_log_joint(self.incomplete)
 
     def add_sums(self, posterior: NDArray[Any], sums: FloatArray, work: Workspace) -> None:
         """Add the sums of the features of order two, weighted by posterior probabilities.
@@ -425,8 +434,8 @@ class OwnCovarianceTile:
         for first in range(0, self.rows, step):
             yield slice(first, first + step)
 
-    def _write_complete(self, out: NDArray[Any]) -> None:
-        """Write the log joint densities of rows without missing entries."""
+    def _write_entries(self) -> None:
+        """Write the features of the centred rows."""
         quadratic = self.mixture.features
         entries = quadratic.entries_of(self.features)
         if self._scaling.ndim == 1:
@@ -434,20 +443,14 @@ class OwnCovarianceTile:
         else:
             np.matmul(self._scaling.T, self._centred.T, out=entries)
         quadratic.fill(self.features)
+        if self.incomplete is not None:
+            # the other features of centred rows of zeros are zeros
+            self.features[-1, self.incomplete.places] = 0
+
+    def _write_complete(self, out: NDArray[Any]) -> None:
+        """Write the log joint densities of rows without missing entries."""
         for part in self._parts():
             np.matmul(self.features[:, part].T, self.mixture.factor, out=out[part])
-
-    def _write_incomplete(self, values: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the log joint densities of rows with missing entries."""
-        rows = IncompleteRows.from_rows(values - self.mixture.frame.centre)
-        if rows is not None:
-            out[rows.places] = self.mixture.incomplete_log_joint(rows)
-            self._clear(rows.places)
-            self.incomplete = rows
-
-    def _clear(self, places: NDArray[np.intp]) -> None:
-        """Set the features of rows with missing entries to zero."""
-        self.features[:, places] = 0
 
     def _add_incomplete(self, posterior: NDArray[Any], sums: FloatArray) -> None:
         """Add the expected features of rows with missing entries."""
@@ -469,7 +472,7 @@ class WideTile(OwnCovarianceTile):
     mixture : OwnCovarianceDensities
         Mixture with full covariances.
     features : (rows, d) array
-        After `write_log_joint`: the entries in the frame. Those of a row with missing entries are
+        After `write_features`: the entries in the frame. Those of a row with missing entries are
         zeros.
     """
 
@@ -478,12 +481,15 @@ class WideTile(OwnCovarianceTile):
         self._means = mixture.means.astype(mixture.dtype)
         (self._multiply,) = get_blas_funcs(("trmm",), (mixture.factor,))
 
-    def _write_complete(self, out: NDArray[Any]) -> None:
-        """Write the log joint densities of rows without missing entries."""
+    def _write_entries(self) -> None:
+        """Write the centred rows in the frame."""
         if self._scaling.ndim == 1:
             np.multiply(self._centred, self._scaling, out=self.features)
         else:
             np.matmul(self._centred, self._scaling, out=self.features)
+
+    def _write_complete(self, out: NDArray[Any]) -> None:
+        """Write the log joint densities of rows without missing entries."""
         for component, inverse in enumerate(self.mixture.factor):
             np.subtract(self.features, self._means[component], out=self._centred)
             # to BLAS, C-contiguous arrays are transposed ones, which it multiplies in place
@@ -513,10 +519,6 @@ class WideTile(OwnCovarianceTile):
         sums[n_quadratic:-1] += self.features.T @ complete
         sums[-1] += complete.sum(axis=0, dtype=np.float64)
         self._add_incomplete(posterior, sums)
-
-    def _clear(self, places: NDArray[np.intp]) -> None:
-        """Set the entries of rows with missing entries to zero."""
-        self.features[places] = 0
 
 
 def _reciprocals(variances: FloatArray) -> FloatArray:

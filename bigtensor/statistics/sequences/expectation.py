@@ -186,8 +186,9 @@ class SequencePosteriorSums(SumStatistic[SequencePosteriorSumsResult]):
         """Add the products of the features of rows with the weighted posterior probabilities."""
         for window, tile in self.chain.emissions.tiles(block, work):
             assert isinstance(tile, OwnCovarianceTile | PoissonTile)
-            joint = work.take("expectation.joint", (tile.rows, self.chain.n_states), "float64")
-            tile.write_log_joint(joint)
+            if isinstance(tile, OwnCovarianceTile):
+                # densities are known, and those of rows with gaps are most of the time of a fit
+                tile.write_features()
             tile.add_sums(posterior[window], state["features"], work)
 
 
