@@ -6,6 +6,7 @@ from numpy.random import default_rng
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
+from bigtensor.data.rows.block import Block
 from bigtensor.statistics.base import Workspace
 from bigtensor.statistics.gaussian.incomplete_rows import (
     IncompleteRows,
@@ -13,6 +14,7 @@ from bigtensor.statistics.gaussian.incomplete_rows import (
     completed_sums,
     log_densities,
 )
+from bigtensor.statistics.gaussian.own_covariance_densities import Frame, OwnCovarianceDensities
 from bigtensor.statistics.gaussian.own_covariance_sums import OwnCovarianceSums
 
 from .test_own_covariances import KINDS, D, K, block_of, densities, parameters
@@ -34,7 +36,7 @@ def matrices(covariances):
 def completed(row, mean, covariance):
     """Return the log density of the seen entries, and the first two moments of the row."""
     o, u = ~np.isnan(row), np.isnan(row)
-    first, second = row.copy(), np.zeros((D, D))
+    first, second = row.copy(), np.zeros((len(row), len(row)))
     slopes = covariance[np.ix_(u, o)] @ np.linalg.inv(covariance[np.ix_(o, o)])
     first[u] = mean[u] + slopes @ (row[o] - mean[o])
     second[np.ix_(u, u)] = covariance[np.ix_(u, u)] - slopes @ covariance[np.ix_(o, u)]
@@ -123,3 +125,39 @@ def test_completed_rows__have_conditional_means():
     variances = np.diag(covariances[0])
     of_means = completed_rows(values, means[0], variances)
     np.testing.assert_array_equal(of_means, np.where(np.isnan(values), means[0], values))
+
+
+@pytest.mark.parametrize(("d", "wide"), [(5, False), (48, True)])
+def test_sums__need_features_and_no_densities(d, wide):
+    rng = default_rng(4)
+    values = 2 + rng.normal(size=(60, d))
+    values[::2][rng.random((30, d)) < 0.3] = np.nan
+    roots = rng.normal(size=(2, d, d)) / np.sqrt(d)
+    means, covariances = rng.normal(size=(2, d)), roots @ roots.transpose(0, 2, 1) + np.eye(d)
+    weights = np.array([0.3, 0.7])
+    frame = Frame(np.zeros(d), np.ones(d))
+    mixture = OwnCovarianceDensities(weights, means, covariances, frame)
+    assert mixture.is_wide == wide
+    block, work = Block(values, {"all": slice(0, d)}, 0, 60), Workspace()
+    joint, posterior = np.empty((60, 2)), rng.uniform(size=(60, 2))
+    moments = [
+        [completed(row, *pair) for pair in zip(means, covariances, strict=True)] for row in values
+    ]
+    sums = [np.zeros((mixture.features.width, 2)) for _ in range(2)]
+    for _, tile in mixture.tiles(block, work):
+        tile.write_log_joint(joint)
+        tile.add_sums(posterior, sums[0], work)
+    for _, tile in mixture.tiles(block, work):
+        tile.write_features()
+        tile.add_sums(posterior, sums[1], work)
+    np.testing.assert_array_equal(*sums)
+    plain = np.array([[of_one[0] for of_one in of_row] for of_row in moments])
+    np.testing.assert_allclose(joint - mixture.log_volume, plain + np.log(weights), atol=1e-9)
+    first = np.array([[of_one[1] for of_one in of_row] for of_row in moments])
+    n_quadratic = mixture.features.n_quadratic
+    np.testing.assert_allclose(sums[0][-1], posterior.sum(axis=0))
+    np.testing.assert_allclose(
+        sums[0][n_quadratic:-1].T, np.einsum("nk,nkd->kd", posterior, first), atol=1e-9
+    )
+    second = np.einsum("nk,nkde->kde", posterior, [[one[2] for one in row] for row in moments])
+    np.testing.assert_allclose(mixture.features.second_moments(sums[0]), second, atol=1e-8)
