@@ -1,5 +1,7 @@
 import pytest
 
+from bigtensor.errors import Message, Setting
+from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.wording import counted, passes_in_words, sentence_of, size, words_of
 
 
@@ -18,6 +20,21 @@ def test_counted__agrees_with_its_noun():
 
 def test_sentence_of__has_a_capital_and_one_full_stop():
     assert sentence_of("the end.") == "The end."
+
+
+def test_sentence_of__keeps_parameters_that_the_command_line_writes_as_options():
+    use = "use fewer states (" + Setting("n_components") + ")"
+    written = sentence_of(use).written(lambda setting: f"--{setting.name}")
+    assert written == "Use fewer states (--n_components)."
+    # a parameter is spelled as it is, also where the sentence begins with it
+    assert sentence_of(Setting("bins") + " is 3") == "bins is 3."
+
+
+def test_verdict__of_several_faults_reads_as_sentences():
+    faults = ["few rows; use " + Setting("max_iter", 9), "no order"]
+    words = verdict_words({"good": False, "sentences": faults})
+    assert words == "Few rows; use max_iter=9. No order."
+    assert isinstance(words, Message)
 
 
 def test_words_of__joins_the_last_number_by_and():

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from bigtensor.descending_order import largest_in_place
 from bigtensor.models.words.described_model import DescribedMixture
 from bigtensor.models.words.description import Facts, Line
+from bigtensor.models.words.faults import verdict_notice
 from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
     judged_outcome,
-    verdict_notice,
 )
 from bigtensor.models.words.report_blocks import Block, Column, Group, ReportParts, Section, Words
 from bigtensor.models.words.report_figures import Curve, Curves, Heatmap, Panel, Rule

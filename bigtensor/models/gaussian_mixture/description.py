@@ -10,12 +10,12 @@ from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.gaussian_mixture.own_covariance.components import OwnCovarianceComponents
 from bigtensor.models.words.described_model import DescribedMixture
 from bigtensor.models.words.description import Line
+from bigtensor.models.words.faults import verdict_notice
 from bigtensor.models.words.label_level import level_of
 from bigtensor.models.words.marker_names import marker_column, marker_lead
 from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
     judged_outcome,
-    verdict_notice,
 )
 from bigtensor.models.words.report_blocks import ReportParts, Section
 from bigtensor.models.words.sampled_rows import SampledRows

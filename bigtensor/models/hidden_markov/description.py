@@ -29,7 +29,8 @@ from bigtensor.models.words.description import (
     Line,
     ModelDescription,
 )
-from bigtensor.models.words.report_blocks import Group, Notice, ReportParts, Section, Words
+from bigtensor.models.words.faults import verdict_notice, verdict_words
+from bigtensor.models.words.report_blocks import Group, ReportParts, Section, Words
 from bigtensor.models.words.report_figures import Bars, Heatmap
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.models.words.summary_table import SummaryTable
@@ -65,7 +66,7 @@ class HiddenMarkovDescription(ModelDescription[DescribedChain]):
         return [
             *states,
             ("refined", f"on {diagnostics['refined']}"),
-            ("verdict", " ".join(map(sentence_of, diagnostics["verdict"]["sentences"]))),
+            ("verdict", verdict_words(diagnostics["verdict"])),
             ("log-likelihood", likelihood),
         ]
 
@@ -122,7 +123,6 @@ class HiddenMarkovDescription(ModelDescription[DescribedChain]):
         rows : SampledRows, optional
             Of the data, which are decoded in two passes: sampled rows have no sequence.
         """
-        verdict = model.diagnostics_["verdict"]
         decoded: list[Section] = []
         method = [*method_in_words(model)]
         if rows is not None and rows.samples is not None:
@@ -131,10 +131,7 @@ class HiddenMarkovDescription(ModelDescription[DescribedChain]):
             stay = np.diag(model.transition_.to_numpy())
             decoded = [strip_section(summary), dwell_section(model.occupancy_, stay, summary)]
         return ReportParts(
-            notices=tuple(
-                Notice("good" if verdict["good"] else "warning", sentence_of(text))
-                for text in verdict["sentences"]
-            ),
+            notices=(verdict_notice(model.diagnostics_["verdict"]),),
             headline=(("states", str(len(model.occupancy_))),),
             axes=("steps", "features"),
             method=tuple(method),

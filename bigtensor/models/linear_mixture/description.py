@@ -11,10 +11,10 @@ from bigtensor.models.gaussian.component_means import means_section
 from bigtensor.models.gaussian.fitted_components import GaussianComponents
 from bigtensor.models.words.described_model import DescribedMixture
 from bigtensor.models.words.description import Line
+from bigtensor.models.words.faults import verdict_notice
 from bigtensor.models.words.mixture_description import (
     JudgedMixtureDescription,
     judged_outcome,
-    verdict_notice,
 )
 from bigtensor.models.words.report_blocks import ReportParts, Section
 from bigtensor.models.words.sampled_rows import SampledRows

@@ -16,8 +16,8 @@ from bigtensor.models.answers.transform import (
     TransformDescription,
 )
 from bigtensor.models.sources.signal_section import signal_sections
-from bigtensor.models.words.faults import verdict_words
-from bigtensor.models.words.report_blocks import Cell, Notice, ReportParts, Section, Table, Words
+from bigtensor.models.words.faults import verdict_notice
+from bigtensor.models.words.report_blocks import Cell, ReportParts, Section, Table, Words
 from bigtensor.models.words.report_figures import Heatmap
 from bigtensor.models.words.sampled_rows import SampledRows
 
@@ -74,11 +74,9 @@ class SourceDescription(TransformDescription[Sources]):
 
     def report(self, model: Sources, rows: SampledRows | None) -> ReportParts:
         """Return notices, sentences and sections of the report."""
-        verdict = model.diagnostics_["verdict"]
-        notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
         signals = [] if rows is None else signal_sections(model.solution_, rows)
         return ReportParts(
-            notices=(notice,),
+            notices=(verdict_notice(model.diagnostics_["verdict"]),),
             headline=(("sources", str(len(model.kurtosis_))),),
             method=tuple(self.method_in_words(model)),
             sections=(

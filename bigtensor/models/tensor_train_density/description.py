@@ -13,8 +13,8 @@ from bigtensor.models.tensor_train_density.sections import (
 )
 from bigtensor.models.tensor_train_density.verdict import shares_in_words
 from bigtensor.models.words.description import Facts, Line, ModelDescription
-from bigtensor.models.words.faults import verdict_words
-from bigtensor.models.words.report_blocks import Notice, ReportParts
+from bigtensor.models.words.faults import verdict_notice, verdict_words
+from bigtensor.models.words.report_blocks import ReportParts
 from bigtensor.models.words.sampled_rows import SampledRows
 
 _SYSTEMS = {
@@ -65,10 +65,8 @@ class TrainDescription(ModelDescription[DescribedDensity]):
 
     def report(self, model: DescribedDensity, rows: SampledRows | None) -> ReportParts:
         """Return notices, sentences and sections of the report."""
-        verdict = model.diagnostics_["verdict"]
-        notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
         return ReportParts(
-            notices=(notice,),
+            notices=(verdict_notice(model.diagnostics_["verdict"]),),
             method=tuple(_method_in_words(model.diagnostics_)),
             sections=sections_of(model, rows),
             diagnostics=(choice_block(model),),

@@ -14,8 +14,8 @@ from bigtensor.models.topic_model.sections import (
     words_section,
 )
 from bigtensor.models.words.description import Facts, Line, ModelDescription
-from bigtensor.models.words.faults import verdict_words
-from bigtensor.models.words.report_blocks import Notice, ReportParts, Section
+from bigtensor.models.words.faults import verdict_notice, verdict_words
+from bigtensor.models.words.report_blocks import ReportParts, Section
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.models.words.summary_table import SummaryTable
 from bigtensor.statistics.topics.topic_shares import TOPIC_SHARE
@@ -75,8 +75,6 @@ class TopicDescription(ModelDescription[DescribedTopics]):
     def report(self, model: DescribedTopics, rows: SampledRows | None) -> ReportParts:
         """Return notices, sentences and sections of the report."""
         diagnostics = model.diagnostics_
-        verdict = diagnostics["verdict"]
-        notice = Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
         of_rows: list[Section] = []
         if rows is not None:
             shares = document_shares(model.solution_, rows)
@@ -84,7 +82,7 @@ class TopicDescription(ModelDescription[DescribedTopics]):
             of_rows.append(documents_section(model.solution_, tuple(names), rows, shares))
             of_rows += samples_section(model, rows, shares)
         return ReportParts(
-            notices=(notice,),
+            notices=(verdict_notice(diagnostics["verdict"]),),
             headline=(("topics", str(len(model.doc_concentration_))),),
             method=tuple(method_in_words(model)),
             axes=("documents", "words"),

@@ -17,7 +17,6 @@ from bigtensor.models.words.description import (
 )
 from bigtensor.models.words.faults import verdict_words
 from bigtensor.models.words.label_level import is_cut, level_of, tree_of
-from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.summary_table import SummaryTable
 
 MOST_MEMBERS = 12
@@ -155,11 +154,6 @@ class JudgedMixtureDescription(MixtureDescription[Mixture]):
             Diagnostics of a fitted model.
         """
         yield from ()
-
-
-def verdict_notice(verdict: Mapping[str, Any]) -> Notice:
-    """Return the notice of the report that tells a verdict."""
-    return Notice("good" if verdict["good"] else "warning", verdict_words(verdict))
 
 
 def judged_outcome(

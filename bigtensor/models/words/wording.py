@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from bigtensor.errors import Message, Setting
+
 
 def counted(number: int, one: str, several: str | None = None) -> str:
     """Write a number with its noun.
@@ -21,9 +23,12 @@ def counted(number: int, one: str, several: str | None = None) -> str:
     return f"{number:,} {one if number == 1 else several or one + 's'}"
 
 
-def sentence_of(text: str) -> str:
-    """Give a text a capital and a full stop."""
-    return f"{text[:1].upper()}{text[1:].rstrip('.')}."
+def sentence_of(text: str) -> Message:
+    """Give a text a capital and a full stop. Parameters keep their spelling."""
+    first, *others = text.parts if isinstance(text, Message) else (text,)
+    if not isinstance(first, Setting):
+        first = first[:1].upper() + first[1:]
+    return Message(first, *others, "" if text.endswith(".") else ".")
 
 
 def words_of(numbers: Sequence[int]) -> str:

@@ -10,8 +10,8 @@ import numpy as np
 from bigtensor.models.kernel_mixture.options import SpectralOptions
 from bigtensor.models.kernel_mixture.report.described_mixture import DescribedKernelMixture
 from bigtensor.models.kernel_mixture.report.levels import Level
+from bigtensor.models.words.faults import verdict_notice
 from bigtensor.models.words.label_level import is_cut, population_of_component, tree_of
-from bigtensor.models.words.mixture_description import verdict_notice
 from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.wording import counted, percent, sentence_of, words_of
 
