@@ -19,12 +19,20 @@ tables of whole numbers had 0 to 49 %: pixels of digits had most, before integer
 and letters of DNA.
 """
 
+SHARE_ABOVE_ONE = 0.2
+"""Share of the features whose largest value is above one, from which on they are counts.
+
+Answers of yes and no, coded as 0 and 1, exceed one in a few numeric columns at most: in 3 % of the
+features of the table "chess" of KEEL. Words of 100 news articles do in 35 %, and genes of 100
+simulated cells, 93 % of them zero, in 30 %. More rows raise both.
+"""
+
 
 def warn_of_raw_counts(values: NDArray[np.floating], model: str) -> str | None:
     """Warn if the values are raw counts.
 
     Values are taken for counts if they are whole numbers, of which more than `SHARE_OF_ZEROS` are
-    zero, and not only zeros and ones.
+    zero, and if at least `SHARE_ABOVE_ONE` of the features that are not all zeros exceed one.
 
     Parameters
     ----------
@@ -41,7 +49,10 @@ def warn_of_raw_counts(values: NDArray[np.floating], model: str) -> str | None:
     if values.shape[1] < FEWEST_FEATURES:
         return None
     zeros = float(np.mean(values == 0))
-    if zeros <= SHARE_OF_ZEROS or not (values >= 0).all() or values.max() <= 1:
+    if not SHARE_OF_ZEROS < zeros < 1 or not (values >= 0).all():
+        return None
+    largest = values.max(axis=0)
+    if np.mean(largest[largest > 0] > 1) < SHARE_ABOVE_ONE:
         return None
     if (values != np.rint(values)).any():
         return None

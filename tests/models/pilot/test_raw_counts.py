@@ -41,7 +41,12 @@ def test_warning__is_for_counts_alone():
     assert not is_warned(np.log1p(counts))
     assert not is_warned(counts + 3)
     assert not is_warned(counts - 1)
-    assert not is_warned((counts > 0).astype("float32"))
+    answers = (counts > 0).astype("float32")
+    assert not is_warned(answers)
+    # a table of answers in which a few columns are numbers, such as an age
+    answers[:, :3] *= 40
+    assert not is_warned(answers)
+    assert not is_warned(np.zeros_like(counts))
     assert not is_warned(counts[:, : FEWEST_FEATURES - 1])
 
 
