@@ -21,6 +21,9 @@ from bigtensor.models.contract.estimator import Estimator
 from bigtensor.testing.cases import ModelCase, fitted
 from bigtensor.testing.comparison import law, require, require_close, require_same
 
+_NAME_OR_NUMBER = re.compile(r"(?P<name>(?<!\w)'[^']*'|[^\W\d]\w*)|-?\d[\d,]*(\.\d+)?(e[-+]?\d+)?")
+"""A name, in quotes or a word that begins with a letter, or else a number."""
+
 
 def model_law(check: Callable[[ModelCase], None]) -> Callable[[ModelCase], None]:
     """Make a law of models: advice on a fit of few rows is not shown."""
@@ -93,9 +96,10 @@ def fitted_arrays(model: Estimator) -> dict[str, Any]:
 def reported_fit(
     model: Estimator, data: DataLike, **options: Any
 ) -> tuple[Estimator, dict[str, Any]]:
-    """Return a model after a fit, and its warnings and verdict with ``#`` for every number.
+    """Return a model after a fit, and its warnings and verdict with ``#`` for numbers.
 
-    Numbers and places of rows differ between rows with weights and repeated rows.
+    Names of features keep their numbers. Numbers and places of rows differ between rows with
+    weights and repeated rows.
 
     Returns
     -------
@@ -126,5 +130,5 @@ def require_same_report(actual: dict[str, Any], expected: dict[str, Any], what: 
 
 
 def _numberless(sentence: object) -> str:
-    """Return a sentence without its numbers."""
-    return re.sub(r"-?\d[\d,]*(\.\d+)?(e[-+]?\d+)?", "#", str(sentence))
+    """Return a sentence without its numbers, except those in names."""
+    return _NAME_OR_NUMBER.sub(lambda match: match["name"] or "#", str(sentence))

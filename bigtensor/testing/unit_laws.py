@@ -53,7 +53,7 @@ def the_unit_of_one_feature_does_not_matter(case: ModelCase) -> None:
         return
     factors = np.ones(case.data.shape[1])
     for unit in UNITS_OF_ONE:
-        factors[1:2] = unit
+        factors[-1] = unit
         what = (
             f"for one feature times {unit:g}; a model that compares features with each other has "
             "own_units=False"

@@ -402,6 +402,15 @@ class WarnsOfWeights(Standardiser):
         return self
 
 
+class NamesByWeights(Standardiser):
+    """Its verdict names another feature where rows have weights."""
+
+    def fit(self, X, y=None, sample_weight=None, **options):
+        super().fit(X, y, sample_weight, **options)
+        warn(f"feature 'c{1 if sample_weight is None else 2}' holds -999", WeightWarning)
+        return self
+
+
 class IgnoresWeights(Standardiser):
     def fit(self, X, y=None, sample_weight=None, **options):  # noqa: ARG002
         return super().fit(X, y, None, **options)
@@ -576,7 +585,7 @@ class ComparesFeatures(Standardiser):
 
 def refine_and_judge(preparation):
     solved = yield from refine(preparation)
-    good = bool(solved.fitted.spread[1] < 4)
+    good = bool(solved.fitted.spread[-1] < 4)
     return Solved(solved.fitted, {**solved.diagnostics, "verdict": {"good": good}})
 
 
@@ -743,6 +752,7 @@ BROKEN_MODELS = [
     ("weights_of_one_change_nothing", TellsWeights, "weights of one: 'mean_' differs"),
     ("a_weight_of_two_fits_as_a_row_twice", IgnoresWeights, "repeated rows: 'mean_' differs"),
     ("a_weight_of_two_fits_as_a_row_twice", WarnsOfWeights, "repeated rows: warnings are"),
+    ("a_weight_of_two_fits_as_a_row_twice", NamesByWeights, "'c2' holds #.*'c1' holds #"),
     ("a_weight_of_zero_fits_as_no_row", CountsRowsOfWeightZero, "left out: 'mean_' differs"),
     ("a_weight_of_zero_fits_as_no_row", WarnsOfWeights, "left out: warnings are"),
     (
@@ -846,6 +856,12 @@ def test_natural_zero__is_declared_by_the_case():
     with pytest.raises(AssertionError, match=r"law broken, the unit .*AnswersByColumn"):
         unit(ModelCase(AnswersByColumn, DATA, any_origin=False))
     unit(ModelCase(AnswersByColumn, DATA, any_unit=False))
+
+
+def test_unit_of_one_feature__is_that_of_the_only_one():
+    law = law_named(MODEL_LAWS, "the_unit_of_one_feature_does_not_matter")
+    with pytest.raises(AssertionError, match=r"the verdict is .* times 1000"):
+        law(ModelCase(JudgesByUnit, DATA[:, -1:]))
 
 
 def test_common_unit__is_declared_by_the_case():

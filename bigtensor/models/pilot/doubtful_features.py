@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from math import comb, log
+
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
+from bigtensor.array_types import FloatArray
 from bigtensor.errors import Message, Setting
 from bigtensor.missing_codes import MOST_CODES, codes_in_words, missing_codes
 from bigtensor.models.contract.data_shape import DataShape
@@ -14,7 +18,16 @@ from bigtensor.statistics.row_copies import distinct_rows
 from bigtensor.statistics.row_sample import Sample
 
 LEAST_SHARE, LEAST_ROWS = 0.01, 5
-"""Share of the weight, and rows of equal weight, that a code of missing values has at least."""
+"""Share of the weight, and rows of equal weight, that a code of missing values has at least.
+
+Copies have as many rows beside their most frequent value.
+"""
+
+CHANCE = 1e-3
+"""Largest expected number of pairs of independent features that are equal by chance."""
+
+ROUNDED_WEIGHT = 0.999
+"""A smaller weight is no count of rows, but a share of one."""
 
 MOST_SHARE = 0.5
 """Largest share of the weight that several positive codes have, such as 98 and 99."""
@@ -130,22 +143,24 @@ def _copies(
     In few rows, any two features may be, and so may be two features with one value in nearly all
     rows.
     """
-    values, weight = sample.values[:, measured], sample.row_weights()
-    if len(columns) < 2 or max(len(values), weight.sum()) < FEW_ROWS:
+    weight = sample.row_weights()
+    rows = max(len(weight), float(weight.sum()))
+    if len(columns) < 2 or rows < FEW_ROWS:
         return []
+    values, shares = sample.values[:, measured], weight / (weight.sum() or 1.0)
     group = np.repeat(np.arange(len(columns)), [stop - start for start, stop in columns])[measured]
+    least = log(comb(len(measured), 2) / CHANCE) if len(measured) > 1 else 0.0
     pairs = [
         (measured[i], measured[j])
         for i, j in linear_copies(values)
-        if group[i] != group[j]
-        and weight[values[:, i] != _most_frequent(values[:, i])].sum() >= LEAST_ROWS
+        if group[i] != group[j] and _log_orders(values[:, i], rows * shares) >= least
     ]
     if not pairs:
         return []
     named = "; ".join(f"{features[i]!r} and {features[j]!r}" for i, j in pairs[:MOST_PAIRS])
     more = "; ..." * (len(pairs) > MOST_PAIRS)
     return [
-        f"Linear functions of each other, such as copies: {named}{more}. "
+        f"Some features are linear functions of each other, such as copies: {named}{more}. "
         "Views are taken to be independent given the component, so that the same values count "
         "twice, and probabilities are too extreme. Leave one feature of each pair out ("
         + Setting("views")
@@ -153,14 +168,29 @@ def _copies(
     ]
 
 
-def _most_frequent(column: NDArray[np.floating]) -> float:
-    """Return the most frequent value of a column."""
-    values, counts = np.unique(column, return_counts=True)
-    return float(values[counts.argmax()])
+def _log_orders(column: NDArray[np.floating], rows: FloatArray) -> float:
+    """Return the logarithm of the number of orders that the entries of a column can have.
+
+    It is zero if all but a few have one value. Missing entries do not count, because features may
+    lack them together.
+
+    Parameters
+    ----------
+    column : (n,) array
+        Entries.
+    rows : (n,) float64 array
+        Number of rows that each entry stands for.
+    """
+    present = ~np.isnan(column)
+    _, number = np.unique(column[present], return_inverse=True)
+    counts = np.bincount(number, weights=rows[present])
+    if counts.sum() - counts.max(initial=0.0) < LEAST_ROWS:
+        return 0.0
+    return float(gammaln(counts.sum() + 1) - gammaln(counts + 1).sum())
 
 
 def running_numbers(
-    values: NDArray[np.floating], shape: DataShape, categorical: tuple[int, ...] = ()
+    sample: Sample, shape: DataShape, categorical: tuple[int, ...] = ()
 ) -> list[Message]:
     """Return a note on features whose values are whole numbers that differ in all distinct rows.
 
@@ -170,13 +200,14 @@ def running_numbers(
 
     Parameters
     ----------
-    values : (rows, features) array
-        Values of the pilot sample.
+    sample : Sample
+        Pilot sample.
     shape : DataShape
         Size of the data, and names of the features.
     categorical : tuple of int
         Columns of codes of categories, which are not looked at.
     """
+    values, weight = sample.values, sample.row_weights()
     measured = np.setdiff1d(np.arange(values.shape[1]), categorical)
     # most features have a fraction in the first rows
     first = values[:FEW_ROWS, measured]
@@ -189,7 +220,9 @@ def running_numbers(
         return []
     # differences of float32 values may be too large for float32
     ranges = np.ptp(values[:, candidates].astype(np.float64), axis=0)
-    most_rows = max(rows, shape.all_rows)
+    # weights below one are no counts, and add up to fewer rows than there are
+    are_counts = weight.min() >= ROUNDED_WEIGHT
+    most_rows = max(rows, shape.all_rows if are_counts else shape.most_rows)
     # NaN is in no range
     running = [
         int(column)

@@ -76,7 +76,7 @@ def ordinary_rows(
     }
     if sentences := doubts(sample, shape, columns, categorical):
         diagnostics["doubts"] = sentences
-    if notes := running_numbers(sample.values, shape, categorical):
+    if notes := running_numbers(sample, shape, categorical):
         diagnostics["running_numbers"] = notes
     without = sample if ordinary.all() else sample.take(ordinary)
     if keeps_order:

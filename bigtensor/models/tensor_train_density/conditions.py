@@ -20,6 +20,12 @@ Of 1,000 new rows of a normal, an exponential and a log-normal variable, it call
 outside where 300 rows were fitted, and .02, .2 and 1.3 where 100 were.
 """
 
+_BESIDE = 0.01
+"""Distance from the range, in lengths of the range, that is not far outside.
+
+A quartile is at the end of the range if a quarter of the rows have one value there, such as zero.
+"""
+
 
 @dataclass(frozen=True, eq=False)
 class Conditions:
@@ -31,13 +37,14 @@ class Conditions:
         Density whose variables have the values.
     categories : mapping of str to sequence of str
         Names of the codes of variables.
-    ranges : mapping of str to sequence of four float
-        Least value, quartiles and largest value of measured variables in the sample.
+    diagnostics : mapping of str to object
+        Of the fit. ``ranges`` are the least value, quartiles and the largest value of measured
+        variables in the sample without its ``outlying_rows``.
     """
 
     density: TrainDensity
     categories: Mapping[str, Sequence[str]]
-    ranges: Mapping[str, Sequence[float]]
+    diagnostics: Mapping[str, Any]
 
     def number(self, j: int, value: Any) -> float:
         """Return a value of a variable as a number, or the code of a category.
@@ -76,14 +83,21 @@ class Conditions:
 
     def _warn_far_outside(self, variable: str, value: float) -> None:
         """Warn of a value far outside the values of the sample."""
-        if variable not in self.ranges:
+        ranges = self.diagnostics.get("ranges", {})
+        if variable not in ranges:
             return
-        least, low, high, largest = self.ranges[variable]
-        if least - _FAR * (low - least) <= value <= largest + _FAR * (largest - high):
+        least, low, high, largest = ranges[variable]
+        beside = _BESIDE * (largest - least)
+        below, above = max(_FAR * (low - least), beside), max(_FAR * (largest - high), beside)
+        is_end = is_on(np.array([value]), np.array([least, largest]))[0]
+        if is_end or least - below <= value <= largest + above:
             return
+        rows = "in the sample of the fit"
+        if self.diagnostics.get("outlying_rows"):
+            rows += " without its outlying rows"
         warn(
-            f"{variable} is given as {value:.6g}, far outside its range in the sample of the fit, "
-            f"which is {least:.6g} to {largest:.6g}. The answer rests on no row: condition on a "
-            "value within the range, or fit rows with such values.",
+            f"{variable} is given as {value:.6g}, far outside its range of {least:.6g} to "
+            f"{largest:.6g} {rows}. The answer rests on none of these rows: condition on a value "
+            "within the range, or fit rows with such values.",
             ConditioningWarning,
         )

@@ -297,7 +297,7 @@ class TensorTrainDensity(DensityAnswers):
         """
         marked = self._marked(given)
         conditions = Conditions(
-            self._answering(), getattr(self, "categories_", {}), self.diagnostics_.get("ranges", {})
+            self._answering(), getattr(self, "categories_", {}), self.diagnostics_
         )
         values = {
             int(j): conditions.number(int(j), given[conditions.density.features[j]])

@@ -234,3 +234,21 @@ def test_fewer_components_than_asked_for__are_no_reason_to_ask_for_more():
 def test_fewer_rows_than_pilot__judge_by_all_of_them():
     with pytest.warns(ConditioningWarning, match=r"sample .* beyond those asked for"):
         LinearMixture(11, views=VIEWS, pilot_rows=4000, random_state=0).fit(drawn()[0])
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.filterwarnings("ignore")
+def test_feature_with_next_to_no_noise__determines_components_of_noisy_views(seed):
+    """The noise ratio is small although that of the other views is 4, and rightly so."""
+    random = default_rng(seed)
+    labels = random.integers(2, size=400)
+    centres = default_rng(100 + seed).normal(0, 0.25, size=(2, 12))
+    values = random.normal(centres[labels])
+    values[:, 0] = labels + random.normal(0, 1e-3, 400)
+    views = {name: [f"x{4 * i + j}" for j in range(4)] for i, name in enumerate("abc")}
+    model = LinearMixture(2, views=views, random_state=0).fit(values)
+    agreement = np.mean(model.predict(values) == labels)
+    assert max(agreement, 1 - agreement) == 1
+    assert model.diagnostics_["noise_ratio"] < 0.1
+    sentences = model.diagnostics_["verdict"]["sentences"]
+    assert not any("so much noise" in sentence for sentence in sentences)

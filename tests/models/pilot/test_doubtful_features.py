@@ -35,7 +35,7 @@ def sentences(
     rows = values.to_numpy()
     sample = Sample(rows, np.arange(len(rows)), weight)
     columns = tuple((j, j + 1) for j in range(rows.shape[1]))
-    return [*doubts(sample, data, columns), *running_numbers(rows, data)]
+    return [*doubts(sample, data, columns), *running_numbers(sample, data)]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +105,23 @@ def test_doubts__names_copies_in_different_views(dtype):
     assert not sentences(table().assign(e=lambda x: x["b"] + noise))
 
 
+def test_doubts__names_a_copy_in_weights_that_add_up_to_one():
+    values = table().assign(e=lambda x: x["b"])
+    assert sentences(values) == sentences(values, np.full(200, 1 / 200), effective_rows=1.0) != []
+
+
+def test_doubts__counts_no_missing_entry_as_a_value_of_copies():
+    rare = np.full(200, np.nan)
+    rare[:10] = np.arange(10) == 3
+    assert not sentences(table().assign(e=rare, f=rare))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_doubts__takes_no_features_for_copies_that_are_equal_by_chance(seed):
+    random = np.random.default_rng(seed).random((20, 300))
+    assert not sentences(pd.DataFrame(random < (0.5 if seed % 2 else 0.3), dtype=float))
+
+
 @pytest.mark.parametrize(
     "model",
     [KernelMixture(2, max_iter=1, random_state=0), LinearMixture(2, random_state=0)],
@@ -128,6 +145,21 @@ def test_running_numbers__are_those_of_distinct_rows():
     # rows of weight zero, between which the numbers are, are no rows
     every_second = table(200).assign(id=np.arange(0, 400, 2))
     assert not sentences(every_second, np.ones(200), rows=400, effective_rows=200.0)
+
+
+@pytest.mark.parametrize("scale", ["counts of a half", "relative"])
+def test_running_numbers__are_those_of_rows_with_small_weights(scale):
+    random = np.random.default_rng(3)
+    weight = np.full(2000, 0.5)
+    if scale == "relative":
+        weight = random.lognormal(size=2000)
+        weight *= weight.sum() / (weight @ weight)
+    sizes = {"rows": 2000, "effective_rows": weight.sum()}
+    # a sample of the rows has numbers in the range of all rows
+    values = table(200).assign(id=random.permutation(2000)[:200])
+    (sentence,) = sentences(values, weight[:200], **sizes)
+    assert "'id'" in sentence
+    assert not sentences(values.assign(id=2 * values["id"]), weight[:200], **sizes)
 
 
 @pytest.mark.parametrize("rows", [200, 2000])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import dask.array as da
@@ -303,6 +304,39 @@ def test_condition_far_outside_the_sample__warns_with_the_value_and_the_range() 
         model.conditional({"load": -3.0})
     with pytest.warns(ConditioningWarning, match="temperature.*500"):
         model.marginal(["temperature", "load"]).conditional({"temperature": 500.0})
+
+
+@pytest.mark.parametrize(
+    ("end", "sign", "beside", "far"),
+    [(0.0, 1, -1e-9, -3.0), (0.1, 1, 0.1, -3.0), (100.0, -1, 100.2, 110.0)],
+    ids=["zeros", "detection limit in float32", "cap"],
+)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_condition_beside_the_end_that_many_rows_have__does_not_warn(
+    end: float, sign: int, beside: float, far: float, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    dose = end + sign * np.where(rng.random(300) < 0.3, 0.0, rng.gamma(3.0, 4.0, 300))
+    table = np.column_stack([dose, rng.normal(size=300)])
+    table = table.astype(np.float32 if end == 0.1 else np.float64)
+    model = TensorTrainDensity(1, coordinates="z", widths=[0.5], random_state=0).fit(table)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ConditioningWarning)
+        model.conditional({"x0": beside})
+    with pytest.warns(ConditioningWarning, match="x0"):
+        model.conditional({"x0": far})
+
+
+def test_condition_at_an_outlying_row__says_that_the_sample_is_without_it() -> None:
+    rows = np.random.default_rng(0).normal(size=(200, 2))
+    unfitted = TensorTrainDensity(1, coordinates="z", widths=[0.5], random_state=0)
+    with pytest.warns(ConditioningWarning) as ordinary:
+        unfitted.fit(rows).conditional({"x0": 50.0})
+    rows[7, 0] = 1e6
+    with pytest.warns(ConditioningWarning) as outlying:
+        unfitted.fit(rows).conditional({"x0": 1e6})
+    assert "outlying rows" in str(outlying[-1].message)
+    assert "outlying rows" not in str(ordinary[-1].message)
 
 
 def test_conditions_within_the_sample_and_at_new_rows__do_not_warn(

@@ -169,7 +169,7 @@ def light_variance(terms: Terms) -> float:
 
 
 def exceeds_covariance(axes: PrincipalAxes, terms: Terms) -> bool:
-    """Return True if sources of the terms need more variance than the rows have and noise explains.
+    """Return True if sources need more variance than the rows have, beyond what noise explains.
 
     The fourth cumulant does not see a Gaussian source. A spurious column stands in its place, which
     follows the sampling error of another source and has that source's variance a second time.

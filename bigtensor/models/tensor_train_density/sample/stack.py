@@ -105,9 +105,10 @@ class Stack:
     def unless_useless(self, folds: list[HeldOut]) -> Stack:
         """Return the components, or the trains alone where components gain next to nothing.
 
-        This is decided beside the trains of the chosen rank. Many states come near to one Gaussian
-        where there are rows: components gained less than the least gain beside 5 states in half of
-        the samples of 3,000 rows of a correlation of .6, and 0.2 nats beside one.
+        The gain of the components is the one beside trains of the chosen rank, because it depends
+        on the rank: a train of many latent states approximates one Gaussian component. In samples
+        of 3,000 rows of a correlation of .6, components gained 0.2 nats beside trains of one state.
+        Beside trains of 5 states, they gained less than the least gain in half of the samples.
 
         Parameters
         ----------
