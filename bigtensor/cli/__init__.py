@@ -39,8 +39,8 @@ __all__ = ["main"]
     cls=SectionedGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Results go to standard output, progress and warnings to standard error. "
-    "Exit codes: 0 done, 1 the work failed, 2 wrong usage, 130 interrupted, "
-    "141 nobody reads the output any more, 143 terminated.",
+    "Exit codes: 0 done, 1 the work failed, 2 wrong usage, 129 the terminal was closed, "
+    "130 interrupted, 141 nobody reads the output any more, 143 terminated.",
 )
 @click.version_option(__version__, prog_name="bigtensor")
 def main() -> None:

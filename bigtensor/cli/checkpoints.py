@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -41,8 +42,28 @@ def check_checkpoint(checkpoint: str | None, *others: Address) -> None:
             )
 
 
-def kept_if_interrupted(checkpoint: str | None) -> str:
-    """Return what an interrupted command keeps, in words."""
-    if checkpoint is None:
-        return "nothing was written; with --checkpoint DIR, finished parts are kept"
-    return f"parts that were finished are in {checkpoint}, and the same command continues from them"
+def kept_if_interrupted(checkpoint: str | None) -> Callable[[], str]:
+    """Return a function that says what an interrupted command keeps in its checkpoint."""
+
+    def in_words() -> str:
+        if checkpoint is None:
+            return "nothing was written; with --checkpoint DIR, finished parts are kept"
+        if not _has_parts(checkpoint):
+            return "nothing was written, because no part was finished"
+        return (
+            f"parts that were finished are in {checkpoint}, and the same command continues from "
+            "them"
+        )
+
+    return in_words
+
+
+def _has_parts(checkpoint: str) -> bool:
+    """Return True if there are finished parts, or if nobody can tell."""
+    from bigtensor.data.addresses.object_stores import file_system
+
+    try:
+        filesystem, root = file_system(checkpoint, probe=True)
+        return any(name.endswith(".state") for name in filesystem.find(root, maxdepth=2))
+    except Exception:
+        return True

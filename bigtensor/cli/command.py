@@ -7,7 +7,7 @@ import json
 import logging
 import traceback
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -27,8 +27,8 @@ from bigtensor.termination import Terminated, signals_raise
 if TYPE_CHECKING:
     from bigtensor.data.addresses.store_address import Address
 
-INTERRUPTED, TERMINATED = 130, 143
-"""Exit codes after Ctrl-C and SIGTERM: 128 and the number of the signal, as shells do it."""
+INTERRUPTED = 130
+"""Exit code after Ctrl-C: 128 and the number of the signal, as shells do it."""
 
 _OTHER_NAMES = {"n_components": "components", "random_state": "seed", "where": "condition"}
 """Options that click knows by another name than that of the parameter they set."""
@@ -95,37 +95,44 @@ class Kept:
     ----------
     outputs : sequence of Path or str
         What the command makes; each appears under its name when it is whole.
-    otherwise : str
-        What to say when none of them is there yet.
+    otherwise : str or callable
+        What to say when none of them is there yet, or a function that returns it.
     """
 
-    def __init__(self, outputs: Sequence[Address], otherwise: str = "nothing was written") -> None:
+    def __init__(
+        self, outputs: Sequence[Address], otherwise: str | Callable[[], str] = "nothing was written"
+    ) -> None:
         self._before = {path: _identity(path) for path in outputs}
         self._otherwise = otherwise
 
     def in_words(self) -> str:
         """Say which outputs have been made."""
         made = [str(path) for path, before in self._before.items() if _identity(path) != before]
-        return f"{' and '.join(made)} had been written" if made else self._otherwise
+        if made:
+            return f"{' and '.join(made)} had been written"
+        return self._otherwise if isinstance(self._otherwise, str) else self._otherwise()
 
 
 def end_by_signal(ctx: click.Context, signalled: KeyboardInterrupt) -> int:
-    """Say after Ctrl-C or SIGTERM what is kept, and return the exit code."""
-    terminated = isinstance(signalled, Terminated)
-    how = "terminated" if terminated else "interrupted"
+    """Say after Ctrl-C, SIGTERM or SIGHUP what is kept, and return the exit code."""
+    how, code = "interrupted", INTERRUPTED
+    if isinstance(signalled, Terminated):
+        how, code = "terminated", signalled.exit_code
     complain(f"{how}: {ctx.meta.get(_KEPT, Kept(())).in_words()}")
-    return TERMINATED if terminated else INTERRUPTED
+    return code
 
 
-def when_interrupted(outputs: Sequence[Address], otherwise: str = "nothing was written") -> None:
+def when_interrupted(
+    outputs: Sequence[Address], otherwise: str | Callable[[], str] = "nothing was written"
+) -> None:
     """Set what the line after Ctrl-C says is kept: see `Kept`.
 
     Parameters
     ----------
     outputs : sequence of Path or str
         Stores and files that the command makes. Those that are whole are kept.
-    otherwise : str
-        Words for the line if none of them is whole yet.
+    otherwise : str or callable
+        Words for the line if none of them is whole yet, or a function that returns them.
     """
     click.get_current_context().meta[_KEPT] = Kept(outputs, otherwise)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Any, TextIO, cast
 
 from bigtensor.cli.output import complain, is_quiet
 from bigtensor.engine.progress.displays import Bars, Silence
@@ -72,6 +73,27 @@ class Lines:
         self._repeated = {}
 
 
+class _Terminal:
+    """A stream to a terminal, which may be closed before the command ends."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        """Write text, if the terminal is still there."""
+        with suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        """Write what is buffered, if the terminal is still there."""
+        with suppress(OSError):
+            self._stream.flush()
+
+
 @contextmanager
 def reporter() -> Iterator[Reporter]:
     """Open the display that suits standard error, and none with ``--quiet``."""
@@ -95,5 +117,7 @@ def reporter() -> Iterator[Reporter]:
         TaskProgressColumn(),
         TextColumn("{task.fields[words]}", markup=False),
     )
-    with Progress(*columns, console=Console(stderr=True)) as progress:
+    with Progress(
+        *columns, console=Console(file=cast("TextIO", _Terminal(sys.stderr)))
+    ) as progress:
         yield Reporter(Bars(progress))

@@ -31,11 +31,11 @@ class SectionedGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command. Signals while its options are read have the exit codes of later ones."""
-        with signals_raise():
-            try:
+        try:
+            with signals_raise():
                 return super().invoke(ctx)
-            except KeyboardInterrupt as signalled:
-                ctx.exit(end_by_signal(ctx, signalled))
+        except KeyboardInterrupt as signalled:
+            ctx.exit(end_by_signal(ctx, signalled))
 
     def add_section(self, title: str, commands: Iterable[click.Command]) -> None:
         """Add commands below a title.

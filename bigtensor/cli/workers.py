@@ -47,14 +47,14 @@ def started(where: dict[str, Any], tasks: int | None = None) -> Iterator[dict[st
 
 @contextmanager
 def _signals_wait() -> Iterator[None]:
-    """Hold Ctrl-C and SIGTERM back until the end of the block.
+    """Hold signals that end a command back until the end of the block.
 
-    Ctrl-C is held back for good from what is started in it.
+    Ctrl-C and SIGHUP are held back for good from what is started in it.
 
-    A terminal sends Ctrl-C to all processes of a command. Workers would die of it with tracebacks
-    before the command can stop them in order, and a cluster cannot be closed that is half started
-    or half closed. Threads and processes inherit the mask of the thread that starts them, so that
-    a worker started here, or again later by its nanny, never sees the signal.
+    A terminal sends these two to all processes of a command. Workers would die of them with
+    tracebacks before the command can stop them in order, and a cluster cannot be closed that is
+    half started or half closed. Threads and processes inherit the mask of the thread that starts
+    them, so that a worker started here, or again later by its nanny, never sees the signals.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield
@@ -65,10 +65,10 @@ def _signals_wait() -> Iterator[None]:
     # Other threads may have no mask; Python then runs the handler in this one all the same.
     handlers = {
         number: signal.signal(number, lambda *received: held.append(received))
-        for number in (signal.SIGINT, signal.SIGTERM)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
     }
     # SIGTERM is not masked: workers that did not know it could not be ended
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
     try:
         yield
     finally:

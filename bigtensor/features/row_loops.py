@@ -9,6 +9,7 @@ import os
 import pickle
 import stat
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cache, update_wrapper
 from pathlib import Path
 from types import FunctionType
@@ -114,9 +115,11 @@ class RowLoop(Generic[_Arguments]):
             keep, compiled = False, njit(named, **options)
         # Numba has made the folder, and reads it at the first call; NUMBA_DISABLE_JIT makes none
         stats = getattr(compiled, "stats", None) if keep else None
-        if stats is not None and _open_to_others(Path(stats.cache_path), inspect.getfile(named)):
-            _say_not_kept("other users can write to the folder of Numba's cache")
-            compiled = njit(named, **options)
+        if stats is not None:
+            refusal = _refusal_of(Path(stats.cache_path), inspect.getfile(named))
+            if refusal is not None:
+                _say_not_kept(refusal)
+                compiled = njit(named, **options)
         return cast("Callable[_Arguments, None]", compiled)
 
 
@@ -156,6 +159,25 @@ def _digest(source: str, signature: tuple[Any, ...]) -> str:
     processor = binding.get_host_cpu_name(), binding.get_host_cpu_features().flatten()
     content = repr((numba.__version__, processor, signature)).encode() + Path(source).read_bytes()
     return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _refusal_of(folder: Path, source: str) -> str | None:
+    """Return why the folder that Numba has made for its cache is not used, or None if it is.
+
+    Without HOME and an entry in the list of users, Numba takes the folder ``~/.cache`` literally,
+    in the working folder. The empty folder is removed.
+    """
+    from numba import config
+
+    # settings of Numba are attributes that the environment makes
+    own = getattr(config, "CACHE_DIR", "")
+    if not folder.is_absolute() and not (own and folder.is_relative_to(own)):
+        with suppress(OSError):
+            os.removedirs(folder)
+        return "this user has no home folder for Numba's cache"
+    if _open_to_others(folder, source):
+        return "other users can write to the folder of Numba's cache"
+    return None
 
 
 def _open_to_others(folder: Path, source: str) -> bool:

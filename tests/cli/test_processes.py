@@ -231,12 +231,90 @@ click.command(cls=Command)(lambda: zarr.open_group(Endless(), mode="r"))([])
 
 
 @pytest.mark.parametrize(
-    ("name", "code", "word"), [("SIGTERM", 143, "terminated"), ("SIGINT", 130, "interrupted")]
+    ("name", "code", "word"),
+    [("SIGTERM", 143, "terminated"), ("SIGINT", 130, "interrupted"), ("SIGHUP", 129, "terminated")],
 )
 def test_signal__while_a_store_is_read_prints_one_line(name, code, word):
     """What was left of the read on Zarr's thread was reported with a traceback."""
     done = run_script(UNFINISHED_READ, name)
     assert (done.returncode, done.stderr) == (code, f"{word}: nothing was written\n")
+
+
+SIGNAL_AFTER_THE_END = """
+import os, signal, sys, threading, time
+
+import click
+
+from bigtensor.__main__ import main
+from bigtensor.cli import main as commands
+from bigtensor.cli.command import Command
+
+def send_again():
+    # the interpreter ends, and waits for this thread
+    threading.main_thread().join()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(10)
+
+def work():
+    threading.Thread(target=send_again).start()
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(10)
+
+commands.add_command(click.command("work", cls=Command)(work))
+sys.argv = ["bigtensor", "work"]
+main()
+"""
+
+
+def test_termination__twice_has_the_exit_code_of_the_first():
+    """The second signal, after the command had ended, killed the process."""
+    done = run_script(SIGNAL_AFTER_THE_END)
+    assert (done.returncode, done.stderr) == (143, "terminated: nothing was written\n")
+
+
+PROGRESS = """
+import os, time
+
+import click
+
+from bigtensor.cli.command import Command
+from bigtensor.cli.progress import reporter
+
+def work():
+    with reporter():
+        os.write(1, b"shown")
+        time.sleep(30)
+
+click.command(cls=Command)(work)([])
+"""
+
+
+def test_hangup__of_a_terminal_with_progress_has_its_exit_code():
+    """What could not be written on the closed terminal was an error that nobody expected."""
+    ours, terminal = os.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", PROGRESS],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+    )
+    with process:
+        assert process.stdout.read(5) == b"shown"
+        os.close(terminal)
+        os.close(ours)
+        process.send_signal(signal.SIGHUP)
+        assert process.wait(60) == 129
+
+
+def test_hangup__that_is_ignored_stays_ignored():
+    """So does nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with signals_raise():
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
 
 
 INTERRUPTED_MODULE_LOCK = """

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 
 import dask
 import pytest
-from distributed import Client, LocalCluster
+from distributed import Client, Future, LocalCluster
 
 from bigtensor.engine.clusters import patience, task_run
 from bigtensor.engine.clusters.distributed_runtime import DistributedRuntime
@@ -220,6 +220,16 @@ def test_scheduler__that_is_gone_is_named_whenever_that_is_noticed(
             kill()
         with pytest.raises(ClusterError, match=r"(?s)went away or forgot the work.*checkpoint"):
             runtime.run(number_after, None, JOBS, kill)
+
+
+def test_scheduler__that_came_back_without_the_work_is_named(one_worker: Client) -> None:
+    """A client that has connected again has cancelled its futures, and other calls succeed."""
+
+    def forget(*_: Any) -> None:
+        one_worker.cancel([Future(key, one_worker) for key in list(one_worker.futures)])
+
+    with pytest.raises(ClusterError, match="forgot the work.*checkpoint"):
+        DistributedRuntime(one_worker).run(number_after, None, JOBS, forget)
 
 
 def test_cluster__whose_workers_join_in_mid_pass_has_work_for_all_of_them() -> None:

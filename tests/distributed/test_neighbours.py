@@ -7,6 +7,7 @@ import socket
 import stat
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
@@ -156,9 +157,24 @@ def test_files_of_workers__do_not_lie_where_others_may_write(tmp_path: Path, squ
         usual.touch()
     with dask.config.set({"temporary-directory": str(tmp_path)}), _settings_made():
         folder = Path(dask.config.get("temporary-directory"))
-    assert folder.parent == tmp_path
-    assert folder != usual
-    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert folder.parent == tmp_path
+        assert folder != usual
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert not folder.exists()
+
+
+def test_files_of_workers__do_not_stay_in_the_working_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python takes the working folder where it can write to no temporary one."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with dask.config.set({"temporary-directory": None}), _settings_made():
+        folder = Path(dask.config.get("temporary-directory"))
+        (folder / "dask-scratch-space").mkdir()
+        assert folder.parent == tmp_path
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert not list(tmp_path.iterdir())
 
 
 def test_files_of_workers__lie_in_one_folder_for_all_runs(tmp_path: Path) -> None:

@@ -156,6 +156,24 @@ def test_loops__run_where_nothing_can_be_kept(folder):
     assert not kept(folder)
 
 
+def test_loops__leave_nothing_in_the_working_folder_without_a_home(folder):
+    """A name of a folder that does not expand is relative to the working folder."""
+    (folder / "__pycache__").write_text("")
+    code = f"import os; os.chdir({str(folder)!r}); os.path.expanduser = lambda path: path; {DOUBLE}"
+    environment = {"NUMBA_CACHE_DIR": "/dev/null/cache", "XDG_CACHE_HOME": "~/.cache"}
+    done = run(folder, f"{code}; loops.doubled('f8')", **environment)
+    assert done.stdout == "[0.0, 2.0, 4.0, 6.0]\n"
+    assert done.stderr.count("compiled again in every process") == 1
+    assert sorted(path.name for path in folder.iterdir()) == ["__pycache__", "loops.py"]
+
+
+@pytest.mark.slow  # an absolute folder is quick
+def test_machine_code__goes_to_a_relative_folder_that_the_user_wants(folder):
+    code = f"import os; os.chdir({str(folder)!r}); {DOUBLE}"
+    assert not run(folder, code, NUMBA_CACHE_DIR="elsewhere").stderr
+    assert kept(folder / "elsewhere")
+
+
 @pytest.mark.skipif(os.name != "posix" or os.geteuid() != 0, reason="only root can become others")
 def test_loops__run_for_a_user_who_can_write_nowhere(locked_folder):
     script = f"""

@@ -183,6 +183,8 @@ def _deploy(
         out=str(options["out"]),
         checkpoint=options["checkpoint"],
     )
+    if kind == "snakemake":
+        _refuse_wildcards(job.data, job.out)
     files = filled_files(kind, job, "job" if out is None else str(out))
     if out is None:
         say("\n".join(f"==> {name} <==\n{text}" for name, text in files.items()), {"files": files})
@@ -192,6 +194,16 @@ def _deploy(
 
 for _kind in KINDS:
     deploy.add_command(_DeployCommand(_kind))
+
+
+def _refuse_wildcards(*paths: str) -> None:
+    """Raise a UsageError for a path in which Snakemake would fill in wildcards."""
+    for path in paths:
+        if {*path} & {*"{}"}:
+            raise click.UsageError(
+                f"{path} holds braces, which mark wildcards in the paths of Snakemake; give the "
+                "data and --out of the fit names without braces"
+            )
 
 
 def _fit_options(arguments: Sequence[str]) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import fsspec
 
+from bigtensor.data.addresses.refused_access import explain_refused_access
 from bigtensor.errors import (
     BigtensorError,
     MissingDependencyError,
@@ -306,10 +307,7 @@ def explain_failure(address: str, error: BaseException) -> str:
     if remedy := credentials_remedy(error):
         return f"{address} needs credentials ({error}); {remedy}"
     if isinstance(error, PermissionError):
-        return (
-            f"{address} may not be used with the present credentials ({error}); check the key and "
-            f"the secret ({where}), and the rights of their user"
-        )
+        return explain_refused_access(address, error, where)
     if (status := refused_status(error)) in _FORBIDDEN:
         return (
             f"{address} may not be read: its server refuses access (status {status}), which some "

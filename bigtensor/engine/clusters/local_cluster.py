@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import gettempdir, mkdtemp
+from tempfile import TemporaryDirectory, gettempdir
 from typing import TYPE_CHECKING, Any
 
 import dask
@@ -196,7 +196,10 @@ def _settings_made() -> Iterator[None]:
     before = {name: os.environ.get(name) for name in KEEP_FREED_MEMORY}
     os.environ.update(KEEP_FREED_MEMORY)
     try:
-        with dask.config.set({**DASK_SETTINGS, "temporary-directory": str(_private_folder())}):
+        with (
+            _private_folder() as folder,
+            dask.config.set({**DASK_SETTINGS, "temporary-directory": str(folder)}),
+        ):
             yield
     finally:
         for name, value in before.items():
@@ -206,25 +209,31 @@ def _settings_made() -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _private_folder() -> Path:
-    """Return a folder that other users cannot open, for the files of workers.
+@contextmanager
+def _private_folder() -> Iterator[Path]:
+    """Yield a folder that other users cannot open, for the files of workers.
 
     Dask puts the folder of its files on the path of modules. Another user may have made the usual
-    folder in /tmp, and his modules would then be imported. The folder stays, because Dask removes
-    what killed workers left there when others start.
+    folder in /tmp, and his modules would then be imported. The usual folder stays, because Dask
+    removes what killed workers left there when others start. Without a temporary folder that can be
+    written, Python takes the working folder, where nothing may stay.
     """
-    parent = Path(dask.config.get("temporary-directory", None) or gettempdir())
-    user = os.getuid() if hasattr(os, "getuid") else "user"
-    folder = parent / f"bigtensor-{user}"
-    with suppress(FileExistsError):
-        folder.mkdir(mode=0o700, parents=True)
-    status = folder.lstat()
-    mine = not hasattr(os, "getuid") or (
-        status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077
-    )
-    if stat.S_ISDIR(status.st_mode) and mine:
-        return folder
-    return Path(mkdtemp(prefix="bigtensor-", dir=parent))
+    configured = dask.config.get("temporary-directory", None)
+    parent = Path(configured or gettempdir())
+    if configured or not parent.samefile(os.curdir):
+        user = os.getuid() if hasattr(os, "getuid") else "user"
+        folder = parent / f"bigtensor-{user}"
+        with suppress(FileExistsError):
+            folder.mkdir(mode=0o700, parents=True)
+        status = folder.lstat()
+        mine = not hasattr(os, "getuid") or (
+            status.st_uid == os.getuid() and not stat.S_IMODE(status.st_mode) & 0o077
+        )
+        if stat.S_ISDIR(status.st_mode) and mine:
+            yield folder
+            return
+    with TemporaryDirectory(prefix="bigtensor-", dir=parent, ignore_cleanup_errors=True) as name:
+        yield Path(name)
 
 
 _settings = ProcessWide(_settings_made)

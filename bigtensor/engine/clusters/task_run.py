@@ -221,6 +221,10 @@ class TaskRun:
         """Submit a task again whose workers have ended, or raise its error."""
         from distributed import KilledWorker
 
+        if future.status == "cancelled":
+            # a scheduler that came back serves other calls, so that no call below would fail
+            with self._scheduler_expected():
+                raise ConnectionError("its tasks were cancelled")
         error = self._waited_for(future.exception, LOOK_AFTER)
         if isinstance(error, KilledWorker):
             self._submit_again(self._running.pop(future), error)
