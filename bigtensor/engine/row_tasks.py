@@ -109,13 +109,17 @@ def _evaluate_blocks(
         output.name: np.empty((rows, *output.dims.values()), output.dtype)
         for output in function.outputs
     }
+    rule: dict[str, Any] = {
+        "marginalised": task.marginalised,
+        "complete": function.complete.columns,
+    }
     with single_blas_thread():
         for block in blocks:
             stop_if_requested()
             window = slice(block.start - first, block.start - first + block.rows)
             out = {name: array[window] for name, array in arrays.items()}
-            finite = usable_rows(block, work, marginalised=task.marginalised)
-            validities.append(first_invalid(block, finite, marginalised=task.marginalised))
+            finite = usable_rows(block, work, **rule)
+            validities.append(first_invalid(block, finite, **rule))
             if finite is None:
                 function.evaluate(block, out, work)
             else:

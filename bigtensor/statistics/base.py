@@ -78,6 +78,22 @@ class Workspace:
         return sum(buffer.nbytes for buffer in self._buffers.values())
 
 
+@dataclass(frozen=True)
+class CompleteColumns:
+    """Columns of which a row needs every entry, also where other missing entries are summed over.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Columns over the features of all views. A row that lacks an entry of them is left out.
+    remedy : str
+        Reason, and the way to use such rows, for the warning.
+    """
+
+    columns: tuple[int, ...] = ()
+    remedy: str = ""
+
+
 class Statistic(ABC, Generic[Result]):
     """A sum over rows, or something that behaves like one.
 
@@ -95,6 +111,11 @@ class Statistic(ABC, Generic[Result]):
 
     block_rows: ClassVar[int] = DEFAULT_BLOCK_ROWS
     halo: ClassVar[int] = 0
+
+    @property
+    def complete(self) -> CompleteColumns:
+        """Columns of which a row needs every entry."""
+        return CompleteColumns()
 
     @abstractmethod
     def init(self) -> State:
@@ -172,6 +193,11 @@ class AroundStatistic(Statistic[Result]):
         # blocks have to be as the other statistic needs them
         object.__setattr__(self, "block_rows", self.statistic.block_rows)
         object.__setattr__(self, "halo", self.statistic.halo)
+
+    @property
+    def complete(self) -> CompleteColumns:
+        """Columns of which the other statistic needs every entry."""
+        return self.statistic.complete
 
 
 class OfOtherRows(AroundStatistic[Result]):
@@ -299,6 +325,11 @@ class RowFunction(ABC):
     """A pure function of every row, such as its label; subclasses are frozen dataclasses."""
 
     block_rows: ClassVar[int] = DEFAULT_BLOCK_ROWS
+
+    @property
+    def complete(self) -> CompleteColumns:
+        """Columns of which a row needs every entry."""
+        return CompleteColumns()
 
     @property
     @abstractmethod

@@ -10,7 +10,14 @@ from numpy.typing import DTypeLike, NDArray
 
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
-from bigtensor.statistics.base import RowFunction, RowOutput, State, Statistic, Workspace
+from bigtensor.statistics.base import (
+    CompleteColumns,
+    RowFunction,
+    RowOutput,
+    State,
+    Statistic,
+    Workspace,
+)
 from bigtensor.statistics.sub_blocks import sub_blocks
 
 
@@ -106,6 +113,11 @@ class AnswersTogether(RowFunction):
     def outputs(self) -> tuple[RowOutput, ...]:
         """Outputs of all functions."""
         return tuple(output for part in self.parts for output in part.outputs)
+
+    @property
+    def complete(self) -> CompleteColumns:
+        """Columns of which one of the functions needs every entry."""
+        return max((part.complete for part in self.parts), key=lambda one: len(one.columns))
 
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:
         """Write the outputs of the rows of ``block``."""

@@ -6,7 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bigtensor.data.rows.block import Block
-from bigtensor.statistics.base import ArraySpec, RowFunction, State, SumStatistic, Workspace
+from bigtensor.statistics.base import (
+    ArraySpec,
+    CompleteColumns,
+    RowFunction,
+    State,
+    SumStatistic,
+    Workspace,
+)
 
 
 @dataclass(frozen=True)
@@ -44,6 +51,11 @@ class ScoreSums(SumStatistic[ScoreSumsResult]):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "block_rows", self.scores.block_rows)
+
+    @property
+    def complete(self) -> CompleteColumns:
+        """Columns of which the scores need every entry."""
+        return self.scores.complete
 
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""

@@ -88,7 +88,8 @@ class Checked(AroundStatistic[tuple[Validity, _Result]], Generic[_Result]):
     statistic : Statistic
         Statistic that is shown the valid rows.
     marginalised : bool, default False
-        Show missing codes and NaN to the statistic, which sums over them.
+        Show missing codes and NaN to the statistic, which sums over them. NaN in columns that it
+        needs complete are not shown.
     weighted : bool, default True
         False for a statistic of the rows alone: no weight makes a row invalid.
     """
@@ -108,10 +109,11 @@ class Checked(AroundStatistic[tuple[Validity, _Result]], Generic[_Result]):
         names = (*_COUNTS, *_OF_FIRST_ROW, *_FIRSTS)
         counts = {name: np.array(state.pop(_PREFIX + name)) for name in names}
         counts["rows"] += block.rows
-        finite = usable_rows(block, work, marginalised=self.marginalised)
+        columns = self.complete.columns
+        finite = usable_rows(block, work, marginalised=self.marginalised, complete=columns)
         weighted = _valid_weights(block, work) if self.weighted else None
         if finite is not None:
-            _note_value(counts, block, finite, self.marginalised)
+            _note_value(counts, block, finite, self.marginalised, columns)
         if weighted is not None:
             counts["bad_weights"] += np.count_nonzero(~weighted[: block.rows])
             _note_first(counts["first_bad_weight"], block, weighted)
@@ -166,7 +168,9 @@ class Checked(AroundStatistic[tuple[Validity, _Result]], Generic[_Result]):
         return self.statistic.work_nbytes(rows) + 3 * (rows + self.statistic.halo)
 
 
-def usable_rows(block: Block, work: Workspace, *, marginalised: bool) -> NDArray[np.bool_] | None:
+def usable_rows(
+    block: Block, work: Workspace, *, marginalised: bool, complete: Sequence[int] = ()
+) -> NDArray[np.bool_] | None:
     """Return the rows and halo that can be used; None when all can.
 
     Parameters
@@ -177,6 +181,8 @@ def usable_rows(block: Block, work: Workspace, *, marginalised: bool) -> NDArray
         Buffers that are reused from block to block.
     marginalised : bool
         Rows with missing codes or NaN can be used.
+    complete : sequence of int, optional
+        Columns in which rows with NaN cannot be used.
 
     Returns
     -------
@@ -184,11 +190,13 @@ def usable_rows(block: Block, work: Workspace, *, marginalised: bool) -> NDArray
         A buffer of the workspace.
     """
     codes = isinstance(block.values, np.ndarray) and block.values.dtype.kind in "iu"
-    return None if marginalised and codes else finite_rows(block, work, marginalised=marginalised)
+    if marginalised and codes:
+        return None
+    return finite_rows(block, work, marginalised=marginalised, complete=complete)
 
 
 def finite_rows(
-    block: Block, work: Workspace, *, marginalised: bool = False
+    block: Block, work: Workspace, *, marginalised: bool = False, complete: Sequence[int] = ()
 ) -> NDArray[np.bool_] | None:
     """Return the rows and halo whose values are finite and not too large; None if all are.
 
@@ -201,6 +209,8 @@ def finite_rows(
         Buffers that are reused from block to block.
     marginalised : bool, default False
         NaN is usable.
+    complete : sequence of int, optional
+        Columns in which NaN is not.
 
     Returns
     -------
@@ -218,7 +228,8 @@ def finite_rows(
     if isinstance(values, np.ndarray):
         column_mask = work.take("validity.column", shown, np.bool_)
         for column in range(values.shape[1]):
-            _usable(values[:, column], marginalised=marginalised, out=column_mask)
+            usable = marginalised and column not in complete
+            _usable(values[:, column], marginalised=usable, out=column_mask)
             np.logical_and(mask, column_mask, out=mask)
     else:
         bad = np.flatnonzero(~_usable(numbers, marginalised=marginalised))
@@ -290,6 +301,7 @@ def _note_value(
     block: Block,
     finite: NDArray[np.bool_],
     marginalised: bool,
+    complete: Sequence[int],
 ) -> None:
     """Remember the first row and column with a value that cannot be used, and its code."""
     before = int(counts["first_row"])
@@ -297,7 +309,9 @@ def _note_value(
     if int(counts["first_row"]) < before:
         row = block.values[position : position + 1]
         row = row if isinstance(row, np.ndarray) else row.toarray()
-        column = int(np.argmin(_usable(row[0], marginalised=marginalised)))
+        usable = _usable(row[0], marginalised=marginalised)
+        usable[list(complete)] = _usable(row[0, list(complete)], marginalised=False)
+        column = int(np.argmin(usable))
         counts["first_column"][...] = column
         counts["first_code"][...] = 0 if row.dtype.kind == "f" else row[0, column]
 
@@ -308,14 +322,18 @@ def _inner(state: State) -> State:
 
 
 def first_invalid(
-    block: Block, finite: NDArray[np.bool_] | None, *, marginalised: bool = False
+    block: Block,
+    finite: NDArray[np.bool_] | None,
+    *,
+    marginalised: bool = False,
+    complete: Sequence[int] = (),
 ) -> Validity:
     """Return the findings of `usable_rows` in one block, as counts that can be added up."""
     if finite is None:
         return Validity(block.rows, 0, None, None, 0, None)
     counts = {name: np.zeros((), np.int64) for name in ("first_row", *_OF_FIRST_ROW)}
     counts["first_row"][...] = _NEVER
-    _note_value(counts, block, finite, marginalised)
+    _note_value(counts, block, finite, marginalised, complete)
     return Validity(
         rows=block.rows,
         dropped=int(np.count_nonzero(~finite[: block.rows])),

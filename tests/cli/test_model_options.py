@@ -193,6 +193,13 @@ def test_error__shows_views_as_lines_of_the_file_that_the_option_takes(run, cell
         ("--merging", "--components 5", ("kernel-mixture", "--merging", "overlap")),
         ("--merging", "--shared-components", ("kernel-mixture", "--merging", "overlap")),
         ("--moments-rows", "--init kmeans", ("kernel-mixture", "--moments-rows", "5e3")),
+        (
+            "--structure",
+            "--method embedding",
+            ("tensor-train-density", "--structure", "balanced"),
+        ),
+        ("--trains", "--method embedding", ("tensor-train-density", "--trains", "2")),
+        ("--pilot-rows", "--method embedding", ("tensor-train-density", "--pilot-rows", "500")),
         ("--criterion", "--components 4", ("gaussian-mixture", "--criterion", "bic")),
     ],
 )

@@ -216,6 +216,15 @@ def test_checked__nan_is_shown_if_it_is_marginalised_and_infinity_is_not():
     assert count == 19
 
 
+def test_columns__that_are_needed_complete_are_so_whatever_is_marginalised():
+    x = X.copy()
+    x[4, 2], x[9, 0], x[9, 1] = np.nan, np.nan, np.nan
+    block, rule = Block(x, SLICES, 100, 20), {"marginalised": True, "complete": (1,)}
+    usable = usable_rows(block, Workspace(), **rule)
+    assert np.flatnonzero(~usable).tolist() == [9]
+    assert first_invalid(block, usable, **rule) == Validity(20, 1, 109, 1, 0, None)
+
+
 def test_codes__of_unknown_categories_are_valid():
     codes = np.full((20, 3), UNKNOWN_CODE, np.int32)
     assert usable_rows(Block(codes, SLICES, 100, 20), Workspace(), marginalised=False) is None

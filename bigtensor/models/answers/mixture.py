@@ -174,8 +174,9 @@ class MixtureAnswers(LogDensityAnswers):
         """Make one population of several, by hand and without another fit.
 
         Populations are then numbered by descending weight. The merged population keeps a name if
-        exactly one of its parts has one. `cut_populations` starts from the tree again and undoes
-        the merge.
+        exactly one of its parts has one. If the model has a tree of components,
+        `cut_populations` starts from it again and undoes the merge. Without a tree, nothing undoes
+        it: save the model before.
 
         Parameters
         ----------
@@ -313,7 +314,8 @@ class MixtureAnswers(LogDensityAnswers):
             table, which is no feature unless the fit had it as one: integer codes with the
             attribute ``categories``, or names, strings or numbers. ``"time.month"`` is a
             part of the dates ``time``, as in ``groupby`` of xarray. In several data sets,
-            groups of the same name are one group. For data in memory also the group of every row.
+            groups of the same name are one group. For data in memory also the group of every row,
+            as an array.
             Negative whole numbers, NaN and empty strings stand for none.
         level : {"population", "component"}, optional
             By default populations if the model has any.
@@ -326,7 +328,9 @@ class MixtureAnswers(LogDensityAnswers):
         Dataset
             ``weight`` (by, component or population) float64, every row of which sums to one,
             ``standard_error`` of the same shape, and ``rows`` (by,) int64, with the names of the
-            groups, or their numbers, as the coordinate ``by`` in the order of the categories.
+            groups, or their numbers, as the coordinate ``by`` in the order of the categories. The
+            dimension ``by`` has the name of the variable. For an array without a name it is called
+            ``group``.
             Groups without a row, or whose rows all have the weight zero, are left out. Standard
             errors take rows for independent and densities for known. They are zero for a weight of
             zero, and do not hold for weights of a few rows. Rows with weights w count as

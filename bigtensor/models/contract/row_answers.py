@@ -128,10 +128,10 @@ def answers_in_memory(
         arrays, validity = evaluate_in_memory(
             samples, function, runtime, marginalised=missing == MARGINALISE
         )
-    judge(validity, samples, missing, marginalises=model.marginalises)
+    judge(validity, samples, missing, marginalises=_marginalises(model, function))
     # after the rows: a store that cannot be read is an error of the evaluation
     model.warn_of_rows(samples)
-    warn_of_missing(validity, samples.views)
+    warn_of_missing(validity, samples.views, function.complete)
     return arrays
 
 
@@ -166,7 +166,7 @@ def write_answers(
         _check_rows(model, samples, os.fspath(path))
 
     def check(validity: Validity) -> None:
-        judge(validity, samples, model.missing, marginalises=model.marginalises)
+        judge(validity, samples, model.missing, marginalises=_marginalises(model, function))
 
     attrs = model.store_attrs()
     digest = rows_digest(samples, model.views_.feature_names)
@@ -189,10 +189,15 @@ def write_answers(
             listeners=listeners,
             check=check,
         )
-    warn_of_missing(validity, samples.views)
+    warn_of_missing(validity, samples.views, function.complete)
     model.warn_of_rows(samples)
     store = as_address(path)
     return store if into is None else inside(store, into)
+
+
+def _marginalises(model: AnswersRows, function: RowFunction) -> bool:
+    """Return True if the function can use the other entries of rows with missing ones."""
+    return model.marginalises and not function.complete.columns
 
 
 def _check_rows(model: AnswersRows, samples: Samples, path: str) -> None:

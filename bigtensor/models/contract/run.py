@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from typing import Any, Protocol, TypedDict, Unpack
 
@@ -29,7 +29,7 @@ from bigtensor.errors import (
 )
 from bigtensor.models.contract.data_kinds import Data
 from bigtensor.models.contract.script import Estimate, PlannedPass, SizedScript, Step
-from bigtensor.statistics.base import Narrowing
+from bigtensor.statistics.base import CompleteColumns, Narrowing
 from bigtensor.statistics.row_sample import Sample
 from bigtensor.statistics.sample_checks import check_pilot
 from bigtensor.statistics.validity import Checked, Validity, explain
@@ -161,11 +161,13 @@ def _drive(
         validity, result = run_pass(
             samples, checked, runtime, checkpoint=checkpoint, listeners=listeners, stamp=stamp
         )
-        judge(validity, samples, missing.rule, marginalises=missing.marginalises)
+        complete = item.statistic.complete
+        marginalises = missing.marginalises and not complete.columns
+        judge(validity, samples, missing.rule, marginalises=marginalises)
         if isinstance(result, Sample):
             check_pilot(result, validity, samples.views.features)
         if item.rows is None:
-            missing.note(validity, samples.views, sees_next=item.statistic.halo > 0)
+            missing.note(validity, samples.views, complete, sees_next=item.statistic.halo > 0)
 
 
 @dataclass
@@ -184,6 +186,8 @@ class MissingRows:
         Number of rows that were left out.
     pending : Validity, optional
         Rows that are to be warned of.
+    complete : CompleteColumns
+        Columns of which the pass that left them out needs every entry.
     """
 
     rule: str
@@ -191,20 +195,23 @@ class MissingRows:
     samples: Samples
     left_out: int = 0
     pending: Validity | None = None
+    complete: CompleteColumns = field(default_factory=CompleteColumns)
 
     @property
     def marginalises(self) -> bool:
         """True if the model can use the other entries of such rows."""
         return self.takes.can_marginalise(self.samples)
 
-    def note(self, validity: Validity, views: Views, *, sees_next: bool) -> None:
+    def note(
+        self, validity: Validity, views: Views, complete: CompleteColumns, *, sees_next: bool
+    ) -> None:
         """Note the rows that a pass over all rows left out, and warn of them.
 
         A pass that does not look at the row after a block, such as a draw of a sample, cannot count
         the places at which sequences are cut. The warning then waits for a later pass.
         """
         if not self.left_out:
-            self.left_out, self.pending = validity.dropped, validity
+            self.left_out, self.pending, self.complete = validity.dropped, validity, complete
         if self.pending is not None and (sees_next or not self.takes.in_order):
             self.pending = validity
             self.end(views)
@@ -212,7 +219,7 @@ class MissingRows:
     def end(self, views: Views) -> None:
         """Warn of rows that no warning was given for."""
         if self.pending is not None:
-            warn_of_missing(self.pending, views)
+            warn_of_missing(self.pending, views, self.complete)
             self.pending = None
 
 
@@ -250,13 +257,25 @@ def judge(validity: Validity, samples: Samples, missing: str, *, marginalises: b
         raise MissingValueError(f"{explain(validity, samples.views.features)}; " + remedy)
 
 
-def warn_of_missing(validity: Validity, views: Views) -> None:
-    """Say how many rows were left out."""
+def warn_of_missing(validity: Validity, views: Views, complete: CompleteColumns) -> None:
+    """Say how many rows were left out, and why if other missing entries are summed over.
+
+    Parameters
+    ----------
+    validity : Validity
+        Counts of a pass.
+    views : Views
+        Views of the rows.
+    complete : CompleteColumns
+        Columns of which the pass needs every entry.
+    """
     if validity.dropped:
         message = f"{explain(validity, views.features)}; they are left out"
         if validity.cuts:
             places = "place" if validity.cuts == 1 else "places"
             message += f", which cuts sequences at {validity.cuts:,} {places}"
+        if complete.remedy:
+            message += ". " + complete.remedy
         warn(message, MissingValueWarning)
 
 

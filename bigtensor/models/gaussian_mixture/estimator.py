@@ -129,8 +129,8 @@ class GaussianMixture(MixtureAnswers):
     Attributes
     ----------
     weights_ : (k,) float64 array
-        Mixing weights, descending; in the order of the labels after a fit with labels, and in that
-        of ``means_init`` where it is given.
+        Mixing weights, descending. After a fit with labels they are in the order of the labels,
+        with ``means_init`` in its order, and with a warm start in that of the last fit.
     means_ : (k, d) float64 array
         In the order of the features of the data, without those that are constant.
     covariances_ : float64 array, or float
@@ -148,9 +148,10 @@ class GaussianMixture(MixtureAnswers):
         Mean log-likelihood of a row before the last EM iteration, in nats. If every component has
         its own covariance, less half the trace of the regularisation over the covariance, and
         with a shrinkage with the log density of the covariances: an EM iteration raises this
-        penalised likelihood.
+        penalised likelihood. In float32 data, rounding may lower it by up to 1e-6 nats in
+        simulations. With ``max_iter=0`` it is -inf.
     lower_bounds_ : list of float
-        These numbers before every EM iteration.
+        These numbers before every EM iteration. Empty with ``max_iter=0``.
     classes_ : (k,) array
         Labels of the components, after a fit with labels: integers as integers, names as strings.
         `predict` returns positions in it, and ``model.classes_[model.predict(X)]`` the labels.

@@ -286,7 +286,7 @@ class KernelMixture(MixtureAnswers):
         X : path, xarray, dask array or array-like, optional
             Rows to average over.
         **options
-            As for `fit`, without ``checkpoint``; with data only.
+            As for `fit`, without ``checkpoint``. They are ignored without data, as no pass runs.
 
         Returns
         -------

@@ -14,12 +14,13 @@ from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.decomposition.tensor_train.clipped_density import ClippedDensity, VariableGrid
 from bigtensor.decomposition.tensor_train.kernel_svd import SignedTrain
+from bigtensor.errors import Setting
 from bigtensor.features.buffers import buffers_nbytes
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.kernels.kernel_basis import KernelBasis
 from bigtensor.features.modes import Modes
 from bigtensor.models.contract.data_shape import NamedViews
-from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
+from bigtensor.statistics.base import CompleteColumns, RowFunction, RowOutput, Workspace
 from bigtensor.statistics.in_memory import outputs_in_memory
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.log_densities import LOG_DENSITY
@@ -140,8 +141,18 @@ class EmbeddedLogDensities(RowFunction):
     block_rows: ClassVar[int] = 256
 
     @property
+    def complete(self) -> CompleteColumns:
+        """All columns."""
+        return CompleteColumns(
+            tuple(range(len(self.density.order))),
+            "A kernel embedding is of complete rows: fit with "
+            + Setting("method", "likelihood")
+            + " to sum over missing entries",
+        )
+
+    @property
     def outputs(self) -> tuple[RowOutput, ...]:
-        """The log-density, NaN of a row with a missing entry."""
+        """The log-density."""
         return (RowOutput(LOG_DENSITY, "float64"),)
 
     def evaluate(self, block: Block, out: Mapping[str, NDArray[Any]], work: Workspace) -> None:

@@ -27,7 +27,11 @@ from bigtensor.models.tensor_train_density.planned_passes import (
     planned_refinement,
 )
 from bigtensor.models.tensor_train_density.script import STORED_CLASSES, prepare, refine
-from bigtensor.models.tensor_train_density.settings import check_parameters, settings_of
+from bigtensor.models.tensor_train_density.settings import (
+    check_parameters,
+    settings_of,
+    without_effect,
+)
 from bigtensor.models.tensor_train_density.solution import TrainDensity
 from bigtensor.statistics.base import RowFunction
 from bigtensor.statistics.combinators import AnswersTogether
@@ -71,7 +75,8 @@ class TensorTrainDensity(DensityAnswers):
     rounding to float32 lies on it. The density is then a
     mixture of point masses and a continuous part: with respect to the counting measure on atoms,
     and to the Lebesgue measure elsewhere. Missing entries are summed over, in the fit and in every
-    answer.
+    answer, unless the coordinates are rotated or the method is the embedding. These need all
+    measured entries of a row: answers leave out other rows with a warning.
 
     Parameters
     ----------
@@ -91,10 +96,10 @@ class TensorTrainDensity(DensityAnswers):
         ``"embedding"`` is the published kernel embedding of at most 2,000 complete rows of measured
         variables. The embedding (Song and Dai 2013) is made of nested singular value
         decompositions, corrected and turned into a proper density. It gives log-densities and
-        draws.
+        draws. `structure`, `max_iter`, `pilot_rows` and ``n_trains`` have no effect on it.
     structure : {"chain", "balanced"}, default "chain"
         Order of the latent states: a chain along the variables, or a balanced binary tree whose
-        leaves are the variables in the order of the chain.
+        leaves are the variables in the order of the chain. The embedding has a chain alone.
     widths : sequence of float or "auto", default "auto"
         Standard deviations of the bumps, in standard deviations of the coordinates.
     views : mapping of str to feature names or columns, optional
@@ -108,9 +113,9 @@ class TensorTrainDensity(DensityAnswers):
         Number of tensor trains and least width of their bumps. None stands for the defaults of
         `TensorTrainOptions`.
     missing : {"marginalise", "raise", "omit"}, default "marginalise"
-        Rule for missing entries: ``"marginalise"`` sums over them, ``"raise"`` is an error, and
-        ``"omit"`` leaves their rows out. Answers about some of the variables, such as `impute`,
-        sum over them always.
+        Rule for missing entries: ``"marginalise"`` sums over them where the coordinates allow it,
+        ``"raise"`` is an error, and ``"omit"`` leaves their rows out. Answers about some of the
+        variables, such as `impute`, sum over them always.
     weights : {"counts", "relative"}, default "counts"
         Meaning of sample weights. With ``"counts"``, a row of weight 2 occurs twice. ``"relative"``
         weights only compare rows, and their unit has no effect: they are scaled so that their sum
@@ -169,6 +174,7 @@ class TensorTrainDensity(DensityAnswers):
         planned_preparation,
         planned_refinement,
         check=check_parameters,
+        without_effect=without_effect,
     )
     stored_classes = STORED_CLASSES
     description = TrainDescription()
@@ -219,10 +225,10 @@ class TensorTrainDensity(DensityAnswers):
     ) -> RowAnswer:
         """Return the log-density of every row, in nats: ``(rows,)`` float64.
 
-        Missing entries are summed over. An entry of a categorical variable or on an atom counts
-        with the logarithm of its probability, any other one with that of its density. To compare
-        with a model that has densities alone, spread an atom over a unit: subtract the logarithm
-        of the unit for every entry on one of `atoms_`.
+        Missing entries are summed over where the coordinates allow it. An entry of a categorical
+        variable or on an atom counts with the logarithm of its probability, any other one with
+        that of its density. To compare with a model that has densities alone, spread an atom over
+        a unit: subtract the logarithm of the unit for every entry on one of `atoms_`.
 
         Parameters
         ----------
@@ -235,8 +241,10 @@ class TensorTrainDensity(DensityAnswers):
 
         Raises
         ------
+        ViewError
+            When a variable is unknown.
         ParameterError
-            When a variable is unknown or in both, or the coordinates answer no such query.
+            When a variable is in both, or the coordinates answer no such query.
         """
         if of is None and given is None:
             return super().score_samples(X)
@@ -266,8 +274,10 @@ class TensorTrainDensity(DensityAnswers):
 
         Raises
         ------
+        ViewError
+            When a variable is unknown.
         ParameterError
-            When a variable is unknown, there is none, or the coordinates have no marginals.
+            When there is no variable, or the coordinates have no marginals.
         """
         names = _listed(variables)
         kept = self._marked(names)
@@ -291,8 +301,10 @@ class TensorTrainDensity(DensityAnswers):
 
         Raises
         ------
+        ViewError
+            When a variable is unknown.
         ParameterError
-            When a variable or category is unknown, none is left, or the coordinates have no
+            When a category is unknown, no variable is left, or the coordinates have no
             conditionals.
         """
         marked = self._marked(given)

@@ -9,9 +9,10 @@ from numbers import Real
 import numpy as np
 
 from bigtensor.array_types import FloatArray
-from bigtensor.errors import DataError, ParameterError, Setting
+from bigtensor.errors import DataError, Message, ParameterError, Setting
 from bigtensor.models.contract.data_shape import DataShape
-from bigtensor.models.contract.parameters import ParameterValues
+from bigtensor.models.contract.parameters import NoEffect, ParameterValues, unused_parameter
+from bigtensor.models.tensor_train_density.declared_parameters import PARAMETERS
 
 LEAST_ROWS = 5
 """Rows without which nothing can be validated."""
@@ -212,6 +213,19 @@ def check_parameters(parameters: ParameterValues) -> None:
             + f" is {parameters.widths!r}; expected 'auto' or positive numbers, the standard "
             "deviations of bumps in standard deviations of the variables"
         )
+
+
+_NO_EFFECT = (
+    NoEffect(
+        ("structure", "n_trains"), "method", ("embedding",), "which makes one train along a chain"
+    ),
+    NoEffect(("max_iter", "pilot_rows"), "method", ("embedding",), "which takes all rows at once"),
+)
+
+
+def without_effect(parameters: ParameterValues) -> Message | None:
+    """Return a sentence on a parameter that is given although nothing uses it, or None."""
+    return unused_parameter(parameters, PARAMETERS, _NO_EFFECT)
 
 
 def _is_auto(widths: object) -> bool:

@@ -55,6 +55,11 @@ class SparseCodeSumsResult:
         return np.asarray(np.diag(self.products) - np.square(self.means))
 
     @property
+    def covariances(self) -> FloatArray:
+        """Covariance of every feature and every code, (d, k)."""
+        return np.asarray(self.rows_by_codes - np.outer(self.row_mean, self.means))
+
+    @property
     def kurtosis(self) -> FloatArray:
         """Excess kurtosis of every code, (k,); zero for a code that is always zero."""
         m, second = self.means, np.diag(self.products)

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
+from bigtensor.errors import Setting
 from bigtensor.features.buffers import Buffers
 from bigtensor.features.coordinates import Coordinates
 from bigtensor.features.modes import Locator
-from bigtensor.statistics.base import Workspace
+from bigtensor.statistics.base import CompleteColumns, Workspace
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +75,19 @@ class RowLocator:
 
     coordinates: Coordinates
     locator: Locator
+
+    @property
+    def complete(self) -> CompleteColumns:
+        """Columns that are rotated, of which a row needs every entry."""
+        if self.coordinates.axes is None:
+            return CompleteColumns()
+        rotated = self.coordinates.measured[self.coordinates.rotated]
+        return CompleteColumns(
+            tuple(rotated.tolist()),
+            "Rotated coordinates are of complete rows: fit with "
+            + Setting("coordinates", "queries")
+            + " to sum over missing entries",
+        )
 
     def located(self, block: Block, work: Workspace) -> LocatedRows:
         """Return the rows of a block at their points, in buffers of the workspace."""

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes
-from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
+from bigtensor.statistics.base import CompleteColumns, RowFunction, RowOutput, Workspace
 from bigtensor.statistics.tensor_train.gaussian_part import GaussianPart
 from bigtensor.statistics.tensor_train.located_rows import LocatedRows, RowLocator
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
@@ -127,6 +127,11 @@ class LogDensities(RowFunction):
     conditions: NDArray[np.bool_]
 
     block_rows: ClassVar[int] = 4096
+
+    @property
+    def complete(self) -> CompleteColumns:
+        """Columns that are rotated."""
+        return self.trains.rows.complete
 
     @property
     def outputs(self) -> tuple[RowOutput, ...]:

@@ -12,7 +12,7 @@ from scipy.special import softmax
 
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import buffers_nbytes
-from bigtensor.statistics.base import RowFunction, RowOutput, Workspace
+from bigtensor.statistics.base import CompleteColumns, RowFunction, RowOutput, Workspace
 from bigtensor.statistics.tensor_train.log_densities import TrainTables
 from bigtensor.statistics.tensor_train.messages import message_buffers, messages_of
 
@@ -33,6 +33,11 @@ class StatePosteriors(RowFunction):
     trains: TrainTables
 
     block_rows: ClassVar[int] = 256
+
+    @property
+    def complete(self) -> CompleteColumns:
+        """Columns that are rotated."""
+        return self.trains.rows.complete
 
     @property
     def outputs(self) -> tuple[RowOutput, ...]:

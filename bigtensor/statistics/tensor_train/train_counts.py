@@ -11,7 +11,14 @@ import numpy as np
 from bigtensor.array_types import FloatArray
 from bigtensor.data.rows.block import Block
 from bigtensor.features.buffers import Buffers, buffers_nbytes
-from bigtensor.statistics.base import ArraySpec, State, SumStatistic, Workspace, positive_weight
+from bigtensor.statistics.base import (
+    ArraySpec,
+    CompleteColumns,
+    State,
+    SumStatistic,
+    Workspace,
+    positive_weight,
+)
 from bigtensor.statistics.folds import fold_of_block
 from bigtensor.statistics.tensor_train.located_rows import RowLocator
 from bigtensor.statistics.tensor_train.tabulated_train import TabulatedTrain
@@ -66,6 +73,11 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
 
     block_rows: ClassVar[int] = 4096
 
+    @property
+    def complete(self) -> CompleteColumns:
+        """Columns that are rotated."""
+        return self.rows.complete
+
     def state_arrays(self) -> Mapping[str, ArraySpec]:
         """Return the arrays of the state."""
         counts: dict[str, ArraySpec] = {}
@@ -83,8 +95,6 @@ class TrainCounts(SumStatistic[TrainCountsResult]):
         arrays = {name: work.take(name, *spec) for name, spec in self._own(n).items()}
         weight, counted = arrays["counts.weight"], arrays["counts.counted"]
         block.write_weight(weight)
-        # rotated coordinates have no place for rows with missing entries
-        weight[np.isnan(located.log_slope)] = 0
         counted[:] = weight
         if self.hold_out:
             folds = fold_of_block(block.without_halo(), self.hold_out, self.random_state)

@@ -7,7 +7,13 @@ from scipy.stats import norm
 
 import bigtensor
 from bigtensor import TensorTrainDensity
-from bigtensor.errors import ConditioningWarning, DataError, ParameterError, StatisticsError
+from bigtensor.errors import (
+    ConditioningWarning,
+    DataError,
+    MissingValueWarning,
+    ParameterError,
+    StatisticsError,
+)
 from bigtensor.report.html import render_report
 from bigtensor.testing import small_data
 
@@ -50,9 +56,11 @@ def test_draws_and_stored_models__are_those_of_the_density(model, tmp_path):
     loaded = bigtensor.load(model.save(tmp_path / "m.zarr"))
     rows = two_clusters(300, seed=2)
     rows[5, 1] = np.nan
-    scores = model.score_samples(rows)
+    with pytest.warns(MissingValueWarning, match="1 of 300"):
+        scores = model.score_samples(rows)
     assert np.flatnonzero(np.isnan(scores)).tolist() == [5]
-    assert np.array_equal(loaded.score_samples(rows), scores, equal_nan=True)
+    with pytest.warns(MissingValueWarning, match="1 of 300"):
+        assert np.array_equal(loaded.score_samples(rows), scores, equal_nan=True)
     lazy = xr.DataArray(rows, dims=("sample", "feature")).chunk({"sample": 77})
     assert np.allclose(model.score_samples(lazy), scores, equal_nan=True)
     page = render_report(model, data=two_clusters(200))

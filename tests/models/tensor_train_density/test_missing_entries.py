@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from bigtensor import TensorTrainDensity
-from bigtensor.errors import DataError
+from bigtensor.errors import DataError, MissingValueError, MissingValueWarning
 from bigtensor.models.tensor_train_density.sample.coordinate_systems import coordinates_of
 from bigtensor.models.tensor_train_density.sample.gaussian_fit import (
     GaussianCandidate,
@@ -120,3 +120,61 @@ def test_imputed_codes__are_data_of_the_same_categories():
     assert again.categories_ == density.categories_
     expected = density.score_samples(imputed.assign_attrs(categories=names))
     assert np.array_equal(density.score_samples(imputed), expected)
+
+
+def rows_with_gaps():
+    rng = default_rng(0)
+    rows = rng.normal(size=(300, 3))
+    rows[:, 1] += rows[:, 0]
+    rows[:, 2] = rng.integers(0, 3, 300)
+    holes = rows.copy()
+    holes[5:9, 2], holes[7, 1] = np.nan, np.nan
+    return rows, holes
+
+
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+@pytest.mark.parametrize(
+    ("parameters", "left_out", "remedy"),
+    [
+        ({"coordinates": "pca"}, [7], "coordinates='queries'"),
+        ({"method": "embedding"}, [5, 6, 7, 8], "method='likelihood'"),
+    ],
+)
+def test_answers__of_whole_rows_leave_rows_with_gaps_out_with_a_warning(
+    parameters, left_out, remedy, tmp_path
+):
+    rows, holes = rows_with_gaps()
+    model = TensorTrainDensity(2, widths=[0.5], random_state=0, **parameters).fit(rows)
+    words = f"{len(left_out)} of 300 rows .*{remedy}"
+    with pytest.warns(MissingValueWarning, match=words):
+        scores = model.score_samples(holes)
+    with pytest.warns(MissingValueWarning, match=words):
+        mean = model.score(holes)
+    with pytest.warns(MissingValueWarning, match=words):
+        store = model.write(holes, tmp_path / "scores.zarr")
+    assert np.flatnonzero(np.isnan(scores)).tolist() == left_out
+    assert mean == pytest.approx(np.nanmean(scores))
+    assert np.array_equal(xr.open_zarr(store)["log_density"], scores, equal_nan=True)
+    whole = np.delete(np.arange(300), [5, 6, 7, 8])
+    assert np.array_equal(scores[whole], model.score_samples(rows)[whole])
+
+
+def test_answers__of_whole_rows_do_not_offer_to_sum_over_gaps():
+    rows, holes = rows_with_gaps()
+    strict = TensorTrainDensity(
+        2, coordinates="pca", widths=[0.5], missing="raise", random_state=0
+    ).fit(rows)
+    with pytest.raises(MissingValueError, match="'omit'") as caught:
+        strict.score_samples(holes)
+    assert "marginalise" not in str(caught.value)
+
+
+def test_fit__of_whole_rows_warns_of_gaps_outside_the_pilot_sample():
+    rows = default_rng(0).normal(size=(400, 2))
+    rows[0, 1] = np.nan  # the pilot sample lacks this row
+    model = TensorTrainDensity(
+        2, coordinates="pca", widths=[0.5], max_iter=1, pilot_rows=100, random_state=0
+    )
+    with pytest.warns(MissingValueWarning, match="1 of 400 rows .*coordinates='queries'"):
+        model.fit(rows)
+    assert model.diagnostics_["rows_left_out"] == 1

@@ -149,6 +149,21 @@ def test_number_of_a_column__is_no_name_of_a_variable(mixed: TensorTrainDensity)
         mixed.marginal(0)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda model: model.marginal("zz"),
+        lambda model: model.conditional({"zz": 1}),
+        lambda model: model.score_samples(ROW, of="zz"),
+        lambda model: model.predict_variable(ROW, "zz"),
+        lambda model: model.mutual_information("x0", "zz"),
+    ],
+)
+def test_unknown_variable__is_a_view_error(model: TensorTrainDensity, ask: Any) -> None:
+    with pytest.raises(ViewError, match=r"zz.*x0, x1, x2"):
+        ask(model)
+
+
 def test_conditional__takes_the_values_of_a_categorical_variable(mixed: TensorTrainDensity) -> None:
     # up to rounding to float32
     near = mixed.conditional({"x1": 3 + 1e-9, "x2": np.float32(7)})

@@ -51,7 +51,8 @@ class SparseICA(TransformAnswers):
         Largest number of passes that encode all rows and solve for the mixing matrix again, or 0
         for the columns of the fourth cumulant. Gaussian noise does not bias columns of the
         cumulant, but their error is two to five times as large in simulations. They are used, too,
-        where rows show further sources than were asked for, which would turn the columns.
+        where rows show further sources than were asked for, which would turn the columns; one
+        pass then encodes all rows.
     gauss_newton_steps : int, default 2
         Largest number of Gauss-Newton steps over all rows, if ``max_iter`` is 0 or if there are
         further sources.
@@ -76,25 +77,29 @@ class SparseICA(TransformAnswers):
     ----------
     mixing_ : (d, k) float64 array
         Column of every source, of unit variance. Sources are in the order of their absolute
-        kurtosis, descending. Every source correlates positively with the feature that it
-        correlates with most.
+        kurtosis, descending. The values of ``transform`` of every source correlate positively with
+        the feature that they correlate with most. If ``max_iter`` is 0, the largest entry of every
+        column, in standard deviations of the features, is positive instead.
     components_ : (k, d) float64 array
         The same columns as rows: the atoms of the dictionary.
     mean_ : (d,) float64 array
         Row without any source. It is the mean of the rows where sources have the mean zero.
     kurtosis_ : (k,) float64 array
-        Excess kurtosis of the sources in the last pass over all rows. The columns are updated after
+        Excess kurtosis of the codes in the last pass over all rows. The columns are updated after
         it: the kurtosis of the values of ``transform`` differs by up to 3 % in simulations. If
-        ``max_iter`` is 0, the kurtosis is estimated from the fourth cumulant of all rows, without
-        codes: the kurtosis of the values of ``transform`` may be twice as large.
+        there are further sources, the columns are not updated, and both are equal. If ``max_iter``
+        is 0, the kurtosis is estimated from the fourth cumulant of all rows, without codes: the
+        kurtosis of the values of ``transform`` may be twice as large or, if there are further
+        sources, a fiftieth.
     activity_ : (k,) float64 array
         Share of the rows in which the code of a source is above the threshold, in the last pass
-        over all rows. If the columns are those of the cumulant, the share follows from the kurtosis
-        of a source that is Gaussian where it is not zero.
+        over all rows. If the kurtosis is estimated from the cumulant, the share follows from the
+        kurtosis of a source that is Gaussian where it is not zero.
     views_ : Views
         The views as they were found in the data.
     n_iter_ : int
-        Iterations over all rows; 0 where the fourth cumulant was used.
+        Iterations over all rows that update the columns; 0 where these are columns of the fourth
+        cumulant.
     diagnostics_ : dict
         Every decision taken on the way: rank, outlying rows, turns of the columns by the
         passes, ``active`` sources of a typical row, ``noise`` in standard deviations of a feature

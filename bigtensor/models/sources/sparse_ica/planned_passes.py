@@ -26,7 +26,7 @@ def planned_refinement(settings: SparseSettings) -> list[PlannedPass]:
     if not settings.max_iter:
         return [moments, contractions]
     dictionary = SparseDictionary(np.zeros((d, k)), np.zeros(d), np.ones(d), 1.0, d, d)
-    # where there are further sources, those of the cumulant are refined
-    codes = codes_pass(settings, dictionary, counted)
-    times = max(settings.max_iter, contractions.times)
+    # where there are further sources, those of the cumulant are refined, and encoded once
+    codes = codes_pass(dictionary.coder(settings.shape.dtype), counted)
+    times = max(settings.max_iter, contractions.times + 1)
     return [moments, PlannedPass(codes, times, instead=contractions.largest)]

@@ -26,7 +26,12 @@ from bigtensor.models.sources.settings import most_sources
 from bigtensor.models.sources.sparse_ica.dictionary import SparseDictionary, activity_of
 from bigtensor.models.sources.sparse_ica.polish import lacks_sources, polished
 from bigtensor.models.sources.sparse_ica.settings import SparseSettings
-from bigtensor.models.sources.sparse_ica.solution import SparseComponents, of_codes, of_cumulant
+from bigtensor.models.sources.sparse_ica.solution import (
+    SparseComponents,
+    of_codes,
+    of_cumulant,
+    with_codes,
+)
 from bigtensor.models.sources.sparse_ica.verdict import judged
 from bigtensor.models.sources.whitened_sample import (
     cumulant_terms,
@@ -157,7 +162,7 @@ def refine(preparation: SparsePreparation) -> Script:
         return (yield from _refine_cumulant(preparation))
 
     def ask(state: _Encoded, _: int) -> Script:
-        return (yield codes_pass(settings, state.dictionary, counted))
+        return (yield codes_pass(state.dictionary.coder(settings.shape.dtype), counted))
 
     def update(
         before: _Encoded, within: ResultWithin[SparseCodeSumsResult]
@@ -172,13 +177,9 @@ def refine(preparation: SparsePreparation) -> Script:
     )
 
 
-def codes_pass(
-    settings: SparseSettings, dictionary: SparseDictionary, counted: Reach
-) -> Pass[ResultWithin[SparseCodeSumsResult]]:
+def codes_pass(coder: SparseCoder, counted: Reach) -> Pass[ResultWithin[SparseCodeSumsResult]]:
     """Return the pass that encodes all rows."""
-    return Pass(
-        "codes", WithinReach(SparseCodeSums(dictionary.coder(settings.shape.dtype)), counted)
-    )
+    return Pass("codes", WithinReach(SparseCodeSums(coder), counted))
 
 
 def _solution(preparation: SparsePreparation, iterations: Iterations[_Encoded]) -> Solved:
@@ -198,15 +199,26 @@ def _solution(preparation: SparsePreparation, iterations: Iterations[_Encoded]) 
 
 
 def _refine_cumulant(preparation: SparsePreparation) -> Script:
-    """Ask for Gauss-Newton steps on the fourth cumulant of all rows."""
-    settings = preparation.settings
+    """Ask for Gauss-Newton steps on the fourth cumulant of all rows, and for codes.
+
+    The kurtosis from the cumulant counts further sources in: it was up to 60 times the kurtosis of
+    the codes, which is nearer to the truth.
+    """
+    settings, sample = preparation.settings, preparation.sources
 
     def solve(sources: CumulantSources) -> Solved:
-        components = of_cumulant(sources.components)
+        return judge(sources, of_cumulant(sources.components))
+
+    def judge(sources: CumulantSources, components: SparseComponents) -> Solved:
         if not components.n_components:
             raise IdentifiabilityError("no source is sparse: " + _REMEDY)
         diagnostics = {**preparation.pilot, **sources.diagnostics, "rank": sources.axes.rank}
         return judged(components, settings, diagnostics)
 
-    steps, sources = settings.gauss_newton_steps, preparation.sources
-    return solve((yield from cumulant_sources(settings, sources, steps, _REMEDY, solve)))
+    steps = settings.gauss_newton_steps
+    sources = yield from cumulant_sources(settings, sample, steps, _REMEDY, solve)
+    components = of_cumulant(sources.components)
+    if settings.max_iter and components.n_components:
+        within = yield codes_pass(components.sources().coder, sample.counted)
+        components = with_codes(components, within.result)
+    return judge(sources, components)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -96,6 +96,25 @@ def of_cumulant(components: IndependentComponents) -> SparseComponents:
     )
 
 
+def with_codes(components: SparseComponents, sums: SparseCodeSumsResult) -> SparseComponents:
+    """Return components in the order of the kurtosis of their codes, and with its signs.
+
+    Parameters
+    ----------
+    components : SparseComponents
+        Components of a fourth cumulant.
+    sums : SparseCodeSumsResult
+        Of the codes of all rows in these components.
+    """
+    order, signs = component_order_and_signs(sums.covariances, sums.kurtosis)
+    return replace(
+        components,
+        mixing=components.mixing[:, order] * signs,
+        kurtosis=sums.kurtosis[order],
+        activity=sums.active[order],
+    )
+
+
 def of_codes(
     dictionary: SparseDictionary, sums: SparseCodeSumsResult, views: NamedViews, dtype: str
 ) -> tuple[SparseComponents, int]:
@@ -115,7 +134,7 @@ def of_codes(
     used = sums.variances > 0
     columns = dictionary.columns[:, used] * np.sqrt(sums.variances[used])
     kurtosis = sums.kurtosis[used]
-    order, signs = component_order_and_signs(columns, kurtosis)
+    order, signs = component_order_and_signs(sums.covariances[:, used], kurtosis)
     components = SparseComponents(
         mixing=dictionary.scales[:, None] * columns[:, order] * signs,
         mean=dictionary.origin,

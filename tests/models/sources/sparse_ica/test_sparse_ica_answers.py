@@ -34,6 +34,27 @@ def model(data):
     return SparseICA(8, random_state=0).fit(data)
 
 
+@pytest.mark.filterwarnings("ignore::bigtensor.errors.ConditioningWarning")
+@pytest.mark.parametrize("k", [3, 4, 6])
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_transformed_rows__have_the_kurtosis_order_and_signs_of_the_fit(seed, k):
+    data = simulate.ica(4_000, 8, n_features=6, sources="sparse", random_state=seed)
+    model = SparseICA(k, random_state=0).fit(data)
+    sources = model.transform(data).to_numpy()
+    centred = sources - sources.mean(axis=0)
+    kurtosis = (centred**4).mean(axis=0) / sources.var(axis=0) ** 2 - 3
+    # columns that fit codes are updated once more
+    tolerance = 1e-3 if model.diagnostics_["further_sources"] else 0.03
+    np.testing.assert_allclose(model.kurtosis_, kurtosis, rtol=tolerance)
+    np.testing.assert_allclose(model.activity_, (sources != 0).mean(axis=0), rtol=0.1)
+    assert (np.diff(model.kurtosis_) <= 0).all()
+    assert model.diagnostics_["further_sources"] == (k < 6)
+    rows = data["X"].to_numpy()
+    correlations = np.corrcoef(rows.T, sources.T)[:6, 6:]
+    largest = np.abs(correlations).argmax(axis=0)
+    assert (correlations[largest, np.arange(model.mixing_.shape[1])] > 0).all()
+
+
 def test_simulated_columns__are_found(data, model):
     assert column_error(data["true_mixing"].to_numpy(), model.mixing_) < 0.03
 
