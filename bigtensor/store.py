@@ -32,7 +32,7 @@ from bigtensor.data.stores.stored_kinds import stored_kind
 from bigtensor.data.stores.zarr_groups import open_group
 from bigtensor.errors import ModelFileError, StoreReadError, hide_passwords
 
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 """Version of the layout of a group; others are refused."""
 
 _MARK = "bigtensor_format"

@@ -39,7 +39,7 @@ class Rounds:
     digest : str
         Of the preparation.
     diagnostics : dict
-        Of the preparation.
+        Diagnostics of the prepared model besides those in ``preparation``, such as its passes.
     finished : tuple of Statistics
         Sums of the finished passes, each over all rows.
     next_pass : Pass, optional
@@ -86,11 +86,16 @@ class Rounds:
         expected_rows : float
             Number of rows of all sites, which weighted rows stand for.
         """
-        packed = pack(replace(preparation, diagnostics={}), classes)
+        of_run = {
+            name: value
+            for name, value in diagnostics.items()
+            if name not in preparation.diagnostics
+        }
+        packed = pack(preparation, classes)
         stored = unpack(packed, classes)
         _, next_pass = replay(refine(stored), ())
         kept = {name: value for name, value in parameters.items() if name not in READING}
-        return cls(stored, packed.digest, diagnostics, (), next_pass, kept, expected_rows)
+        return cls(stored, packed.digest, of_run, (), next_pass, kept, expected_rows)
 
     @property
     def mixture(self) -> str:
@@ -259,8 +264,8 @@ class Rounds:
                 ),
             ],
         }
-        diagnostics = plain(self.diagnostics | solved.diagnostics | diagnostics_of_rounds)
-        return replace(solved, diagnostics=diagnostics), onwards
+        diagnostics = self.preparation.diagnostics | self.diagnostics | solved.diagnostics
+        return replace(solved, diagnostics=plain(diagnostics | diagnostics_of_rounds)), onwards
 
 
 def warn_of_forgotten_fit(model: str, rows: int) -> None:

@@ -182,9 +182,9 @@ class FitSteps:
         cannot be fitted to.
     prepare : callable (settings) -> Script
         First half of the script. It fixes everything that later sums depend on, and returns a
-        preparation: a dataclass with ``diagnostics``. If ``shape.in_rounds`` is True, a preparation
-        is sent to other sites without its diagnostics and must not hold the rows of the sample:
-        what `refine` tells of the sample has to be in another field, such as ``pilot``.
+        preparation: a dataclass with ``diagnostics``, which `refine` can read and a prepared model
+        shows. If ``shape.in_rounds`` is True, a preparation is sent to other sites as it is, so
+        that it must not hold the rows of the sample.
     refine : callable (preparation) -> Script
         Second half of the script. It asks for sums over all rows, and returns a `Solved`.
     planned_preparation, planned_refinement : callable (settings) -> list of PlannedPass

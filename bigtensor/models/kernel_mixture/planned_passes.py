@@ -44,8 +44,9 @@ from bigtensor.statistics.densities.view_densities import EmbeddedDensities, Mix
 
 def planned_preparation(settings: KernelMixtureSettings) -> list[PlannedPass]:
     """Return upper bounds of the passes before the moments."""
-    sample = pilot_pass(settings.largest_sample, least_candidates=LEAST_CANDIDATES)
-    nbytes = max(_sample_nbytes(settings), _sample_nbytes(settings.largest_sample))
+    largest = settings.if_dependent or settings
+    sample = pilot_pass(largest, least_candidates=LEAST_CANDIDATES)
+    nbytes = max(_sample_nbytes(settings), _sample_nbytes(largest))
     planned = [PlannedPass(sample, driver_nbytes=nbytes)]
     if settings.spectral and settings.bandwidth == "cross-validation":
         names, windows = candidate_names(), moments_windows(settings)

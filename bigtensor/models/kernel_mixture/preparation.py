@@ -167,6 +167,8 @@ def prepare_from(sample: Sample, settings: KernelMixtureSettings) -> KernelMixtu
     """
     names, whole = settings.shape.features, sample
     notes = list(settings.notes)
+    if settings.initialisation in settings.unused:
+        notes.insert(0, settings.unused[settings.initialisation])
     if settings.units == "common":
         sample, far = _without_far_values(sample, settings)
         notes += far
@@ -200,9 +202,9 @@ def prepare_from(sample: Sample, settings: KernelMixtureSettings) -> KernelMixtu
         features = SampleFeatures.of_sample(rows, scale, settings)
         groups, others, of_features = projected_views(features)
         too_few = groups[0].n_features < settings.n_components and not settings.wanted_directions
-        if too_few and settings.if_no_moments is not None:
+        if too_few and settings.init == "auto" and settings.groups is None:
             # views of few categories do not tell so many components apart
-            return prepare_from(whole, settings.without_moments)
+            return prepare_from(whole, replace(settings, init="kmeans"))
         diagnostics |= of_features
     return KernelMixturePreparation(
         settings=settings,

@@ -103,7 +103,8 @@ def prepare_from_sample(settings: KernelMixtureSettings) -> Script:
     Constant features are left out of the sample, the settings, the preparation, and all later
     passes.
     """
-    pilot: Sample = yield pilot_pass(settings.largest_sample, least_candidates=LEAST_CANDIDATES)
+    largest = settings.if_dependent or settings
+    pilot: Sample = yield pilot_pass(largest, least_candidates=LEAST_CANDIDATES)
     all_columns = settings
     sample, outliers = ordinary_sample(pilot, settings)
     measured = np.delete(sample.values, settings.categorical_columns, axis=1)
@@ -116,13 +117,13 @@ def prepare_from_sample(settings: KernelMixtureSettings) -> Script:
     if settings.counted:
         yield Step("counting the components")
     settings, counted_in_sample = with_counted_components(sample, settings)
-    if settings.if_dependent is not None:
+    if settings.may_merge:
         yield Step("measuring dependence within components")
     settings, dependence = with_populations_if_dependent(sample, settings)
     if settings.pilot_rows > all_columns.pilot_rows:
         # as many rows as for a number of populations that was asked for
         sample, outliers = ordinary_sample(
-            pilot, replace(all_columns, pilot_rows=settings.pilot_rows)
+            pilot, replace(all_columns, wanted_pilot_rows=settings.pilot_rows)
         )
         if not varying.all():
             sample = replace(sample, values=np.ascontiguousarray(sample.values[:, varying]))

@@ -1,4 +1,8 @@
-"""Settings of a kernel mixture: what its parameters resolve to for the data."""
+"""Settings of a kernel mixture: its parameters for the data, and what follows from them.
+
+Fields hold parameters and decisions of the pilot sample. Numbers that depend on decisions are
+properties, so that a decision replaces a field and every number follows.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ from bigtensor.errors import (
     ViewError,
 )
 from bigtensor.features.kernels.custom_kernel import CustomKernel
-from bigtensor.models.contract.data_shape import DataShape, NamedViews
+from bigtensor.models.contract.data_shape import DataShape
 from bigtensor.models.contract.parameters import NoEffect, ParameterValues, unused_parameter
 from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS
 
@@ -31,6 +35,45 @@ by the fewer bins unless the component is narrower than 0.7 % of the grid.
 
 ROWS_OF_A_COMPONENT = 50
 """Rows that a component which is to be merged has at least, on average."""
+
+BROAD_WIDTH = 1.25
+"""Width of the posterior passes after k-means, in multiples of the scale inside components.
+
+On 12 samples of gated cells a width of 0.5, 1 and 1.25 gave a mean class-weighted F1 of 0.915,
+0.924 and 0.934; half the whole spread of a feature gave 0.922, but lost components of well
+separated mixtures. Two views have fine densities. With the number of classes the mean adjusted Rand
+index was 0.31 with a width of 1.25, 0.38 with 0.5 and 0.37 with fine densities, on pairs of
+features of six sets, two sets of blobs and a banana.
+"""
+
+BROAD_WIDTH_OF_POPULATIONS = 1.0
+"""The same where components are merged.
+
+Over five seeds the F1 of 15,000 spleen cells in 6 and 8 populations was 0.80 and 0.95 with this
+width, 0.79 and 0.90 with 1.25, and 0.77 and 0.95 with 0.9. Chosen with these gates in sight; of
+600,000 activated T cells it was 0.63, 0.62 and 0.63, averaged over 10 to 30 populations.
+"""
+
+PILOT_ROWS, PILOT_ROWS_OF_POPULATIONS = 20_000, 50_000
+"""Rows of the pilot sample, and where components are merged.
+
+The F1 of 10 to 30 populations of activation cells varied by up to 0.12 between three seeds with
+20,000 rows, and by up to 0.06 between five seeds with 50,000. The mean F1 of 10 populations over
+three seeds was 0.54 and 0.59, and that of blood cells in 21 markers 0.44 and 0.48.
+"""
+
+SPECTRAL_VIEWS = 3
+"""Fewest views of a spectral initialisation."""
+
+MOST_COUNTED = 20
+"""Largest number of components that is looked for."""
+
+MANY_COMPONENTS = 150
+"""Most components that are merged into populations, unless it is said otherwise.
+
+With one tree a fit, the F1 of 10 populations of activation cells was 0.53 with 150 components (four
+seeds) and 0.47 with 100 (two seeds).
+"""
 
 ViewKernel = str | CustomKernel
 """The kernel of one view: its name, or one's own."""
@@ -48,25 +91,24 @@ class KernelMixtureSettings:
         Number of components.
     counted : bool
         True if the number of components is counted. It is then at most `n_components`.
-    least_views : int
-        Number of views without which components cannot be told apart.
+    may_merge : bool
+        True if the pilot sample decides between components and populations.
     units : {"own", "common"}
         ``"own"``: features are compared in units of their spread. ``"common"``: as they are.
-    units_by_data : bool
-        True if the pilot sample chooses the units.
+    units_undecided : bool
+        True if the pilot sample chooses the units where components are merged.
     kernels : mapping of str to "gaussian", "laplace", "delta" or CustomKernel
         The kernel of every view.
     groups : tuple of three tuples of str, optional
         Views that are decomposed together; None stands for a choice by the data.
     bandwidth : float or {"auto", "gap", "cross-validation"}
         Choice of the bandwidth of the moments. A number multiplies the one of ``"auto"``.
-    spectral : bool
-        True if the initialisation is spectral.
+    init : {"auto", "spectral", "kmeans"}
+        Initialisation; ``"auto"`` stands for a choice by the number of views and populations.
     shared : bool
         True if all views have the same components.
-    posterior_width : float, optional
-        Width of the densities of the posterior passes, in scales of the feature inside components;
-        None stands for the width of the reported densities.
+    wanted_posterior_width : float or "auto", optional
+        Width of the densities of the posterior passes; see `posterior_width`.
     max_iter : int, optional
         Largest number of iterations over all rows.
     moments_rows : int or {"auto", "all"}
@@ -81,40 +123,38 @@ class KernelMixtureSettings:
         Choice of the landmarks.
     landmark_tolerance : float, optional
         Error of the kernel at which no further landmark is chosen.
-    n_landmarks, pilot_rows : int
-        Number of landmarks of a kernel, and of rows of the pilot sample.
-    wanted_bins : int, optional
-        Bins of the histograms.
+    n_landmarks : int
+        Number of landmarks of a kernel.
     wanted_directions : int, optional
         Projected features of every group.
+    wanted_bins : int, optional
+        Bins of the histograms.
+    wanted_pilot_rows : int, optional
+        Rows of the pilot sample.
     feature_dtype : {"float32", "float64"}
         Type of kernel features and densities.
     random_state : int
         Seed of the model.
+    least_views : int
+        Number of views without which k-means cannot tell components apart.
+    unused : mapping of str to str
+        Sentence on a parameter without effect, by the initialisation that is used.
     notes : tuple of str
-        Choices that follow from the data's description, as sentences.
-    if_dependent : KernelMixtureSettings, optional
-        Settings of populations, which replace these if the pilot sample shows that features depend
-        on each other within components. None unless that is left to the data.
-    if_no_moments : KernelMixtureSettings, optional
-        Settings with the k-means initialisation; see `without_moments`. None unless the
-        initialisation is spectral and was not asked for.
-    posterior_width_of_two_views : float, optional
-        ``posterior_width`` of `of_two_views`.
+        Choices that follow from the data, as sentences.
     """
 
     shape: DataShape
     n_components: int
     counted: bool
-    least_views: int
+    may_merge: bool
     units: str
-    units_by_data: bool
+    units_undecided: bool
     kernels: Mapping[str, ViewKernel]
     groups: tuple[tuple[str, ...], ...] | None
     bandwidth: float | str
-    spectral: bool
+    init: str
     shared: bool
-    posterior_width: float | None
+    wanted_posterior_width: float | str | None
     max_iter: int | None
     moments_rows: int | str
     n_populations: int | str | None
@@ -125,57 +165,65 @@ class KernelMixtureSettings:
     n_landmarks: int
     wanted_directions: int | None
     wanted_bins: int | None
-    pilot_rows: int
+    wanted_pilot_rows: int | None
     feature_dtype: str
     random_state: int
-    notes: tuple[str, ...] = ()
-    if_dependent: KernelMixtureSettings | None = None
-    if_no_moments: KernelMixtureSettings | None = None
-    posterior_width_of_two_views: float | None = None
+    least_views: int
+    unused: Mapping[str, str]
+    notes: tuple[str, ...]
 
     @property
     def slices(self) -> dict[str, slice]:
         """The columns of every view in the values of a block."""
         return self.shape.slices
 
-    def with_views(
-        self,
-        views: NamedViews,
-        groups: tuple[tuple[str, ...], ...] | None,
-    ) -> KernelMixtureSettings:
-        """Return the settings for fewer views or features."""
-        other, of_clusters = self.if_dependent, self.if_no_moments
-        return replace(
-            self,
-            shape=replace(self.shape, views=views),
-            kernels={name: self.kernels[name] for name, _ in views},
-            groups=groups,
-            if_dependent=None if other is None else other.with_views(views, other.groups),
-            if_no_moments=None if of_clusters is None else of_clusters.with_views(views, None),
-        )
+    @property
+    def if_dependent(self) -> KernelMixtureSettings | None:
+        """Settings of populations, if the data may decide for them; see `choices.dependence`."""
+        if not self.may_merge:
+            return None
+        many = components_to_merge("auto", int(self.shape.effective_rows))
+        merged = replace(self, n_components=many, n_populations="auto", groups=None)
+        return replace(merged, counted=False, may_merge=False)
 
     @property
-    def largest_sample(self) -> KernelMixtureSettings:
-        """Settings with the larger pilot sample, if the data decide between two."""
-        return self if self.if_dependent is None else self.if_dependent
+    def initialisation(self) -> str:
+        """The initialisation that is used."""
+        # groups of views are given for moments, however few views constant features leave
+        n_views = SPECTRAL_VIEWS if self.groups is not None else len(self.shape.views)
+        return initialisation_of(self.init, self.n_populations, n_views)
 
     @property
-    def without_moments(self) -> KernelMixtureSettings:
-        """Settings with the k-means initialisation, unless the other one was asked for."""
-        if self.if_no_moments is None:
-            return self
-        return replace(
-            self.if_no_moments,
-            n_components=self.n_components,
-            counted=self.counted,
-            if_dependent=self.if_dependent,
-        )
+    def spectral(self) -> bool:
+        """True if the initialisation is spectral."""
+        return self.initialisation == "spectral"
 
     @property
-    def of_two_views(self) -> KernelMixtureSettings:
-        """Settings if constant features leave two views of more, too few for moments."""
-        settings = self.without_moments
-        return replace(settings, posterior_width=settings.posterior_width_of_two_views)
+    def posterior_width(self) -> float | None:
+        """Width of the densities of the posterior passes, in scales of features inside components.
+
+        None stands for the width of the reported densities.
+        """
+        if self.wanted_posterior_width != "auto":
+            width = self.wanted_posterior_width
+            return None if width is None else float(width)
+        if self.spectral:
+            return None
+        if self.n_populations is not None:
+            return BROAD_WIDTH_OF_POPULATIONS
+        # two broad densities hardly tell components apart, and these become one
+        return BROAD_WIDTH if len(self.shape.views) >= SPECTRAL_VIEWS else None
+
+    @property
+    def pilot_rows(self) -> int:
+        """Rows of the pilot sample."""
+        of_choice = PILOT_ROWS if self.n_populations is None else PILOT_ROWS_OF_POPULATIONS
+        return self.wanted_pilot_rows or of_choice
+
+    @property
+    def units_by_data(self) -> bool:
+        """True if the pilot sample chooses the units."""
+        return self.units_undecided and self.n_populations is not None
 
     @property
     def merges_by_products(self) -> bool:
@@ -226,46 +274,6 @@ class KernelMixtureSettings:
         return [self.slices[name].start for name, kind in self.kernels.items() if kind == DELTA]
 
 
-BROAD_WIDTH = 1.25
-"""Width of the posterior passes after k-means, in multiples of the scale inside components.
-
-On 12 samples of gated cells a width of 0.5, 1 and 1.25 gave a mean class-weighted F1 of 0.915,
-0.924 and 0.934; half the whole spread of a feature gave 0.922, but lost components of well
-separated mixtures. Two views have fine densities. With the number of classes the mean adjusted Rand
-index was 0.31 with a width of 1.25, 0.38 with 0.5 and 0.37 with fine densities, on pairs of
-features of six sets, two sets of blobs and a banana.
-"""
-
-BROAD_WIDTH_OF_POPULATIONS = 1.0
-"""The same where components are merged.
-
-Over five seeds the F1 of 15,000 spleen cells in 6 and 8 populations was 0.80 and 0.95 with this
-width, 0.79 and 0.90 with 1.25, and 0.77 and 0.95 with 0.9. Chosen with these gates in sight; of
-600,000 activated T cells it was 0.63, 0.62 and 0.63, averaged over 10 to 30 populations.
-"""
-
-PILOT_ROWS, PILOT_ROWS_OF_POPULATIONS = 20_000, 50_000
-"""Rows of the pilot sample, and where components are merged.
-
-The F1 of 10 to 30 populations of activation cells varied by up to 0.12 between three seeds with
-20,000 rows, and by up to 0.06 between five seeds with 50,000. The mean F1 of 10 populations over
-three seeds was 0.54 and 0.59, and that of blood cells in 21 markers 0.44 and 0.48.
-"""
-
-SPECTRAL_VIEWS = 3
-"""Fewest views of a spectral initialisation."""
-
-MOST_COUNTED = 20
-"""Largest number of components that is looked for."""
-
-MANY_COMPONENTS = 150
-"""Most components that are merged into populations, unless it is said otherwise.
-
-With one tree a fit, the F1 of 10 populations of activation cells was 0.53 with 150 components (four
-seeds) and 0.47 with 100 (two seeds).
-"""
-
-
 def _view_kernels(
     kernels: ViewKernel | Mapping[str, ViewKernel], shape: DataShape, *, shared: bool
 ) -> dict[str, ViewKernel]:
@@ -297,7 +305,7 @@ def _view_kernels(
 
 
 def settings_of(
-    parameters: ParameterValues, shape: DataShape, *, least_views: int | None = None
+    parameters: ParameterValues, shape: DataShape, *, least_views: int = 2
 ) -> KernelMixtureSettings:
     """Resolve the parameters of a `KernelMixture` for the data.
 
@@ -307,8 +315,8 @@ def settings_of(
         Parameters of the model.
     shape : DataShape
         Size, names and types of the data.
-    least_views : int, optional
-        Number of views that components need; by default three for moments, and two otherwise.
+    least_views : int, default 2
+        Number of views that components need after k-means. Moments need three.
 
     Raises
     ------
@@ -318,31 +326,19 @@ def settings_of(
     IdentifiabilityError
         When there are fewer rows than components.
     """
-    start = initialisation_of(parameters, len(shape.views))
-    least_views = least_views or (SPECTRAL_VIEWS if start == "spectral" else 2)
-    kernels = _view_kernels(parameters.kernel, shape, shared=parameters.views_share_components)
-    check_views(shape.views, least_views, kernels, shared=parameters.views_share_components)
-    k = n_components_of(parameters, int(shape.effective_rows))
-    if shape.most_occurrences < max(2, k):
-        raise IdentifiabilityError(
-            Setting("n_components", k)
-            + " needs more rows; got "
-            + Setting("n_samples", shape.rows)
-            + "; use a smaller number of components"
-        )
-    return KernelMixtureSettings(
+    settings = KernelMixtureSettings(
         shape=shape,
-        n_components=k,
+        n_components=n_components_of(parameters, int(shape.effective_rows)),
         counted=parameters.n_components == "auto" and parameters.n_populations is None,
-        least_views=least_views,
+        may_merge=_may_merge(parameters, shape),
         units=_units(parameters, shape),
-        units_by_data=_units_by_data(parameters, shape),
-        kernels=kernels,
-        groups=_view_groups(parameters, shape),
+        units_undecided=_units_undecided(parameters, shape),
+        kernels=_view_kernels(parameters.kernel, shape, shared=parameters.views_share_components),
+        groups=None,
         bandwidth=parameters.bandwidth,
-        spectral=start == "spectral",
+        init=parameters.init,
         shared=parameters.views_share_components,
-        posterior_width=_posterior_width(parameters, start, len(shape.views)),
+        wanted_posterior_width=parameters.posterior_width,
         max_iter=parameters.max_iter,
         moments_rows=parameters.moments_rows,
         n_populations=parameters.n_populations,
@@ -354,25 +350,35 @@ def settings_of(
         n_landmarks=int(parameters.n_landmarks),
         wanted_directions=parameters.n_directions,
         wanted_bins=parameters.bins,
-        pilot_rows=_pilot_rows(parameters),
+        wanted_pilot_rows=None if parameters.pilot_rows is None else int(parameters.pilot_rows),
         feature_dtype=parameters.feature_dtype,
         random_state=parameters.random_state,
+        least_views=least_views,
+        unused={
+            init: sentence
+            for init in ("spectral", "kmeans")
+            if (sentence := without_effect(parameters, init)) is not None
+        },
         notes=_notes(parameters, shape),
-        if_dependent=_settings_if_dependent(parameters, shape),
-        if_no_moments=_settings_if_no_moments(parameters, shape, start),
-        posterior_width_of_two_views=_posterior_width(parameters, "kmeans", SPECTRAL_VIEWS - 1),
     )
+    check_views(settings)
+    k = settings.n_components
+    if shape.most_occurrences < max(2, k):
+        raise IdentifiabilityError(
+            Setting("n_components", k)
+            + " needs more rows; got "
+            + Setting("n_samples", shape.rows)
+            + "; use a smaller number of components"
+        )
+    return replace(settings, groups=_view_groups(parameters, shape))
 
 
-def _settings_if_dependent(
-    parameters: ParameterValues, shape: DataShape
-) -> KernelMixtureSettings | None:
-    """Return the settings of populations where the data may decide for them.
+def _may_merge(parameters: ParameterValues, shape: DataShape) -> bool:
+    """Return True if the data may decide for populations: if nothing that excludes them was given.
 
-    They do if neither components nor populations were asked for. Later steps of a fit in rounds see
-    no rows of the sample, so that the data decide nothing there.
+    Later steps of a fit in rounds see no rows of the sample, so that the data decide nothing there.
     """
-    undecided = (
+    return (
         not shape.in_rounds
         and parameters.n_components == "auto"
         and parameters.n_populations is None
@@ -380,25 +386,6 @@ def _settings_if_dependent(
         and parameters.init == "auto"
         and not parameters.views_share_components
     )
-    if not undecided:
-        return None
-    return settings_of(parameters.changed(n_populations="auto", view_groups=None), shape)
-
-
-def _settings_if_no_moments(
-    parameters: ParameterValues, shape: DataShape, start: str
-) -> KernelMixtureSettings | None:
-    """Return the settings of the initialisation of two views, unless another one was asked for."""
-    if parameters.init != "auto" or start != "spectral" or parameters.view_groups is not None:
-        return None
-    return settings_of(parameters.changed(init="kmeans"), shape)
-
-
-def _pilot_rows(parameters: ParameterValues) -> int:
-    """Return the rows of the pilot sample."""
-    if parameters.pilot_rows is not None:
-        return int(parameters.pilot_rows)
-    return PILOT_ROWS if parameters.n_populations is None else PILOT_ROWS_OF_POPULATIONS
 
 
 def _units(parameters: ParameterValues, shape: DataShape) -> str:
@@ -408,8 +395,8 @@ def _units(parameters: ParameterValues, shape: DataShape) -> str:
     return "common" if shape.common_units else "own"
 
 
-def _units_by_data(parameters: ParameterValues, shape: DataShape) -> bool:
-    """Return True if populations are asked for, and neither user nor import says the units.
+def _units_undecided(parameters: ParameterValues, shape: DataShape) -> bool:
+    """Return True if neither user nor import says the units, and views have one feature each.
 
     The density of a view of several features depends on an embedding that the units change.
     Likelihoods of such views do not compare units.
@@ -417,17 +404,13 @@ def _units_by_data(parameters: ParameterValues, shape: DataShape) -> bool:
     return (
         parameters.units == "auto"
         and not shape.common_units
-        and parameters.n_populations is not None
         and all(len(members) == 1 for _, members in shape.views)
     )
 
 
 def _notes(parameters: ParameterValues, shape: DataShape) -> tuple[str, ...]:
-    """Return notes on choices that follow from the data, and on parameters without effect."""
+    """Return notes on choices that follow from the description of the data."""
     notes: list[str] = []
-    unused = without_effect(parameters, len(shape.views))
-    if unused is not None:
-        notes.append(unused)
     if shape.left_out and parameters.views is None:
         listed = ", ".join(shape.left_out)
         notes.append(
@@ -443,12 +426,11 @@ def _notes(parameters: ParameterValues, shape: DataShape) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def initialisation_of(parameters: ParameterValues, n_views: int = SPECTRAL_VIEWS) -> str:
+def initialisation_of(init: str, n_populations: int | str | None, n_views: int) -> str:
     """Return the initialisation: k-means suffices for many components, and for two views."""
-    if parameters.init != "auto":
-        return str(parameters.init)
-    can_be_spectral = parameters.n_populations is None and n_views >= SPECTRAL_VIEWS
-    return "spectral" if can_be_spectral else "kmeans"
+    if init != "auto":
+        return init
+    return "spectral" if n_populations is None and n_views >= SPECTRAL_VIEWS else "kmeans"
 
 
 _OF_MOMENTS = (
@@ -473,26 +455,23 @@ _OF_MERGING = tuple(
 )
 
 
-def without_effect(parameters: ParameterValues, n_views: int = SPECTRAL_VIEWS) -> Message | None:
-    """Return a sentence on a parameter that is given although nothing uses it, or None."""
-    resolved = parameters.changed(init=initialisation_of(parameters, n_views))
-    unused = unused_parameter(resolved, PARAMETERS, _OF_MOMENTS)
+def without_effect(parameters: ParameterValues, start: str | None = None) -> Message | None:
+    """Return a sentence on a parameter that is given although nothing uses it, or None.
+
+    Parameters
+    ----------
+    parameters : ParameterValues
+        Parameters of the model.
+    start : {"spectral", "kmeans"}, optional
+        Initialisation, by default the one of three views.
+    """
+    if start is None:
+        start = initialisation_of(parameters.init, parameters.n_populations, SPECTRAL_VIEWS)
+    unused = unused_parameter(parameters.changed(init=start), PARAMETERS, _OF_MOMENTS)
     # None says that components are never merged, which holds in all cases
     if unused is None and parameters.n_populations is None and parameters.merging is not None:
         unused = unused_parameter(parameters, PARAMETERS, _OF_MERGING)
     return unused
-
-
-def _posterior_width(parameters: ParameterValues, start: str, n_views: int) -> float | None:
-    """Return the width of the posterior passes in scales inside components, if any."""
-    if parameters.posterior_width == "auto":
-        if start != "kmeans":
-            return None
-        if parameters.n_populations is not None:
-            return BROAD_WIDTH_OF_POPULATIONS
-        # two broad densities hardly tell components apart, and these become one
-        return BROAD_WIDTH if n_views >= SPECTRAL_VIEWS else None
-    return None if parameters.posterior_width is None else float(parameters.posterior_width)
 
 
 def n_components_of(parameters: ParameterValues, rows: int) -> int:
@@ -509,8 +488,13 @@ def n_components_of(parameters: ParameterValues, rows: int) -> int:
         return int(parameters.n_components)
     if parameters.n_populations is None:
         return min(MOST_COUNTED, max(2, rows // 2))
+    return components_to_merge(parameters.n_populations, rows)
+
+
+def components_to_merge(n_populations: int | str, rows: int) -> int:
+    """Return the number of components that are merged into populations."""
     many = min(MANY_COMPONENTS, max(1, rows // ROWS_OF_A_COMPONENT))
-    return many if parameters.n_populations == "auto" else max(int(parameters.n_populations), many)
+    return many if n_populations == "auto" else max(int(n_populations), many)
 
 
 def _view_groups(
@@ -544,36 +528,23 @@ def _view_groups(
     return groups
 
 
-def check_views(
-    views: NamedViews, needed: int, kernels: Mapping[str, ViewKernel], *, shared: bool
-) -> None:
-    """Raise a ViewError unless views are enough for the initialisation and fit together.
-
-    Parameters
-    ----------
-    views : tuple of (name, features)
-        Views of the data, or those that are left without constant features.
-    needed : int
-        Number of views without which components cannot be told apart.
-    kernels : mapping of str to kernel
-        The kernel of every view.
-    shared : bool
-        True if the views share their components.
-    """
+def check_views(settings: KernelMixtureSettings) -> None:
+    """Raise a ViewError unless views are enough for the initialisation and fit together."""
+    views = settings.shape.views
     lengths = {name: len(members) for name, members in views}
+    needed = SPECTRAL_VIEWS if settings.spectral else settings.least_views
     if len(views) < needed:
-        spectral = needed == SPECTRAL_VIEWS
-        who = Setting("init", "spectral") if spectral else "a kernel mixture"
+        who = Setting("init", "spectral") if settings.spectral else "a kernel mixture"
         alternative = (
             Setting("init", "kmeans") + ", or views of fewer features"
-            if spectral and len(views) > 1
+            if settings.spectral and len(views) > 1
             else "more views, or fit a GaussianMixture"
         )
         raise ViewError(
             who + f" needs at least {needed} views that are independent given the component; got "
             f"{len(views)} view(s) of {sum(lengths.values())} feature(s); use " + alternative
         )
-    if shared and len({*lengths.values()}) > 1:
+    if settings.shared and len({*lengths.values()}) > 1:
         raise ViewError(
             Setting("views_share_components", True)
             + " needs views with equally many features, one for one the same quantity; got "
@@ -581,7 +552,7 @@ def check_views(
             + "; leave a feature out of all views or of none"
         )
     for name, d in lengths.items():
-        kernel = kernels[name]
+        kernel = settings.kernels[name]
         if isinstance(kernel, CustomKernel) and kernel.width != d:
             raise ViewError(
                 f"view {name!r} has {d} feature(s), but its kernel is for {kernel.width}; give a "

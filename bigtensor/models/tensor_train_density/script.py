@@ -53,15 +53,12 @@ class TrainPreparation:
         Resolved parameters of the fit.
     density : TrainDensity or EmbeddedDensity
         Of the pilot sample.
-    pilot : dict
-        Choices and numbers of the sample.
     diagnostics : dict
-        ``pilot``, for the caller of a preparation.
+        Choices and numbers of the sample.
     """
 
     settings: TrainSettings
     density: TrainDensity | EmbeddedDensity
-    pilot: dict[str, Any]
     diagnostics: dict[str, Any]
 
 
@@ -93,7 +90,7 @@ def prepare(settings: TrainSettings) -> Script:
             **sample_checks(rows, settings),
         }
         diagnostics |= outliers
-        return TrainPreparation(settings, embedded, diagnostics, diagnostics)
+        return TrainPreparation(settings, embedded, diagnostics)
     best, tried, stack = yield from choose(rows, settings)
     yield Step("fitting the sample")
     problem = problem_of(rows, best.candidate, settings.structure)
@@ -119,7 +116,7 @@ def prepare(settings: TrainSettings) -> Script:
         gaussian = stack.candidate.fitted(problem, settings.random_state)
         diagnostics["gaussian_components"] = gaussian.n_components
         density = replace(density, gaussian=gaussian, gaussian_share=stack.share)
-    return TrainPreparation(settings, density, diagnostics, diagnostics)
+    return TrainPreparation(settings, density, diagnostics)
 
 
 def refine(preparation: TrainPreparation) -> Script:
@@ -129,7 +126,7 @@ def refine(preparation: TrainPreparation) -> Script:
         return _solved(density, preparation, [])
     if not settings.is_sampled:
         counts = yield from _counted(density, settings, 0)
-        if preparation.pilot["steps"]:
+        if preparation.diagnostics["steps"]:
             density = density.updated(counts, PRIOR_WEIGHT)
         return _solved(density, preparation, [])
 
@@ -183,7 +180,7 @@ def _solved(
     density: TrainDensity | EmbeddedDensity, preparation: TrainPreparation, scores: list[float]
 ) -> Solved:
     """Return the density as it is, with a verdict."""
-    diagnostics = {**preparation.pilot, "held_out_log_density": scores}
+    diagnostics = {**preparation.diagnostics, "held_out_log_density": scores}
     return judged(density, preparation.settings, diagnostics)
 
 

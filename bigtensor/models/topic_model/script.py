@@ -69,11 +69,9 @@ class TopicPreparation:
         Orthonormal columns in scaled words.
     scales : (V,) float64 array
         Scale of every word.
-    pilot : dict
+    diagnostics : dict
         ``short_documents``, ``words_that_occur``, ``whole_counts`` and, where the number of topics
         was chosen, the ``spectrum``.
-    diagnostics : dict
-        ``pilot``, for the caller of a preparation.
     """
 
     settings: TopicSettings
@@ -81,7 +79,6 @@ class TopicPreparation:
     n_components: int
     span: FloatArray
     scales: FloatArray
-    pilot: dict[str, Any]
     diagnostics: dict[str, Any]
 
 
@@ -144,7 +141,7 @@ def _spanned(settings: TopicSettings, order: IndexArray) -> Script:
         "words_that_occur": int(np.count_nonzero(pairs.mean)),
         "whole_counts": not pairs.broken,
     }
-    return TopicPreparation(settings, order, n_components, span, scales, diagnostics, diagnostics)
+    return TopicPreparation(settings, order, n_components, span, scales, diagnostics)
 
 
 def sketch(settings: TopicSettings, n_components: int) -> FloatArray:
@@ -262,7 +259,7 @@ def _refined(preparation: TopicPreparation) -> Script:
     moments = WordMoments(triples.mean, triples.pair, triples.triple)
     concentration, diagnostics = _concentration(moments, preparation)
     estimated = solve_topics(moments, preparation.n_components, concentration)
-    diagnostics = {**preparation.pilot, **diagnostics, "diagonality": estimated.diagonality}
+    diagnostics = {**preparation.diagnostics, **diagnostics, "diagonality": estimated.diagonality}
     prior = estimated.prior * (concentration / estimated.prior.sum())
     axes = preparation.span, preparation.scales
     topics = topics_of_words(estimated.topics, *axes, LEAST_PROBABILITY)
@@ -272,7 +269,7 @@ def _refined(preparation: TopicPreparation) -> Script:
     length = triples.words / triples.documents
     solution = Topics(topics, prior, words, length, settings.shape.views)
     solve = partial(_solved, solution, preparation, diagnostics)
-    if settings.max_iter == 0 or not preparation.pilot["whole_counts"]:
+    if settings.max_iter == 0 or not preparation.diagnostics["whole_counts"]:
         return solve()
     yield Estimate(solve)
     concentration_of_moments = diagnostics["moment_concentration"]

@@ -53,6 +53,14 @@ def test_constant_features__are_named():
     assert model.n_features_in_ == 6
 
 
+def test_constant_features__are_named_in_rounds():
+    rows = with_constants(load_iris().data, 2)
+    with pytest.warns(ConstantFeatureWarning):
+        model = GaussianMixture(2, random_state=0).prepare(rows)
+    model.solve(model.accumulate(rows))
+    assert any("'x1', 'x2'" in said for said in model.diagnostics_["verdict"]["sentences"])
+
+
 def test_constant_features__have_no_say_in_the_regularisation():
     values, _ = load_wine(return_X_y=True)
     train, other = np.array_split(default_rng(0).permutation(values), 2)

@@ -7,6 +7,7 @@ from sklearn.exceptions import NotFittedError
 
 from bigtensor import KernelMixture
 from bigtensor.errors import (
+    ConstantFeatureWarning,
     DataError,
     IdentifiabilityError,
     LayoutError,
@@ -73,6 +74,14 @@ def make(small):
 def test_parameter__out_of_range_is_named(make, values, parameters, message):
     with pytest.raises(ParameterError, match=message):
         make(**parameters).fit(values)
+
+
+def test_notes__name_no_initialisation_that_was_not_asked_for(make, values):
+    constant = values[:400].copy()
+    constant[:, 2:] = 1.0
+    with pytest.warns(ConstantFeatureWarning):
+        model = make("auto", merging="overlap").fit(constant)
+    assert not any("merging" in note for note in model.diagnostics_["notes"])
 
 
 def test_constant_feature__is_named_where_too_little_is_left(make, data):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from bigtensor import GaussianMixture, KernelMixture
+from bigtensor import GaussianMixture, HiddenMarkovModel, KernelMixture, SpectralOptions
 from bigtensor.errors import ConditioningWarning
 from bigtensor.models.pilot.raw_counts import FEWEST_FEATURES, warn_of_raw_counts
 
@@ -31,6 +31,24 @@ def test_fit__of_raw_counts_names_the_model_for_them(model):
     with pytest.warns(ConditioningWarning, match=r"raw counts.*TopicModel"):
         model.fit(genes())
     verdict = model.diagnostics_["verdict"]
+    assert not verdict["good"]
+    assert "TopicModel" in verdict["sentences"][0]
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        KernelMixture(2, spectral=SpectralOptions(n_landmarks=20, bins=64), random_state=0),
+        GaussianMixture(2, random_state=0),
+        HiddenMarkovModel(2, emissions="kernel", refine="triples", random_state=0),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+@pytest.mark.filterwarnings("ignore")
+def test_rounds__of_raw_counts_name_the_model_for_them(model):
+    counts = genes()
+    model.prepare(counts)
+    verdict = model.solve(model.accumulate(counts)).diagnostics_["verdict"]
     assert not verdict["good"]
     assert "TopicModel" in verdict["sentences"][0]
 

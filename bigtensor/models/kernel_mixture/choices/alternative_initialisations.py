@@ -130,7 +130,8 @@ def trial_pass(settings: KernelMixtureSettings) -> Pass[Sample]:
     """
     row_nbytes = len(settings.shape.features) * np.dtype(settings.shape.dtype).itemsize
     rows = max(settings.pilot_rows, min(TRIAL_ROWS, TRIAL_NBYTES // row_nbytes))
-    drawn = pilot_pass(replace(settings, pilot_rows=rows), least_candidates=LEAST_CANDIDATES)
+    larger = replace(settings, wanted_pilot_rows=rows)
+    drawn = pilot_pass(larger, least_candidates=LEAST_CANDIDATES)
     return replace(drawn, name="trial rows")
 
 

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from bigtensor.errors import Setting, ViewError
 from bigtensor.models.kernel_mixture.settings import (
-    SPECTRAL_VIEWS,
     KernelMixtureSettings,
     check_views,
 )
@@ -56,15 +55,18 @@ def without_constant_features(
     """
     views, left_out = without_columns(settings.shape.views, varying)
     said = described(left_out, len(sample.values))
-    if len(views) < SPECTRAL_VIEWS:
-        settings = settings.of_two_views
     if not views:
         raise ViewError(f"{said}, so that no feature is left to fit; give features that vary")
+    narrowed = replace(
+        settings,
+        shape=replace(settings.shape, views=views),
+        kernels={name: settings.kernels[name] for name, _ in views},
+    )
     try:
-        check_views(views, settings.least_views, settings.kernels, shared=settings.shared)
+        check_views(narrowed)
     except ViewError as error:
         raise ViewError(f"{said}. Without constant features, " + error.message) from None
-    narrowed = settings.with_views(views, _groups(settings.groups, dict(views), said))
+    narrowed = replace(narrowed, groups=_groups(settings.groups, dict(views), said))
     warn_of_constant_features(left_out, len(sample.values))
     return (
         replace(sample, values=np.ascontiguousarray(sample.values[:, varying])),

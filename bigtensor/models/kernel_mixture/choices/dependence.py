@@ -140,9 +140,9 @@ def are_more_likely(
     rows = fitted_and_held(sample, settings, "dependence")
     if rows is None:
         return False
-    few = replace(settings, posterior_width=None)
+    few = replace(settings, wanted_posterior_width=None)
     of_few = held_out_log_densities(*rows, few, DEPENDENCE_ITERATIONS)
-    many = replace(merged, posterior_width=None)
+    many = replace(merged, wanted_posterior_width=None)
     of_many = held_out_log_densities(*rows, many, ITERATIONS)
     gain = mean_difference(of_many - of_few, rows[1].row_weights())
     return gain.mean > MORE_LIKELY * gain.error
@@ -252,7 +252,7 @@ def correlations_within_components(sample: Sample, settings: KernelMixtureSettin
         With the number of components.
     """
     shape = replace(settings.shape, rows=len(sample.values))
-    alone = replace(settings, shape=shape, spectral=False, posterior_width=None)
+    alone = replace(settings, shape=shape, init="kmeans", wanted_posterior_width=None)
     preparation = prepare_from(sample, alone)
     mixture = fitted_in_memory(preparation, DEPENDENCE_ITERATIONS).solution.mixture()
     posterior = responsibilities_of(mixture, sample, preparation.slices)

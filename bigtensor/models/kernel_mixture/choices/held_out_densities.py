@@ -108,7 +108,13 @@ def held_out_log_densities(
     enough = max(2, len(fitted.values) // FEWEST_ROWS_OF_A_COMPONENT)
     shape = replace(settings.shape, rows=len(fitted.values))
     count = min(settings.n_components, enough)
-    alone = replace(settings, shape=shape, n_components=count, spectral=False)
+    alone = replace(
+        settings,
+        shape=shape,
+        n_components=count,
+        init="kmeans",
+        wanted_posterior_width=settings.posterior_width,
+    )
     preparation = prepare_from(fitted, alone)
     mixture = fitted_in_memory(preparation, iterations).solution.mixture()
     joint = log_joint(mixture, held, preparation.slices)

@@ -71,10 +71,8 @@ class ICAPreparation:
         Of whitened sources; without columns for the cumulant.
     independent_share : float
         Independent rows per unit of weight, 1 without copies and weights.
-    pilot : dict
-        Choice of the method and rows of the sample, which every verdict needs.
     diagnostics : dict
-        ``pilot``, for the caller of a preparation.
+        Choice of the method and rows of the sample, which every verdict needs.
     """
 
     settings: ICASettings
@@ -86,7 +84,6 @@ class ICAPreparation:
     weights: FloatArray
     unmixing: FloatArray
     independent_share: float
-    pilot: dict[str, Any]
     diagnostics: dict[str, Any]
 
 
@@ -135,7 +132,6 @@ def prepare(settings: ICASettings) -> Script:
         unmixing,
         pilot.independent_share,
         diagnostics,
-        diagnostics,
     )
 
 
@@ -182,7 +178,7 @@ def _refine_whitened(preparation: ICAPreparation) -> Script:
             settings.shape.views,
             settings.shape.dtype,
         )
-        diagnostics = {**preparation.pilot, **sources.diagnostics, "method": preparation.method}
+        diagnostics = {**preparation.diagnostics, **sources.diagnostics}
         return judged(components, settings, sources.axes, diagnostics)
 
     passes = WhitenedPasses(
@@ -208,7 +204,7 @@ def _refine_cumulant(preparation: ICAPreparation) -> Script:
     settings = preparation.settings
 
     def solve(sources: CumulantSources) -> Solved:
-        diagnostics = {**preparation.pilot, **sources.diagnostics, "method": preparation.method}
+        diagnostics = {**preparation.diagnostics, **sources.diagnostics}
         return judged(sources.components, settings, sources.axes, diagnostics)
 
     remedy = "use more rows, or " + Setting("method", "whitened")

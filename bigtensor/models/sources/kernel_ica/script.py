@@ -57,11 +57,9 @@ class KernelICAPreparation:
         Of these features.
     covariances : (d, q) float64 array
         Of standardised features of the data with the kernel features, in the sample.
-    pilot : dict
+    diagnostics : dict
         Rows of the sample, landmarks, rank, ``step`` of the iterations, and for every feature
         whether it is ``varying``.
-    diagnostics : dict
-        ``pilot``, for the caller of a preparation.
     """
 
     settings: KernelICASettings
@@ -69,7 +67,6 @@ class KernelICAPreparation:
     features: KernelFeatures
     sample: SampleRotation
     covariances: FloatArray
-    pilot: dict[str, Any]
     diagnostics: dict[str, Any]
 
 
@@ -98,9 +95,7 @@ def prepare(settings: KernelICASettings) -> Script:
     sample = SampleRotation(moments.mean, unmixing, pilot.independent_share)
     covariances = sample_correlations(pilot, features, mapped)
     diagnostics = {**pilot.diagnostics, **features.diagnostics, "step": rotation.step}
-    return KernelICAPreparation(
-        settings, pilot.counted, features, sample, covariances, diagnostics, diagnostics
-    )
+    return KernelICAPreparation(settings, pilot.counted, features, sample, covariances, diagnostics)
 
 
 def refine(preparation: KernelICAPreparation) -> Script:
@@ -119,14 +114,14 @@ def refine(preparation: KernelICAPreparation) -> Script:
         components = of_features(
             features, sources, preparation.covariances, settings.shape.views, settings.shape.dtype
         )
-        return judged(components, settings, {**preparation.pilot, **sources.diagnostics})
+        return judged(components, settings, {**preparation.diagnostics, **sources.diagnostics})
 
     passes = WhitenedPasses(
         feature_moments_pass(features.features, sample, counted),
         lambda moments: _axes(moments, features),
         contrast,
         settings.max_iter,
-        preparation.pilot["step"],
+        preparation.diagnostics["step"],
     )
     return solve((yield from whitened_sources(sample, passes, solve)))
 

@@ -61,19 +61,16 @@ class SparsePreparation:
         Terms of the fourth cumulant.
     dictionary : SparseDictionary, optional
         Dictionary of the pilot sample, or None where the sources are those of the cumulant.
-    pilot : dict
+    diagnostics : dict
         Its ``rank``, for every feature whether it is ``varying``, and the number of sources with
         ``light_tails`` and of ``redundant`` columns, which are left out; ``active_by_kurtosis``,
         the sources that are not zero in a typical row if they are Gaussian where they are not zero;
         and whether there are ``further_sources``, which would turn columns that fit codes.
-    diagnostics : dict
-        ``pilot``, for the caller of a preparation.
     """
 
     settings: SparseSettings
     sources: SampleSources
     dictionary: SparseDictionary | None
-    pilot: dict[str, Any]
     diagnostics: dict[str, Any]
 
 
@@ -116,7 +113,7 @@ def prepare(settings: SparseSettings) -> Script:
         "further_sources": further,
     }
     encoding = None if further else dictionary
-    return SparsePreparation(settings, sources, encoding, diagnostics, diagnostics)
+    return SparsePreparation(settings, sources, encoding, diagnostics)
 
 
 def _without(terms: Terms, columns: FloatArray) -> Terms:
@@ -190,7 +187,7 @@ def _solution(preparation: SparsePreparation, iterations: Iterations[_Encoded]) 
         state.dictionary, state.codes.result, settings.shape.views, settings.shape.dtype
     )
     diagnostics = {
-        **preparation.pilot,
+        **preparation.diagnostics,
         "turns": iterations.measures,
         "outlying_rows": state.codes.left_out,
         "unused": unused,
@@ -212,7 +209,7 @@ def _refine_cumulant(preparation: SparsePreparation) -> Script:
     def judge(sources: CumulantSources, components: SparseComponents) -> Solved:
         if not components.n_components:
             raise IdentifiabilityError("no source is sparse: " + _REMEDY)
-        diagnostics = {**preparation.pilot, **sources.diagnostics, "rank": sources.axes.rank}
+        diagnostics = {**preparation.diagnostics, **sources.diagnostics, "rank": sources.axes.rank}
         return judged(components, settings, diagnostics)
 
     steps = settings.gauss_newton_steps
