@@ -343,9 +343,10 @@ class MissingValueWarning(BigtensorWarning):
 class WeightWarning(BigtensorWarning):
     """Rows probably count otherwise than is meant.
 
-    Sample weights add up to less than half the number of rows, statistics that are merged have rows
-    in common, statistics that are solved lack many of the expected rows, the first batch after a
-    fit replaces the rows of the fit, or a DataArray has weights that are not used.
+    Sample weights add up to less than half the number of rows, a few rows hold most of the weight,
+    rows lack the weights that the rows of the fit had, statistics that are merged have rows in
+    common, statistics that are solved lack many of the expected rows, the first batch after a fit
+    replaces the rows of the fit, or a DataArray has weights that are not used.
     """
 
 

@@ -176,13 +176,13 @@ def render_report(
     samples_section, drift = _sample_sections(
         model, data, labels, rows, level, comparison, listeners
     )
-    of_rows = [] if rows is None else row_notices(rows, level)
+    of_rows = [] if rows is None else row_notices(model, rows, level)
     artefacts = {one.label for one in rows.stretches} if isinstance(rows, LabelledRows) else ()
     notices = [
         *of_rows,
         *drift_notices(drift),
         *parts.notices,
-        *fit_notices(model, level, artefacts),
+        *fit_notices(model, level, artefacts, rows),
     ]
     findings = Findings(model, parts, level, rows, samples_section, tuple(notes(notices)))
     colours = palette(0 if level is None else level.count)

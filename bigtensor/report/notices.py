@@ -6,7 +6,10 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from bigtensor.data.values.sample_weight_meanings import RELATIVE
+from bigtensor.models.answers.group_table import lacks_weights
 from bigtensor.models.words.label_level import UNSTABLE_BELOW, LabelLevel
 from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
@@ -17,7 +20,7 @@ if TYPE_CHECKING:
     from bigtensor.models.contract.estimator import Estimator
 
 FEW_ROWS = 200
-"""Expected rows of a component below which its densities are mostly noise."""
+"""Rows of a component below which its densities are mostly noise."""
 
 FOREIGN = 0.05
 """Difference between a weight and the share of labelled rows that wants an explanation."""
@@ -30,7 +33,10 @@ SURE = 0.9
 
 
 def fit_notices(
-    model: Estimator, level: LabelLevel | None, artefacts: Collection[int] = ()
+    model: Estimator,
+    level: LabelLevel | None,
+    artefacts: Collection[int] = (),
+    rows: SampledRows | None = None,
 ) -> list[Notice]:
     """Say how many rows the fit did without, and which components are small.
 
@@ -42,23 +48,26 @@ def fit_notices(
         Of a mixture.
     artefacts : collection of int
         Labels that another notice calls artefacts of the acquisition.
+    rows : SampledRows, optional
+        Sample of the data.
     """
-    diagnostics = model.diagnostics_
-    missing = _missing_notices(diagnostics.get("rows_left_out", 0))
+    missing = _missing_notices(model.diagnostics_.get("rows_left_out", 0))
     if level is None:
         return missing
     return [
         *missing,
         *_unstable_notices(level),
-        *_small_notices(level, diagnostics["rows"], artefacts),
+        *_small_notices(level, _rows_of_labels(model, level, rows), artefacts),
     ]
 
 
-def row_notices(rows: SampledRows, level: LabelLevel | None) -> list[Notice]:
+def row_notices(model: Estimator, rows: SampledRows, level: LabelLevel | None) -> list[Notice]:
     """Say how the sampled rows fit the model.
 
     Parameters
     ----------
+    model : fitted model
+        Model whose diagnostics are read.
     rows : SampledRows
         Sample of the data.
     level : LabelLevel, optional
@@ -66,7 +75,7 @@ def row_notices(rows: SampledRows, level: LabelLevel | None) -> list[Notice]:
     """
     notices = []
     if level is not None and isinstance(rows, LabelledRows):
-        notices += _label_notices(rows, level)
+        notices += _label_notices(model, rows, level)
     if rows.left_out:
         text = (
             f"{counted(rows.left_out, 'row')} of the sample hold missing values and are left out "
@@ -76,7 +85,7 @@ def row_notices(rows: SampledRows, level: LabelLevel | None) -> list[Notice]:
     return notices
 
 
-def _label_notices(rows: LabelledRows, level: LabelLevel) -> list[Notice]:
+def _label_notices(model: Estimator, rows: LabelledRows, level: LabelLevel) -> list[Notice]:
     """Say how sure labels are, and name the weight that differs most from its share of labels."""
     weights, name = level.weights, level.name
     sure = float(np.average(rows.certainty > SURE, weights=rows.weight))
@@ -91,10 +100,18 @@ def _label_notices(rows: LabelledRows, level: LabelLevel) -> list[Notice]:
     if abs(difference[worst]) > FOREIGN:
         text = (
             f"{name.capitalize()} {worst} holds {100 * share:.1f} % of the labelled rows, "
-            f"but its weight is {100 * weights[worst]:.1f} %. Either the "
-            f"data are not those of the fit, or the {name}s overlap so much that the most "
-            "probable one says little; look at probabilities instead of labels."
+            f"but its weight is {100 * weights[worst]:.1f} %. "
         )
+        if rows.samples is not None and lacks_weights(model, rows.samples):
+            text += (
+                "The rows of the fit had sample weights, and these data have none: give data with "
+                "their weights, from open_samples(..., weight=...) or with a variable 'weight'."
+            )
+        else:
+            text += (
+                f"Either the data are not those of the fit, or the {name}s overlap so much that "
+                "the most probable one says little; look at probabilities instead of labels."
+            )
         notices.append(Notice("warning", text))
     return notices
 
@@ -147,14 +164,35 @@ def _unstable_notices(level: LabelLevel) -> list[Notice]:
     return [Notice("note", text)]
 
 
-def _small_notices(level: LabelLevel, rows: int, named: Collection[int]) -> list[Notice]:
+def _rows_of_labels(
+    model: Estimator, level: LabelLevel, rows: SampledRows | None
+) -> NDArray[np.float64] | None:
+    """Return the number of rows of the fit with each label, None if only weights are known.
+
+    Shares of relative weights are no shares of rows.
+    """
+    diagnostics = model.diagnostics_
+    if "effective_rows" not in diagnostics:
+        return np.asarray(level.weights * diagnostics["rows"])
+    if model.weights != RELATIVE:
+        return np.asarray(level.weights * diagnostics["effective_rows"])
+    if isinstance(rows, LabelledRows):
+        return np.asarray(rows.row_shares(level.count) * diagnostics["rows"])
+    return None
+
+
+def _small_notices(
+    level: LabelLevel, rows: NDArray[np.float64] | None, named: Collection[int]
+) -> list[Notice]:
     """Count the components, or populations, of a few rows that no other notice names."""
-    weights, name = level.weights, level.name
-    small = [int(h) for h in np.flatnonzero(weights * rows < FEW_ROWS) if h not in named]
+    if rows is None:
+        return []
+    name = level.name
+    small = [int(h) for h in np.flatnonzero(rows < FEW_ROWS) if h not in named]
     if not small:
         return []
     single, span = len(small) == 1, small[-1] - small[0] + 1
-    # weights descend, so that small ones follow each other
+    # weights descend, so that small ones often follow each other
     follow = 3 <= span == len(small)
     numbers = f"{small[0]} to {small[-1]}" if follow else names_in_words([*map(str, small)])
     how = " (bigtensor cut)" if name == "population" else ""

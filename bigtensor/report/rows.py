@@ -161,16 +161,17 @@ def read_rows(
         return replace(rows, state=states[valid])
     answers = row_answers(model, kept, ("label", "probability"))
     label, probability = answers["label"], answers["probability"].astype(np.float64)
-    label_weights, stretches = None, tuple[Stretch, ...]()
+    label_weights, label_rows, stretches = None, None, tuple[Stretch, ...]()
     if labels is not None:
         variable = _label_variable(labels, samples, model)
         label = _take(variable, dim, parts)[valid]
-        label_weights, stretches = _counted_labels(variable, beside, samples, model)
+        label_weights, label_rows, stretches = _counted_labels(variable, beside, samples, model)
     return LabelledRows(
         **vars(rows),
         label=label.astype(np.int64),
         probability=probability,
         label_weights=label_weights,
+        label_rows=label_rows,
         stretches=stretches,
     )
 
@@ -300,8 +301,8 @@ def _label_variable(labels: LabelsLike, samples: Samples, model: Estimator) -> x
 
 def _counted_labels(
     labels: xr.DataArray, beside: xr.Dataset, samples: Samples, model: Estimator
-) -> tuple[FloatArray, tuple[Stretch, ...]]:
-    """Return the weight of all rows with each label, and labels in one stretch of a sample.
+) -> tuple[FloatArray, FloatArray, tuple[Stretch, ...]]:
+    """Return weight and number of all rows with each label, and labels in one stretch of a sample.
 
     Raises
     ------
@@ -321,7 +322,7 @@ def _counted_labels(
             code = codes.read(window)
             sizes += np.bincount(code[code >= 0], minlength=len(sizes))
         counts = AcquisitionCounts(level.count, sizes)
-    totals = np.zeros(level.count)
+    totals, rows = np.zeros(level.count), np.zeros(level.count)
     for window in windows:
         label = _take(labels, dim, [window]).astype(np.int64)
         if label.min() < -1 or label.max() >= level.count:
@@ -336,9 +337,12 @@ def _counted_labels(
             # several data sets have no variables beside them
             weight = read_windows(samples, [window])[0].weight
         totals += summed_weights(label, weight, level.count)
+        is_row = None if weight is None else (weight > 0).astype(np.float64)
+        rows += summed_weights(label, is_row, level.count)
         if counts is not None and codes is not None:
             counts.add(label, codes.read(window))
-    return totals, () if counts is None or codes is None else counts.stretches(codes.names)
+    stretches = () if counts is None or codes is None else counts.stretches(codes.names)
+    return totals, rows, stretches
 
 
 def _label_windows(rows: int) -> list[slice]:

@@ -125,8 +125,9 @@ def _level_section(level: LabelLevel, rows: LabelledRows | None, parts: ReportPa
         lead.append(parts.columns_lead)
     if rows is not None:
         labelled = "all rows" if rows.counts_all_labels else "the sampled rows"
+        weighted = ", by their sample weights" if rows.has_weight else ""
         lead.append(
-            f"Labelled is the share of {labelled} with this label. "
+            f"Labelled is the share of {labelled} with this label{weighted}. "
             "Certainty is the mean probability of the sampled rows with this label."
         )
     beside: tuple[Block, ...] = parts.overview or (_weight_bars(level, rows),)

@@ -198,6 +198,7 @@ def open_parquet(
         else ()
     )
     warn_of_notes(path, notes)
+    order = _category_order(path, features, missing_values) if codes and rows else {}
 
     def blocks(rows_per_block: int) -> Iterator[ImportBlock]:
         columns = [*features, *dict.fromkeys(kept.values())]
@@ -221,7 +222,29 @@ def open_parquet(
                 }
                 yield ImportBlock(values, values, variables, replaced)
 
-    return ImportSource(path, features, blocks, rows=rows, notes=notes)
+    return ImportSource(path, features, blocks, rows=rows, notes=notes, category_order=order)
+
+
+def _category_order(
+    path: Path, features: Sequence[str], missing_values: Collection[str]
+) -> dict[str, tuple[str, ...]]:
+    """Return the names of the categories of ordered columns of a Parquet file, in their order."""
+    parquet = optional_module("pyarrow.parquet", "tables")
+    with reading(path, "Parquet"), parquet.ParquetFile(path) as file:
+        types = {column.name: column.type for column in file.schema_arrow}
+        ordered = [name for name in features if getattr(types[name], "ordered", False)]
+        if not ordered:
+            return {}
+        # values of a dictionary are no part of the schema
+        rows = next(file.iter_batches(1, columns=ordered))
+    names = {
+        column: [name_of_value(value) for value in rows.column(column).dictionary.to_pylist()]
+        for column in ordered
+    }
+    return {
+        column: tuple(name for name in entries if name and name not in missing_values)
+        for column, entries in names.items()
+    }
 
 
 def _with_missing_cells(

@@ -47,6 +47,15 @@ _FORMATS: Mapping[str, Format] = {
     ".h5ad": "anndata",
     ".zarr": "anndata",
 }
+_READERS: Mapping[str, str] = {
+    ".dta": "read_stata",
+    ".sav": "read_spss",
+    ".sas7bdat": "read_sas",
+    ".feather": "read_feather",
+    ".xlsx": "read_excel",
+}
+"""Functions of pandas that read other tables."""
+
 _OF_COUNTS = "; sparse counts are imported by import_counts, or 'bigtensor import --counts'"
 _CODES: Mapping[str, Callable[..., ImportSource]] = {
     "csv": partial(open_csv, codes=True),
@@ -155,7 +164,8 @@ def import_files(
     codes : bool, default False
         Make every feature codes of named categories: every column of a CSV or Parquet file, of
         numbers too, or the categorical, string and boolean columns of ``obs`` of AnnData. Codes are
-        numbered in the order in which the categories first appear, and -1 stands for an empty cell.
+        numbered in the order in which the categories first appear, or in the order of an ordered
+        categorical column of texts of a Parquet file, and -1 stands for an empty cell.
         They are stored as int32.
     dtype : {"float32", "float64"}, default "float32"
         Type of the stored values.
@@ -464,6 +474,12 @@ def _check_file(path: Path, chosen: Format | None) -> None:
     mode = _mode(path)
     kind = _kind_of_name(path, chosen)
     if kind is None:
+        reader = _READERS.get(bare_name(path).suffix.lower())
+        if reader is not None:
+            raise FileFormatError(
+                f"{path} is of a kind that the import does not read; convert it with "
+                f"pandas.{reader}(...).to_parquet('{bare_name(path).stem}.parquet')"
+            )
         raise FileFormatError(
             f"{path} is of an unknown kind; known are {', '.join(_FORMATS)} "
             "(or say which with " + Setting("format") + ")" + _OF_COUNTS

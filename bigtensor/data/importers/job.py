@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -196,7 +197,10 @@ class ImportJob:
         chosen = self._chosen_rows(dtype)
         total = self._total_rows()
         coded = _RowCodes(self, SequenceIds(several_files=len(self.sources) > 1))
-        feature_categories = [Categories() for _ in self.features]
+        feature_categories = [
+            Categories(chain(*(source.category_order.get(name, ()) for source in self.sources)))
+            for name in self.features
+        ]
         rounded = RoundedIntegers(self.features, dtype)
         done, rows_by_name, replaced = 0, dict.fromkeys(self.names, 0), Counter[str]()
         with SampleStoreWriter(

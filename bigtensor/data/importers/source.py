@@ -63,6 +63,8 @@ class ImportSource:
     windows : callable, optional
         Takes a number of rows and starts an iteration over that many at most, in windows spread
         over the file. None if rows cannot be reached without reading those before them.
+    category_order : mapping of str to tuple of str
+        Names of the categories of features whose categories have an order, in this order.
     """
 
     path: Path
@@ -73,6 +75,7 @@ class ImportSource:
     notes: tuple[str, ...] = ()
     attrs: Mapping[str, Any] = field(default_factory=dict)
     windows: Callable[[int], Iterator[ImportBlock]] | None = None
+    category_order: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def spread_blocks(self, rows: int) -> Iterator[ImportBlock]:
         """Return blocks spread over the file, or its first block where rows cannot be reached.
@@ -86,10 +89,16 @@ class ImportSource:
 
 
 class Categories:
-    """Codes 0, 1, ... for names, in the order in which the names first appear."""
+    """Codes 0, 1, ... for names, in the order in which the names first appear.
 
-    def __init__(self) -> None:
-        self._codes: dict[str, int] = {}
+    Parameters
+    ----------
+    first : iterable of str, default ()
+        Names that get the first codes, in this order, also if no value has them.
+    """
+
+    def __init__(self, first: Iterable[str] = ()) -> None:
+        self._codes = {name: code for code, name in enumerate(dict.fromkeys(first))}
 
     @property
     def names(self) -> list[str]:

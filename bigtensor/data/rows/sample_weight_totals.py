@@ -31,6 +31,8 @@ class WeightTotals:
     effective_rows : float
         Effective sample size: the squared sum of the weights over the sum of their squares (Kish
         1965, "Survey Sampling", sec. 8.2). It does not depend on the unit of the weights.
+    largest : float
+        Largest weight.
     whole : bool
         True if all weights are whole numbers.
     """
@@ -38,6 +40,7 @@ class WeightTotals:
     rows: int
     total: float
     effective_rows: float
+    largest: float
     whole: bool
 
 
@@ -56,12 +59,16 @@ def weight_totals(sources: Iterable[Source]) -> WeightTotals:
         if len(weight)
     ]
     if not parts:
-        return WeightTotals(0, 0.0, 0.0, whole=True)
+        return WeightTotals(0, 0.0, 0.0, 0.0, whole=True)
     rows, largest, total, squares, whole = np.array(parts).T
     relative = largest / largest.max()
     effective_rows = (total / largest.max()).sum() ** 2 / (squares * relative**2).sum()
     return WeightTotals(
-        int(rows.sum()), float(total.sum()), float(effective_rows), whole=bool(whole.all())
+        int(rows.sum()),
+        float(total.sum()),
+        float(effective_rows),
+        float(largest.max()),
+        whole=bool(whole.all()),
     )
 
 

@@ -10,7 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import RowVariableLike
-from bigtensor.data.rows.sample_weight_totals import weight_totals
+from bigtensor.data.rows.sample_weight_totals import WeightTotals, weight_totals
 from bigtensor.data.rows.samples import Samples
 from bigtensor.data.sources.csr_source import CsrSource
 from bigtensor.data.sources.row_sources import ArraySource, LazySource, Source
@@ -25,6 +25,10 @@ FEW_COUNTS = 0.5
 
 MANY_COUNTS = 3.0
 """Counts that are no whole numbers, with a larger mean, are probably people of a population."""
+
+FEW_EFFECTIVE = 0.1
+"""Effective share of the rows below which weights are called uneven. Log-normal survey weights with
+a standard deviation of 1 have .37, and of 1.5 have .1."""
 
 
 def check_weight_dtype(dtype: np.dtype[Any], owner: str) -> None:
@@ -119,7 +123,8 @@ def with_weight_meaning(samples: Samples, meaning: str) -> Samples:
     -----
     WeightWarning
         When counts add up to less than half the number of rows, or are no whole numbers and add up
-        to more than three times the number of rows.
+        to more than three times the number of rows. When the effective number of rows is below a
+        tenth of the rows of positive weight, unless the weights are counts in whole numbers.
     """
     if not samples.has_weight:
         return samples
@@ -129,6 +134,8 @@ def with_weight_meaning(samples: Samples, meaning: str) -> Samples:
             f"no row of {samples.describe()} has a positive sample weight; give at least one row "
             "a positive weight, or leave the weights out"
         )
+    if meaning == RELATIVE or not totals.whole:
+        _warn_of_uneven_weights(totals)
     if meaning == RELATIVE:
         scale = totals.effective_rows / totals.total
         return replace(
@@ -153,6 +160,18 @@ def with_weight_meaning(samples: Samples, meaning: str) -> Samples:
             WeightWarning,
         )
     return replace(samples, total_weight=totals.total)
+
+
+def _warn_of_uneven_weights(totals: WeightTotals) -> None:
+    """Warn of weights that a few rows hold most of. Whole counts may be frequencies of patterns."""
+    if totals.effective_rows < FEW_EFFECTIVE * totals.rows:
+        warn(
+            f"a few of {totals.rows:,} rows hold most of the sample weight (the largest weight is "
+            f"{100 * totals.largest / totals.total:.2g} % of all), so that estimates are as "
+            f"uncertain as with {totals.effective_rows:.3g} equal rows (Kish's effective sample "
+            "size); check the weights, or trim the largest ones, such as at their 99 % quantile",
+            WeightWarning,
+        )
 
 
 def _as_numbers(weight: RowVariableLike) -> NDArray[Any]:

@@ -3,11 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bigtensor.errors import DataError, ParameterError
+from bigtensor.data.rows.samples import Samples
+from bigtensor.errors import DataError, ParameterError, WeightWarning, warn
+
+
+class HasDiagnostics(Protocol):
+    """A fitted model."""
+
+    diagnostics_: dict[str, Any]
+
+
+def lacks_weights(model: HasDiagnostics, samples: Samples) -> bool:
+    """Return True if the rows of the fit had sample weights, and these rows have none.
+
+    Parameters
+    ----------
+    model : fitted model
+        Model whose diagnostics are read.
+    samples : Samples
+        Opened rows.
+    """
+    return "effective_rows" in model.diagnostics_ and not samples.has_weight
+
+
+def warn_of_absent_weights(model: HasDiagnostics, samples: Samples) -> None:
+    """Warn if the rows of the fit had sample weights, and these rows have none.
+
+    Parameters
+    ----------
+    model : fitted model
+        Model whose diagnostics are read.
+    samples : Samples
+        Opened rows.
+
+    Warns
+    -----
+    WeightWarning
+    """
+    if lacks_weights(model, samples):
+        warn(
+            f"{type(model).__name__} was fitted with sample weights, and {samples.describe()} has "
+            "none, so that every row counts alike; give sample_weight, open the rows with "
+            "open_samples(..., weight=...), or store the variable 'weight' with them",
+            WeightWarning,
+        )
 
 
 def check_table_variable(variable: str, names: Sequence[str]) -> None:

@@ -288,6 +288,7 @@ class MixtureAnswers(LogDensityAnswers):
         X: DataLike,
         by: str | RowVariableLike = "sample_id",
         *,
+        sample_weight: RowVariableLike | None = None,
         level: str | None = None,
         **options: Unpack[RunOptions],
     ) -> xr.Dataset:
@@ -317,6 +318,8 @@ class MixtureAnswers(LogDensityAnswers):
             groups of the same name are one group. For data in memory also the group of every row,
             as an array.
             Negative whole numbers, NaN and empty strings stand for none.
+        sample_weight : (rows,) array-like, optional
+            As for `fit`. By default the weights that are stored with the data.
         level : {"population", "component"}, optional
             By default populations if the model has any.
         **options
@@ -344,6 +347,11 @@ class MixtureAnswers(LogDensityAnswers):
         ParameterError, PlanError, ClusterError
             See `bigtensor.errors`. Every message names a remedy.
 
+        Warns
+        -----
+        WeightWarning
+            When the rows of the fit had weights, and these rows have none.
+
         Examples
         --------
         >>> from bigtensor import KernelMixture, simulate
@@ -352,7 +360,7 @@ class MixtureAnswers(LogDensityAnswers):
         >>> model.weights_by(cells)["weight"].dims
         ('sample_id', 'component')
         """
-        return weights_of_groups(self, X, by, level, options)
+        return weights_of_groups(self, X, by, sample_weight, level, options)
 
     def sample(self, n_samples: int = 1, random_state: RandomState = None) -> tuple[Any, Any]:
         """Draw rows from the fitted mixture.

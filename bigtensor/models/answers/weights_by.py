@@ -17,7 +17,11 @@ from bigtensor.errors import (
     warn,
 )
 from bigtensor.models.answers.fitted_mixture import FittedMixture
-from bigtensor.models.answers.group_table import check_table_variable, require_some_group
+from bigtensor.models.answers.group_table import (
+    check_table_variable,
+    require_some_group,
+    warn_of_absent_weights,
+)
 from bigtensor.models.answers.group_weights import (
     MOST_PASSES,
     GroupWeights,
@@ -53,6 +57,8 @@ _DRAWN = 20_000
 class WeighsGroups(KnowsFeatures, RunsPasses, Protocol):
     """A fitted mixture whose weights are estimated group by group."""
 
+    diagnostics_: dict[str, Any]
+
     @property
     def population_names_(self) -> NDArray[np.object_]:
         """Names of the populations, or of the components if the model has no populations."""
@@ -68,6 +74,7 @@ def weights_of_groups(
     model: WeighsGroups,
     X: DataLike,
     by: str | RowVariableLike,
+    sample_weight: RowVariableLike | None,
     level: str | None,
     options: RunOptions,
 ) -> xr.Dataset:
@@ -77,14 +84,15 @@ def weights_of_groups(
     ----------
     model : MixtureAnswers
         Fitted mixture whose components or populations are weighed.
-    X, by, level, options
+    X, by, sample_weight, level, options
         As for `MixtureAnswers.weights_by`.
     """
     fitted_mixture = model._mixture()
     classes = _classes_at(level, fitted_mixture)
     labelled = "component" if classes.populations is None else "population"
-    samples = open_with_groups(model, X, by)
+    samples = open_with_groups(model, X, by, sample_weight=sample_weight)
     assert samples.groups is not None
+    warn_of_absent_weights(model, samples)
     groups, variable = samples.groups, samples.groups.variable
     check_table_variable(variable, _TAKEN)
     script = group_weight_passes(classes, len(groups.names), variable)

@@ -562,6 +562,8 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         self.diagnostics_["data"] = samples.describe()
         self.diagnostics_["rows"] = samples.rows
         self.diagnostics_["rows_left_out"] = ran.rows_left_out
+        if samples.has_weight:
+            self.diagnostics_["effective_rows"] = samples.effective_rows
         self.diagnostics_["plan"] = {
             key: value for key, value in asdict(ran.plan).items() if key != "passes"
         }

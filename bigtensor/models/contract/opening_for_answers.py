@@ -328,6 +328,8 @@ def open_with_groups(
     by: str | RowVariableLike,
     sequence: str | RowVariableLike | None = None,
     lengths: npt.ArrayLike | None = None,
+    *,
+    sample_weight: RowVariableLike | None = None,
 ) -> Samples:
     """Open data for a fitted model, with the group of every row.
 
@@ -341,6 +343,8 @@ def open_with_groups(
         Variable along the samples, column of a table, or the group of every row.
     sequence, lengths : optional
         Sequences of the rows.
+    sample_weight : (rows,) array-like, optional
+        By default the weights that are stored with the data.
     """
     groups: str | RowVariableLike = by
     parts = split_column(X, by) if isinstance(by, str) else None
@@ -351,7 +355,13 @@ def open_with_groups(
         X = X if by in getattr(model, "feature_names_in_", ()) else others
     X, ids = in_sequences(X, sequence, lengths)
     rows = in_matrix_of_fit(model, X)
-    samples = open_samples(rows, sample_dim=model.sample_dim, groups=groups, sequence=ids)
+    samples = open_samples(
+        rows,
+        sample_dim=model.sample_dim,
+        weight=sample_weight,
+        groups=groups,
+        sequence=ids,
+    )
     samples = model.takes.check(samples, type(model).__name__, prefer=_kind_of_fit(model))
     # features by name or by position, and codes of the fit, as for every other answer
     opened = open_for_answers(model, samples if is_named(X) else X)

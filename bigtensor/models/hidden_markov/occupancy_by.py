@@ -12,7 +12,11 @@ from numpy.typing import NDArray
 
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
 from bigtensor.errors import ParameterError, Setting
-from bigtensor.models.answers.group_table import check_table_variable, require_some_group
+from bigtensor.models.answers.group_table import (
+    check_table_variable,
+    require_some_group,
+    warn_of_absent_weights,
+)
 from bigtensor.models.contract.opening_for_answers import KnowsFeatures, open_with_groups
 from bigtensor.models.contract.run import RunOptions, RunsPasses
 from bigtensor.models.contract.script import PlannedPass
@@ -30,6 +34,8 @@ TAKEN = ("state", "weight", "rows")
 class TellsOccupancy(RunsPasses, KnowsFeatures, Protocol):
     """A fitted hidden Markov model."""
 
+    diagnostics_: dict[str, Any]
+
     def _solution(self) -> MarkovFit:
         """Return the solution, or raise sklearn's NotFittedError."""
 
@@ -45,6 +51,7 @@ def weights_by(
     X: DataLike,
     by: str | RowVariableLike = "sample_id",
     *,
+    sample_weight: RowVariableLike | None = None,
     level: str | None = None,
     sequence: str | RowVariableLike | None = None,
     lengths: npt.ArrayLike | None = None,
@@ -66,6 +73,8 @@ def weights_by(
         is no feature unless the fit had it as one: integer codes with the attribute
         ``categories``, or names, strings or numbers. For data in memory also the group of every
         row. Negative whole numbers, NaN and empty strings stand for none.
+    sample_weight : (rows,) array-like, optional
+        As for `fit`. By default the weights that are stored with the data.
     level : None
         States are not merged.
     sequence, lengths : optional
@@ -94,14 +103,17 @@ def weights_by(
     -----
     SequenceWarning
         When ids of sequences come back after another sequence, or dates go back.
+    WeightWarning
+        When the rows of the fit had weights, and these rows have none.
     """
     if level is not None:
         raise ParameterError(
             "states of a HiddenMarkovModel are not merged; leave out " + Setting("level", level)
         )
     chain = self._solution().chain()
-    samples = open_with_groups(self, X, by, sequence, lengths)
+    samples = open_with_groups(self, X, by, sequence, lengths, sample_weight=sample_weight)
     assert samples.groups is not None
+    warn_of_absent_weights(self, samples)
     self.warn_of_rows(samples)
     variable, groups = samples.groups.variable, len(samples.groups.names)
     check_table_variable(variable, TAKEN)

@@ -76,6 +76,11 @@ class SampledRows:
     names: NDArray[np.str_] | None = field(default=None, kw_only=True)
     state: NDArray[np.int64] | None = field(default=None, kw_only=True)
 
+    @property
+    def has_weight(self) -> bool:
+        """True if the data have sample weights."""
+        return self.samples is not None and self.samples.has_weight
+
     def row_name(self, place: int) -> str:
         """Return the name of one of the rows, or its number in the data if it has no name."""
         if self.names is not None:
@@ -122,6 +127,9 @@ class LabelledRows(SampledRows):
     label_weights : (m,) float64 array, optional
         Sum of the sample weights of all rows of the data with each label. None where only the
         sampled rows have labels.
+    label_rows : (m,) float64 array, optional
+        Number of all rows of the data with each label and a positive sample weight. None where only
+        the sampled rows have labels.
     stretches : tuple of Stretch
         Labels whose rows lie in one stretch of one sample, if labels of all rows are counted.
     """
@@ -129,6 +137,7 @@ class LabelledRows(SampledRows):
     label: NDArray[np.int64]
     probability: NDArray[np.float64]
     label_weights: NDArray[np.float64] | None = field(default=None, kw_only=True)
+    label_rows: NDArray[np.float64] | None = field(default=None, kw_only=True)
     stretches: tuple[Stretch, ...] = field(default=(), kw_only=True)
 
     @property
@@ -147,6 +156,16 @@ class LabelledRows(SampledRows):
         if totals is None:
             totals = summed_weights(self.label, self.weight, n_labels)
         return np.asarray(totals / max(float(totals.sum()), np.finfo(np.float64).tiny))
+
+    def row_shares(self, n_labels: int) -> NDArray[np.float64]:
+        """Return the share of the rows with each label, of all rows: ``(n_labels,)``.
+
+        Sample weights do not count, but for rows of weight zero, which are no rows.
+        """
+        if self.label_rows is not None:
+            return self.label_rows / self.total
+        rows = summed_weights(self.label, (self.weight > 0).astype(np.float64), n_labels)
+        return rows / len(self.label)
 
 
 def summed_weights(

@@ -14,7 +14,13 @@ from bigtensor.data.importers import job as job_module
 from bigtensor.data.importers.files import import_files
 from bigtensor.data.opening import open_samples
 from bigtensor.data.stores.layout import SampleStoreWriter
-from bigtensor.errors import DataError, FileFormatWarning, MissingValueWarning, ParameterError
+from bigtensor.errors import (
+    DataError,
+    FileFormatError,
+    FileFormatWarning,
+    MissingValueWarning,
+    ParameterError,
+)
 
 TABLE = pd.DataFrame(
     {
@@ -58,6 +64,29 @@ def test_codes__keep_the_names_of_a_table(
     assert samples.groups.names == ("ann", "bob", "cy")
     (block,) = samples.blocks([(0, 6)], 10)
     np.testing.assert_array_equal(block.values, CODES)
+
+
+def test_codes__keep_the_order_of_ordered_columns_of_parquet(tmp_path: Path) -> None:
+    names = ["disagree", "neither", "agree", "refused", "fully agree"]
+    answers = ["agree", None, "disagree", "refused", "agree", "neither"]
+    kind = pd.CategoricalDtype(names, ordered=True)
+    table = TABLE[["colour"]].assign(trust=pd.Series(answers, dtype=kind))
+    table.to_parquet(tmp_path / "answers.parquet", row_group_size=2)
+    out = tmp_path / "answers.zarr"
+    import_files(tmp_path / "answers.parquet", out, codes=True, missing_values="refused")
+    samples = open_samples(out)
+    (block,) = samples.blocks([(0, 6)], 10)
+    assert samples.categories == {
+        "colour": CATEGORIES["colour"],
+        "trust": ("disagree", "neither", "agree", "fully agree"),
+    }
+    np.testing.assert_array_equal(block.values[:, 1], [2, -1, 0, -1, 2, 1])
+
+
+def test_codes__of_other_tables_are_refused_with_the_way_to_parquet(tmp_path: Path) -> None:
+    (tmp_path / "answers.dta").touch()
+    with pytest.raises(FileFormatError, match=r"read_stata.*to_parquet"):
+        import_files(tmp_path / "answers.dta", tmp_path / "answers.zarr", codes=True)
 
 
 @pytest.mark.filterwarnings("ignore:Writing zarr v2 data:UserWarning")

@@ -126,6 +126,27 @@ def test_frequencies_and_relative_weights__are_not_warned_of(weight, meaning):
         with_weight_meaning(open_samples(ROWS, weight=weight), meaning)
 
 
+@pytest.mark.parametrize(
+    ("uneven", "meaning", "is_warned_of"),
+    [
+        ([400.0, 400.0], "relative", True),
+        ([400.5, 400.5], "counts", True),
+        # frequencies of patterns are whole, and as uneven as they like
+        ([400.0, 400.0], "counts", False),
+        ([6.0, 6.0], "relative", False),
+    ],
+)
+def test_uneven_weights__are_warned_of_with_the_effective_rows(uneven, meaning, is_warned_of):
+    weight = np.r_[uneven, np.ones(38), np.zeros(4000)]
+    samples = open_samples(np.zeros((4040, 2)), weight=weight)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        with_weight_meaning(samples, meaning)
+    about = [str(one.message) for one in caught if "Kish" in str(one.message)]
+    assert bool(about) == is_warned_of
+    assert all("40 rows" in text and "2.19 equal rows" in text for text in about)
+
+
 def test_counts__of_zero_and_one_are_a_mask_and_not_warned_of():
     mask = (np.arange(40) % 4 == 0).astype(float)
     assert with_weight_meaning(open_samples(ROWS, weight=mask), "counts").effective_rows == 10

@@ -1,5 +1,6 @@
 """The mixing weights of every sample: what is summed, and how near to the truth it comes."""
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,7 @@ import xarray as xr
 from scipy.optimize import linear_sum_assignment
 from sklearn.exceptions import NotFittedError
 
+import bigtensor
 from bigtensor import GaussianMixture, KernelMixture, open_samples, simulate
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import (
@@ -17,6 +19,7 @@ from bigtensor.errors import (
     NoPopulationsError,
     ParameterError,
     PlanError,
+    WeightWarning,
 )
 from bigtensor.statistics.base import Workspace
 from tests.parameters import first_quick
@@ -139,6 +142,33 @@ def test_weights_by__weighs_rows(fitted, cells):
     xr.testing.assert_allclose(table["standard_error"], whole["standard_error"], rtol=1e-3)
     assert table["sample_id"].to_numpy().tolist() == ["sample1", "sample3"]
     assert table["rows"].to_numpy().tolist() == [2000, 2000]
+
+
+def test_weights_by__takes_weights_of_rows_in_memory(fitted, cells):
+    weight = np.random.default_rng(0).uniform(0, 2, 6000)
+    stored = fitted.weights_by(cells.assign(weight=("sample", weight)))
+    frame = cells["X"].to_pandas()
+    table = fitted.weights_by(frame, cells["sample_id"].to_numpy(), sample_weight=weight)
+    np.testing.assert_allclose(table["weight"], stored["weight"], rtol=1e-6)
+    with pytest.raises(DataError, match="sample_weight"):
+        fitted.weights_by(frame, cells["sample_id"].to_numpy(), sample_weight=weight[1:])
+
+
+def test_weights_by__warns_of_rows_that_lack_the_weights_of_the_fit(tmp_path):
+    data = simulate.gaussian_mixture(400, 2, random_state=0)["X"].to_pandas()
+    weight = np.random.default_rng(0).uniform(1, 2, 400)
+    half = np.arange(400) % 2
+    model = GaussianMixture(2, weights="relative", random_state=0).fit(data, sample_weight=weight)
+    model.save(tmp_path / "model")
+    loaded = bigtensor.load(tmp_path / "model")
+    with pytest.warns(WeightWarning, match="sample_weight"):
+        plain = loaded.weights_by(data, half)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        weighted = loaded.weights_by(data, half, sample_weight=weight)
+        unweighted = GaussianMixture(2, random_state=0).fit(data)
+        unweighted.weights_by(data, half)
+    assert abs(plain["weight"] - weighted["weight"]).max() > 1e-4
 
 
 def test_weights_by__rows_without_a_sample_are_counted(fitted, cells):

@@ -91,6 +91,7 @@ def test_weights_by__counts_sample_weights_and_leaves_out_groups_without(
     expected = np.average(probability[chosen], axis=0, weights=weight[chosen])
     np.testing.assert_array_equal(found["subject"], [*"acde"])
     np.testing.assert_allclose(found["weight"].sel(subject="d"), expected, rtol=1e-10)
+    assert model.weights_by(sequences, "subject", sample_weight=weight).equals(found)
 
 
 def test_weights_by__finds_categories_by_name(
