@@ -228,7 +228,7 @@ def test_scheduler__that_came_back_without_the_work_is_named(one_worker: Client)
     def forget(*_: Any) -> None:
         one_worker.cancel([Future(key, one_worker) for key in list(one_worker.futures)])
 
-    with pytest.raises(ClusterError, match="forgot the work.*checkpoint"):
+    with pytest.raises(ClusterError, match=r"forgot the work.*checkpoint"):
         DistributedRuntime(one_worker).run(number_after, None, JOBS, forget)
 
 
