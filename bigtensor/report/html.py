@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Sequence
-from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from bigtensor._version import __version__
 from bigtensor.abundance.differential import check_columns
 from bigtensor.abundance.sample_table import SamplesLike, sample_table
-from bigtensor.data.addresses.store_address import Address, as_address, name_of
+from bigtensor.data.addresses.store_address import Address, as_address
 from bigtensor.data.exporters.subset import rows_with_labels
 from bigtensor.data.rows.data_like import DataLike
 from bigtensor.data.stores.outputs import check_target_file, whole_file, write_errors
@@ -23,14 +22,19 @@ from bigtensor.errors import MissingDependencyError, ParameterError, Setting
 from bigtensor.models.answers.mixture import MixtureAnswers
 from bigtensor.models.contract.opening_for_answers import open_with_groups
 from bigtensor.models.words.label_level import LabelLevel, level_of
-from bigtensor.models.words.report_blocks import Section
+from bigtensor.models.words.report_blocks import Notice, Section
 from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
+from bigtensor.report.data_names import name_of_fit, name_of_other_data, title_of
 from bigtensor.report.drawing import is_broad, picture
 from bigtensor.report.notices import banners, fit_notices, notes, row_notices
 from bigtensor.report.rows import LabelsLike, read_rows
 from bigtensor.report.samples.acquisition_section import acquisition_section, drift_notices
 from bigtensor.report.samples.drift import Drift, drift_along_time
-from bigtensor.report.samples.sample_section import SampleGroups, sample_section
+from bigtensor.report.samples.sample_section import (
+    SampleGroups,
+    sample_section,
+    unlike_notices,
+)
 from bigtensor.report.sections import Findings, headline, page_sections
 from bigtensor.report.style import palette, require_matplotlib
 
@@ -38,10 +42,6 @@ if TYPE_CHECKING:
     from jinja2 import Template
 
     from bigtensor.models.contract.estimator import Estimator
-
-
-STORE_ENDINGS = (".zarr", ".h5ad")
-"""Ends of the names of stores, whose names are titles of their reports."""
 
 
 def write_report(
@@ -173,14 +173,14 @@ def render_report(
     steps.advance("describing the model", 0, 0)
     parts = model.description.report(model, rows)
     steps.finish()
-    samples_section, drift = _sample_sections(
+    samples_section, of_samples = _sample_sections(
         model, data, labels, rows, level, comparison, listeners
     )
     of_rows = [] if rows is None else row_notices(model, rows, level)
     artefacts = {one.label for one in rows.stretches} if isinstance(rows, LabelledRows) else ()
     notices = [
+        *of_samples,
         *of_rows,
-        *drift_notices(drift),
         *parts.notices,
         *fit_notices(model, level, artefacts, rows),
     ]
@@ -189,9 +189,10 @@ def render_report(
     steps.advance("drawing the figures", 0, 0)
     page: str = _template(colours).render(
         version=__version__,
-        title=_title(model),
+        title=title_of(model, rows),
         model=type(model).__name__,
-        data_name=_data_name(model),
+        data_name=name_of_fit(model),
+        other_data=name_of_other_data(model, rows),
         headline=headline(findings),
         notices=banners(notices),
         sections=page_sections(findings),
@@ -258,22 +259,6 @@ def _require_comparison(model: Estimator, data: DataLike | None, by: str) -> Non
     )
 
 
-def _title(model: Estimator) -> str:
-    """Return the name of the data without its folder, or the name of the model."""
-    words = str(model.diagnostics_["data"]).rsplit(" (", 1)[0]
-    name = PurePath(name_of(as_address(words))).stem if words.endswith(STORE_ENDINGS) else ""
-    return name or type(model).__name__
-
-
-def _data_name(model: Estimator) -> str:
-    """Return the name of the data with their size, of a store without its folder."""
-    words = str(model.diagnostics_["data"])
-    path, _, rows = words.rpartition(" (")
-    if not path.endswith(STORE_ENDINGS):
-        return words
-    return f"{PurePath(name_of(as_address(path))).name} ({rows}"
-
-
 def _sample_sections(
     model: Estimator,
     data: DataLike,
@@ -282,8 +267,8 @@ def _sample_sections(
     level: LabelLevel | None,
     groups: SampleGroups | None,
     listeners: tuple[Listener, ...],
-) -> tuple[tuple[Section, ...], Drift | None]:
-    """Return the sections on the samples, from a few passes over all rows, and their drift."""
+) -> tuple[tuple[Section, ...], list[Notice]]:
+    """Return the sections and notices on the samples, from a few passes over all rows."""
     if level is None or rows is None or rows.sample_id is None:
         if groups is not None:
             raise ParameterError(
@@ -294,7 +279,7 @@ def _sample_sections(
                 + Setting("by")
                 + " out"
             )
-        return (), None
+        return (), []
     left_out = isinstance(rows, LabelledRows) and (rows.label < 0).any()
     if left_out and isinstance(data, str | os.PathLike) and isinstance(labels, str | os.PathLike):
         # a condition left rows out of the fit and of the labels
@@ -308,7 +293,7 @@ def _sample_sections(
     if drift is not None:
         stretches = rows.stretches if isinstance(rows, LabelledRows) else ()
         sections.append(acquisition_section(drift, stretches, level.name))
-    return tuple(sections), drift
+    return tuple(sections), [*unlike_notices(weights), *drift_notices(drift)]
 
 
 def _drift(

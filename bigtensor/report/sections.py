@@ -25,6 +25,7 @@ from bigtensor.models.words.report_figures import Bars, Histograms
 from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
 from bigtensor.report import tables
 from bigtensor.report.annotation import Annotation, annotate_by_majority, reliability
+from bigtensor.report.data_names import name_of_other_data
 from bigtensor.report.embedding import embedding_section
 from bigtensor.report.sentences import fit_sentences, sample_sentence
 
@@ -86,8 +87,11 @@ def headline(findings: Findings) -> list[tuple[str, str]]:
     """Return the figures of the page's head."""
     level, rows = findings.level, findings.rows
     rows_name, features_name = findings.parts.axes
+    count = findings.model.diagnostics_["rows"]
+    if rows is not None and name_of_other_data(findings.model, rows):
+        count = rows.total
     lines = [
-        (rows_name, f"{findings.model.diagnostics_['rows']:,}"),
+        (rows_name, f"{count:,}"),
         (features_name, f"{len(findings.model.views_.feature_names):,}"),
     ]
     if level is not None:
@@ -101,7 +105,8 @@ def _fit_section(findings: Findings) -> Section:
     """Return what was fitted on what."""
     sentences = fit_sentences(findings.model, findings.level, findings.parts.method)
     if findings.rows is not None:
-        sentences.append(sample_sentence(findings.rows))
+        other = name_of_other_data(findings.model, findings.rows)
+        sentences.append(sample_sentence(findings.rows, other))
     words = tuple(Words(sentence, "plain") for sentence in sentences)
     blocks: list[Block] = [Group(words, layout="prose")]
     if findings.notes:

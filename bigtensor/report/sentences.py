@@ -46,15 +46,26 @@ def fit_sentences(
     ]
 
 
-def sample_sentence(rows: SampledRows) -> str:
-    """Say which rows the figures and tables of rows are made of."""
+def sample_sentence(rows: SampledRows, other_data: str = "") -> str:
+    """Say which rows the figures and tables of rows are made of.
+
+    Parameters
+    ----------
+    rows : SampledRows
+        Sample of the rows.
+    other_data : str, default ""
+        Name of the data, if they are not those of the fit.
+    """
     count = len(rows.weight)
     if count + rows.left_out == rows.total:
-        return f"Figures and tables of rows show all {counted(count, 'row')} of the data."
-    return (
-        f"Figures and tables of rows show a sample of {count:,} of the {counted(rows.total, 'row')}"
-        ", in windows spread evenly over the data."
-    )
+        words = f"all {counted(count, 'row')} of the data"
+    else:
+        words = (
+            f"a sample of {count:,} of the {counted(rows.total, 'row')}, in windows spread evenly "
+            "over the data"
+        )
+    others = f". These are not the data of the fit: {other_data}" if other_data else ""
+    return f"Figures and tables of rows show {words}{others}."
 
 
 def _passes_sentence(passes: Sequence[dict[str, Any]]) -> str:

@@ -11,7 +11,13 @@ from sklearn.exceptions import NotFittedError
 import bigtensor
 from bigtensor import ICA, KernelMixture, SpectralOptions
 from bigtensor.data.opening import open_samples
-from bigtensor.errors import DataError, MissingDependencyError, OutputError, ParameterError
+from bigtensor.errors import (
+    ConditioningWarning,
+    DataError,
+    MissingDependencyError,
+    OutputError,
+    ParameterError,
+)
 from bigtensor.models.words.wording import percent
 from bigtensor.report.html import comparison_of, render_report, write_report
 from bigtensor.report.rows import read_rows
@@ -88,6 +94,27 @@ def test_render_report__compares_samples_by_a_condition(cell_model, cells_path, 
     page = Page(render_report(cell_model, data=cells_path, comparison=comparison, sample_size=500))
     assert "Change with dose" in page.said
     assert any(one.startswith("Map of 3 samples") for one in page.alternatives)
+
+
+def test_render_report__names_other_data_and_samples_on_another_scale(
+    cell_model, cells_path, tmp_path, undrawn
+):
+    later = xr.open_zarr(cells_path).isel(sample=slice(3000)).load()
+    later["X"].data[:] *= 2
+    for variable in later.variables.values():
+        variable.encoding.clear()
+    later.to_zarr(tmp_path / "later.zarr", consolidated=False)
+    with pytest.warns(ConditioningWarning) as warned:
+        page = Page(render_report(cell_model, data=tmp_path / "later.zarr", sample_size=500))
+    (sentence,) = {str(warning.message) for warning in warned}
+    assert sentence[1:] in page.said
+    assert page.said.startswith("later - KernelMixture")
+    of_fit = Page(render_report(cell_model, data=cells_path, sample_size=500)).said
+    assert of_fit.startswith("cells - KernelMixture")
+    for said, times in ((page.said, 2), (of_fit, 0)):
+        assert said.count("later.zarr (3,000 rows)") == times
+    assert "rows 3,000" in page.said.lower()
+    assert "rows 30,000" in of_fit.lower()
 
 
 def test_comparison__refuses_columns_that_it_cannot_adjust_for():

@@ -28,11 +28,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zarr
 from numpy.typing import NDArray
 
 from bigtensor.data.exporters.answered_rows import warn_of_other_rows
 from bigtensor.data.exporters.labels import LabelBlock, LabelStore, open_labels
 from bigtensor.data.exporters.sample_rows import rows_of_samples
+from bigtensor.data.exporters.source_events import warn_of_other_events
 from bigtensor.data.importers.csv_text import bare_name
 from bigtensor.data.importers.fcs.header import FcsHeader, Offsets, read_fcs_header
 from bigtensor.data.importers.fcs.segments import HEADER_BYTES
@@ -125,15 +127,22 @@ def write_answers_to_fcs(
         When a source is damaged or carries such channels already.
     OutputError
         When a target exists, is a source, or cannot be written.
+
+    Warns
+    -----
+    OtherRowsWarning
+        When the values of `cells` or of a file are not those that were labelled.
     """
     store, out = open_labels(labels), Path(folder)
     paths = [Path(source) for source in sources]
     _check_targets(paths, out, overwrite=overwrite)
-    dataset = _dataset_of(cells)
+    group = open_whole_group(os.fspath(cells))
+    dataset = _dataset_of(group)
     jobs = []
     for path, (start, rows) in zip(paths, _rows_of_files(store, cells, paths), strict=True):
         header = read_fcs_header(path, dataset=dataset, offsets=offsets)
         _check_source(header, rows)
+        warn_of_other_events(header, group, start)
         target = out / path.name
         jobs.append(_Job(header, start, target, unfinished_path(target)))
     total, done = sum(job.header.n_rows for job in jobs), 0
@@ -198,9 +207,9 @@ def _rows_of_files(
         yield samples[names[0]]
 
 
-def _dataset_of(cells: str | os.PathLike[str]) -> int:
+def _dataset_of(cells: zarr.Group) -> int:
     """Return the number of the data set of every file that a store was imported from."""
-    number = open_whole_group(os.fspath(cells)).attrs.get(FCS_DATASET, 0)
+    number = cells.attrs.get(FCS_DATASET, 0)
     # stores of earlier versions do not record it
     return number if isinstance(number, int) else 0
 

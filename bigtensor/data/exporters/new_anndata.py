@@ -3,14 +3,16 @@
 ``X`` holds the markers as they were fitted, ``var`` their further names, and ``obs`` the variables
 along the samples and the other features, such as scatter and time. Codes with names become
 categories, and dates become text. ``uns["bigtensor_data"]`` says how the values were transformed.
-Names of observations are those of the sample and the number of the row, such as
-``Activation_1-0``, so that they stay unique when files are concatenated.
+Names of observations are those of the sample and the number of the row in it, such as
+``Activation_1-0`` for the first event of a file, so that they stay unique when files are
+concatenated. Selected rows have ``source_row`` as their number.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +36,7 @@ from bigtensor.data.exporters.in_place import answer_errors
 from bigtensor.data.exporters.labels import LabelStore, open_labels
 from bigtensor.data.exporters.row_texts import is_number, row_texts
 from bigtensor.data.opening import open_samples
-from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM, SAMPLES
+from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM, SAMPLES, SOURCE_ROW
 from bigtensor.data.stores.outputs import check_room, check_target_file, whole_file
 from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.data.values.import_record import (
@@ -162,36 +164,67 @@ def _write_cells(
         for name, column in zip(columns, names, strict=False)
     }
     further = [_array(obs, name, (rows,), dataset["X"].dtype) for name in others]
+    row_names = _ObservationNames(dataset)
     for start in range(0, rows, _BLOCK_ROWS):
         part = slice(start, min(start + _BLOCK_ROWS, rows))
         block = read_variable(dataset["X"][part], f"'X' of {store}")
         values[part] = block[:, markers]
         for array, column in zip(further, block[:, ~markers].T, strict=True):
             array[part] = column
-        index[part] = _observation_names(dataset, part)
+        index[part] = row_names.of_rows(part)
         for name, array in arrays.items():
             entries = read_variable(columns[name][part], f"{name!r} of {store}")
             array[part] = entries if is_number(entries.dtype) else row_texts(entries)
         progress(part.stop, rows)
 
 
-def _observation_names(dataset: xr.Dataset, rows: slice) -> list[str]:
-    """Return the names of rows: the sample, where there is one, and the number of the row."""
-    numbers = [str(row) for row in range(rows.start, rows.stop)]
-    samples = dataset.get(SAMPLES)
-    names = None if samples is None else samples.attrs.get("categories")
-    if samples is None or (names is None and is_number(samples.dtype)):
-        return numbers
-    codes = read_variable(samples[rows], f"{SAMPLES!r} of {dataset.encoding.get('source')}")
-    if names is None:
+class _ObservationNames:
+    """Names of the rows of a store, block by block: the sample, and the number of the row in it.
+
+    Rows that were selected from others have the number ``source_row``. Rows without a sample have
+    the number of the row in the store.
+    """
+
+    def __init__(self, dataset: xr.Dataset) -> None:
+        self._dataset = dataset
+        self._store = dataset.encoding.get("source")
+        self._counts = Counter[str]()
+
+    def of_rows(self, rows: slice) -> list[str]:
+        """Return the names of the next rows."""
+        samples = self._samples(rows)
+        if SOURCE_ROW in self._dataset:
+            numbers = self._read(SOURCE_ROW, rows).tolist()
+        else:
+            numbers = [
+                self._next_in(sample) if sample else row
+                for row, sample in enumerate(samples, rows.start)
+            ]
         return [
-            f"{text}-{number}" if text else number
-            for text, number in zip(row_texts(codes), numbers, strict=True)
+            f"{sample}-{number}" if sample else str(number)
+            for sample, number in zip(samples, numbers, strict=True)
         ]
-    return [
-        f"{names[code]}-{number}" if 0 <= code < len(names) else number
-        for code, number in zip(codes.tolist(), numbers, strict=True)
-    ]
+
+    def _next_in(self, sample: str) -> int:
+        """Return the number of the next row of a sample."""
+        number = self._counts[sample]
+        self._counts[sample] += 1
+        return number
+
+    def _samples(self, rows: slice) -> list[str]:
+        """Return the name of the sample of every row, empty for none."""
+        samples = self._dataset.get(SAMPLES)
+        names = None if samples is None else samples.attrs.get("categories")
+        if samples is None or (names is None and is_number(samples.dtype)):
+            return [""] * (rows.stop - rows.start)
+        codes = self._read(SAMPLES, rows)
+        if names is None:
+            return row_texts(codes)
+        return [str(names[code]) if 0 <= code < len(names) else "" for code in codes.tolist()]
+
+    def _read(self, name: str, rows: slice) -> NDArray[Any]:
+        """Return a variable of some rows."""
+        return read_variable(self._dataset[name][rows], f"{name!r} of {self._store}")
 
 
 def _write_features(file: h5py.File, dataset: xr.Dataset) -> None:

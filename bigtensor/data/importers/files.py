@@ -21,7 +21,7 @@ from bigtensor.data.importers.fcs.events import Offsets, open_fcs
 from bigtensor.data.importers.fcs.marker_channels import note_on_moved_markers
 from bigtensor.data.importers.features import FeatureSettings, resolve_features, settings_of_store
 from bigtensor.data.importers.job import ImportJob, ImportSummary, sample_names
-from bigtensor.data.importers.matching import Channels, match_features
+from bigtensor.data.importers.matching import Channels, features_in_some, match_features
 from bigtensor.data.importers.panel import Panel, as_panel, channels_of, with_panel
 from bigtensor.data.importers.readable_files import for_every_file
 from bigtensor.data.importers.scales import TransformName
@@ -232,6 +232,7 @@ def import_files(
         where=where,
         kept=kept,
         note="" if panel is not None else note_on_moved_markers(opened, settings.panel),
+        in_some=features_in_some(sources, features),
     ).run(target, dtype=dtype, keep_raw=keep_raw, overwrite=overwrite, progress=progress)
 
 

@@ -17,6 +17,7 @@ from bigtensor.data.importers.channels.channel_names import ChannelRole
 from bigtensor.data.importers.csv_text import bare_name
 from bigtensor.data.importers.features import ResolvedFeatures
 from bigtensor.data.importers.imported_rows import ImportedRows
+from bigtensor.data.importers.matching import note_on_features_in_some
 from bigtensor.data.importers.rounded_integers import RoundedIntegers
 from bigtensor.data.importers.sequence_ids import SequenceIds
 from bigtensor.data.importers.source import Categories, ImportBlock, ImportSource, row_weights
@@ -47,6 +48,9 @@ from bigtensor.errors import (
     warn,
 )
 from bigtensor.missing_codes import codes_in_words, missing_codes
+
+IN_SOME = "not_in_all_files"
+"""Attribute of a store with the files that have a feature which others lack, by the feature."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +150,8 @@ class ImportJob:
         Columns of the files by the variables of the rows that they are kept as.
     note : str, default ""
         Note on the files together, which is a warning too.
+    in_some : mapping of str to list of str
+        Files that have a feature which others lack, by the feature. It is not imported.
     """
 
     sources: Sequence[ImportSource]
@@ -159,6 +165,7 @@ class ImportJob:
     where: str | None = None
     kept: Mapping[str, str | None] = field(default_factory=dict)
     note: str = ""
+    in_some: Mapping[str, list[str]] = field(default_factory=dict)
 
     @property
     def has_sequence(self) -> bool:
@@ -268,7 +275,8 @@ class ImportJob:
         empty = [name for name, rows in rows_by_name.items() if not rows]
         without_rows = f"files without rows: {', '.join(empty)}" if empty else ""
         repeated = _repeated_markers(self.sources, self._used)
-        for note in (repeated, self.note, rounded.note(), without_rows):
+        in_some = note_on_features_in_some(self.in_some)
+        for note in (in_some, repeated, self.note, rounded.note(), without_rows):
             if note:
                 warn(note, FileFormatWarning)
                 notes.append(note)
@@ -345,6 +353,7 @@ class ImportJob:
             TRANSFORM: self._transform_record(),
             **self._spillover(),
             **recorded,
+            **({IN_SOME: dict(self.in_some)} if self.in_some else {}),
         }
 
     def _require_rows(self, done: int, chosen: ImportedRows | None) -> None:

@@ -1,12 +1,18 @@
 """Match the columns of several files to the features of one store."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from bigtensor.data.importers.source import ImportSource
 from bigtensor.errors import DataError, ParameterError, Setting
 
 Channels = Literal["same", "common"]
+
+_LISTED = 3
+"""Files that a note names for a feature."""
+
+_MOST_FEATURES = 20
+"""Features that a note names."""
 
 
 def match_features(
@@ -60,6 +66,50 @@ def match_features(
                 + ", or the files apart"
             )
     return features, [[source.features.index(name) for name in features] for source in sources]
+
+
+def features_in_some(
+    sources: Sequence[ImportSource], features: Sequence[str]
+) -> dict[str, list[str]]:
+    """Return the names of the files that have a feature which others lack, by the feature.
+
+    Parameters
+    ----------
+    sources : sequence of ImportSource
+        The files.
+    features : sequence of str
+        Features of all files.
+    """
+    files: dict[str, list[str]] = {}
+    for source in sources:
+        for name in source.features:
+            if name not in features:
+                files.setdefault(name, []).append(source.path.name)
+    return files
+
+
+def note_on_features_in_some(files: Mapping[str, Sequence[str]]) -> str:
+    """Return a note on the features that some files lack, empty if there are none.
+
+    Parameters
+    ----------
+    files : mapping of str to sequence of str
+        Result of `features_in_some`.
+    """
+    listed = [
+        f"{name} ({', '.join(having[:_LISTED])}"
+        + (f" and {len(having) - _LISTED:,} more)" if len(having) > _LISTED else ")")
+        for name, having in files.items()
+    ]
+    if not listed:
+        return ""
+    more = len(listed) - _MOST_FEATURES
+    return (
+        f"features that are not in all files are left out: {', '.join(listed[:_MOST_FEATURES])}"
+        + (f" and {more:,} more" if more > 0 else "")
+        + "; if one marker has two names, give "
+        + Setting("panel")
+    )
 
 
 def _difference(names: Sequence[str], expected: Sequence[str]) -> str:

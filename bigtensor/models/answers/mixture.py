@@ -306,6 +306,9 @@ class MixtureAnswers(LogDensityAnswers):
         The attribute ``method`` says so. Weights of a group then depend on the other groups in
         ``X``, and the weights of a single group are its shares of labels.
 
+        Groups whose rows are much less likely than rows drawn from their populations, such as a
+        file of another gain, are named in a warning and in the attribute ``unlike_fit``.
+
         Parameters
         ----------
         X : path, xarray, dask array or array-like, or a list of these

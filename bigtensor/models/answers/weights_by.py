@@ -11,11 +11,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.rows.block import Block
 from bigtensor.data.rows.data_like import DataLike, RowVariableLike
-from bigtensor.errors import (
-    NoPopulationsError,
-    Setting,
-    warn,
-)
+from bigtensor.errors import ConditioningWarning, NoPopulationsError, Setting, warn
 from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.group_table import (
     check_table_variable,
@@ -27,6 +23,7 @@ from bigtensor.models.answers.group_weights import (
     GroupWeights,
     group_weight_passes,
     is_calibrated,
+    log_density_deficits,
     scaled_to_labels,
     weight_passes,
 )
@@ -36,7 +33,7 @@ from bigtensor.models.contract.run import RunOptions, RunsPasses
 from bigtensor.models.contract.script import PlannedPass
 from bigtensor.models.words.convergence_warning import ConvergenceWarning
 from bigtensor.statistics.densities.class_densities import ClassDensities
-from bigtensor.statistics.densities.group_sums import GroupSums
+from bigtensor.statistics.densities.group_sums import GroupSums, GroupSumsResult
 from bigtensor.statistics.in_memory import sum_in_memory
 
 _TAKEN = (
@@ -50,14 +47,21 @@ _TAKEN = (
 )
 """Names of the dimensions and variables of the table."""
 
+UNLIKE_FIT = "unlike_fit"
+"""Attribute of the table with a sentence on groups whose rows do not follow the densities."""
+
 _DRAWN = 20_000
-"""Rows drawn from the densities, to see how hard they let labels be."""
+"""Rows drawn from the densities, to see how hard they let labels be, and how likely rows are."""
+
+_LISTED = 5
+"""Groups that a message lists."""
 
 
 class WeighsGroups(KnowsFeatures, RunsPasses, Protocol):
     """A fitted mixture whose weights are estimated group by group."""
 
     diagnostics_: dict[str, Any]
+    missing: str
 
     @property
     def population_names_(self) -> NDArray[np.object_]:
@@ -109,7 +113,15 @@ def weights_of_groups(
         )
         warn(message, ConvergenceWarning)
     method = "maximum likelihood"
-    if not is_calibrated(fitted, _expected_certainty(classes, fitted_mixture), _DRAWN):
+    drawn = _drawn_sums(classes, fitted_mixture)
+    unlike = ""
+    # rows with gaps lack the densities of some features, and cannot be compared with whole rows
+    if model.missing != "marginalise":
+        deficits = log_density_deficits(fitted, _class_means(drawn.log_density, drawn.rows))
+        unlike = _unlike_fit(deficits, groups.labels)
+    if unlike:
+        warn(unlike, ConditioningWarning)
+    if not is_calibrated(fitted, _class_means(drawn.certainty, drawn.rows), _DRAWN):
         fitted = scaled_to_labels(fitted)
         method += ", scaled to the labels of all rows"
     attrs = {
@@ -117,6 +129,8 @@ def weights_of_groups(
         "method": method,
         "rows_without": fitted.sums.rows_without,
     }
+    if unlike:
+        attrs[UNLIKE_FIT] = unlike
     table = _table(fitted, kept, groups.labels, (variable, labelled)).assign_attrs(attrs)
     if labelled == "component" and fitted_mixture.populations is not None:
         return table
@@ -139,17 +153,37 @@ def _classes_at(level: str | None, fitted: FittedMixture) -> ClassDensities:
     return ClassDensities(mixture, None if level == "component" else populations)
 
 
-def _expected_certainty(classes: ClassDensities, fitted: FittedMixture) -> NDArray[np.float64]:
-    """Return the mean of the largest posterior probability over rows drawn from every class."""
+def _drawn_sums(classes: ClassDensities, fitted: FittedMixture) -> GroupSumsResult:
+    """Return the sums over rows drawn from every class."""
     values, label = fitted.draw(_DRAWN, np.random.default_rng(0))
     block = Block(values, fitted.slices, 0, _DRAWN)
     of_class = label if classes.populations is None else classes.populations[label]
     statistic = GroupSums(classes, classes.n_classes)
-    drawn = sum_in_memory(statistic, replace(block, group=of_class))
-    overall = drawn.certainty.sum() / drawn.rows.sum()
-    mean = np.full(classes.n_classes, overall)
-    np.divide(drawn.certainty, drawn.rows, out=mean, where=drawn.rows > 0)
+    return sum_in_memory(statistic, replace(block, group=of_class))
+
+
+def _class_means(sums: NDArray[np.float64], rows: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Return the mean of every class, or of all rows for a class from which none was drawn."""
+    mean = np.full(len(sums), sums.sum() / rows.sum())
+    np.divide(sums, rows, out=mean, where=rows > 0)
     return mean
+
+
+def _unlike_fit(deficits: NDArray[np.float64], labels: NDArray[Any]) -> str:
+    """Return a sentence on the groups whose rows do not follow the densities; empty for none."""
+    far = np.flatnonzero(deficits)
+    if not far.size:
+        return ""
+    names = ", ".join(
+        f"{labels[group]} ({deficits[group]:.1f})" for group in far[:_LISTED].tolist()
+    )
+    more = f" and {far.size - _LISTED:,} more" if far.size > _LISTED else ""
+    return (
+        "rows of these groups are less likely under the densities of the fit than rows of their "
+        f"populations should be, in nats a row: {names}{more}; their shares may be wrong by many "
+        "standard errors and contradict the labels, so check that gains (voltages), transform and "
+        "compensation are those of the fit"
+    )
 
 
 def _planned_passes(classes: ClassDensities, n_groups: int, variable: str) -> list[PlannedPass]:

@@ -17,8 +17,17 @@ from bigtensor.abundance.comparison_summary import (
 from bigtensor.abundance.differential import differential_abundance, group_samples
 from bigtensor.abundance.natural_order import natural_order
 from bigtensor.abundance.sample_table import SampleTable, listed
+from bigtensor.models.answers.weights_by import UNLIKE_FIT
 from bigtensor.models.words.label_level import LabelLevel
-from bigtensor.models.words.report_blocks import Block, Cell, Group, Section, Table, Words
+from bigtensor.models.words.report_blocks import (
+    Block,
+    Cell,
+    Group,
+    Notice,
+    Section,
+    Table,
+    Words,
+)
 from bigtensor.report.samples.abundance_figures import (
     map_of_samples,
     shares_by_group,
@@ -82,6 +91,20 @@ def sample_section(
         blocks += _comparison(weights, level, groups)
     blocks.append(Group((_table(weights, level),), "All weights, with standard errors", "folded"))
     return Section("samples", "Composition of every sample", tuple(blocks), "Samples")
+
+
+def unlike_notices(weights: xr.Dataset) -> list[Notice]:
+    """Return a warning of samples whose rows do not follow the densities of the fit.
+
+    Parameters
+    ----------
+    weights : Dataset
+        From `weights_by`.
+    """
+    sentence = weights.attrs.get(UNLIKE_FIT)
+    if sentence is None:
+        return []
+    return [Notice("warning", f"{sentence[0].upper()}{sentence[1:]}.")]
 
 
 def _comparison(weights: xr.Dataset, level: LabelLevel, groups: SampleGroups) -> list[Block]:

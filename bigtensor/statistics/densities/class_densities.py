@@ -47,16 +47,23 @@ class ClassDensities:
         np.add.at(total, classes, weights)
         return np.asarray(total / total.sum())
 
-    def posterior(self, tile: JointTile, work: Workspace) -> NDArray[Any]:
-        """Return the posterior probabilities of the rows of a tile: ``(rows, classes)``.
+    def posterior(self, tile: JointTile, work: Workspace) -> tuple[NDArray[Any], FloatArray]:
+        """Compute the posterior probabilities of the rows of a tile, and their log-densities.
 
-        Valid until the next tile; of the dtype of the mixture.
+        Both are valid until the next tile.
+
+        Returns
+        -------
+        posterior : (rows, classes) array
+            Of the dtype of the mixture.
+        log_density : (rows,) float64 array
+            Relative to the volume of the densities of the mixture.
         """
-        posterior, _ = tile_posterior(tile, work)
+        posterior, log_density = tile_posterior(tile, work)
         if self.populations is None:
-            return posterior[:, : self.mixture.n_components]
+            return posterior[:, : self.mixture.n_components], log_density
         shares = work.take("classes.shares", *self._buffers(tile.rows)["classes.shares"])
-        return sum_of_populations(posterior, self.populations, shares)
+        return sum_of_populations(posterior, self.populations, shares), log_density
 
     def work_nbytes(self, rows: int) -> int:
         """Return the bytes of the workspace of tiles of ``rows`` rows."""

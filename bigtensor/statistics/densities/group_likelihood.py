@@ -77,7 +77,7 @@ class GroupLikelihood(SumStatistic[GroupLikelihoodResult]):
             groups = group_of_row[window]
             if not is_weighted[groups].any():
                 continue
-            posterior = self.classes.posterior(tile, work)
+            posterior, _ = self.classes.posterior(tile, work)
             ratio, weighted, density, weight = work.take_all(self._buffers(tile.rows))
             order = np.argsort(groups, kind="stable")
             codes = groups[order]

@@ -33,6 +33,9 @@ class GroupSumsResult:
         ``sum w max r``.
     squared_weight : (groups,) float64 array
         ``sum w^2``.
+    log_density, squared_log_density : (groups,) float64 arrays
+        ``sum w log p`` and ``sum w (log p)^2`` of densities p of the mixture, which are relative to
+        its volume.
     rows : (groups,) int64 array
         Rows of every group.
     rows_without : int
@@ -43,6 +46,8 @@ class GroupSumsResult:
     labelled: FloatArray
     certainty: FloatArray
     squared_weight: FloatArray
+    log_density: FloatArray
+    squared_log_density: FloatArray
     rows: IntArray
     rows_without: int
 
@@ -74,6 +79,8 @@ class GroupSums(SumStatistic[GroupSumsResult]):
             "labelled": ((groups, m), "float64"),
             "certainty": ((groups,), "float64"),
             "squared_weight": ((groups,), "float64"),
+            "log_density": ((groups,), "float64"),
+            "squared_log_density": ((groups,), "float64"),
             "rows": ((groups,), "int64"),
         }
 
@@ -81,7 +88,7 @@ class GroupSums(SumStatistic[GroupSumsResult]):
         """Add one block."""
         group = block.row_groups()
         for window, tile in self.classes.mixture.tiles(block, work):
-            posterior = self.classes.posterior(tile, work)
+            posterior, log_density = self.classes.posterior(tile, work)
             label, groups, weight = work.take_all(self._buffers(tile.rows))
             tile.block.write_weight(weight)
             np.copyto(groups, group[window], casting="same_kind")
@@ -91,10 +98,13 @@ class GroupSums(SumStatistic[GroupSumsResult]):
                 weight,
                 label,
                 posterior,
+                log_density,
                 state["mass"],
                 state["labelled"],
                 state["certainty"],
                 state["squared_weight"],
+                state["log_density"],
+                state["squared_log_density"],
                 state["rows"],
             )
 
@@ -123,10 +133,13 @@ def add_to_groups(
     weight: FloatArray,
     label: IndexArray,
     posterior: NDArray[Any],
+    log_density: FloatArray,
     mass: FloatArray,
     labelled: FloatArray,
     certainty: FloatArray,
     squared_weight: FloatArray,
+    total_log_density: FloatArray,
+    squared_log_density: FloatArray,
     rows: IntArray,
 ) -> None:
     """Add every row to the sums of its group; the last group is for rows without one.
@@ -141,9 +154,11 @@ def add_to_groups(
         Most probable class of every row.
     posterior : (n, classes) array
         Posterior probabilities of the classes, without the weights.
+    log_density : (n,) float64 array
+        Log-densities of the rows.
     mass, labelled : (groups, classes) float64 arrays
         Sums as in `GroupSumsResult`. Added to.
-    certainty, squared_weight : (groups,) float64 arrays
+    certainty, squared_weight, total_log_density, squared_log_density : (groups,) float64 arrays
         Sums as in `GroupSumsResult`. Added to.
     rows : (groups,) int64 array
         Number of rows. Added to.
@@ -156,4 +171,6 @@ def add_to_groups(
         labelled[group, label[row]] += w
         certainty[group] += w * of_row[label[row]]
         squared_weight[group] += w * w
+        total_log_density[group] += w * log_density[row]
+        squared_log_density[group] += w * log_density[row] ** 2
         rows[group] += 1

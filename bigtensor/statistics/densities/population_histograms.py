@@ -58,7 +58,7 @@ class PopulationHistograms(SumStatistic[FloatArray]):
     def update(self, state: State, block: Block, work: Workspace) -> None:
         """Add one block."""
         for window, tile in self.classes.mixture.tiles(block, work):
-            posterior = self.classes.posterior(tile, work)
+            posterior, _ = self.classes.posterior(tile, work)
             share, group, values = work.take_all(self._buffers(tile.rows))
             np.copyto(share, posterior[:, self.population])
             if tile.block.weight is not None:

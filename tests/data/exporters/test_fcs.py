@@ -16,6 +16,7 @@ from bigtensor.errors import (
     DataError,
     FileFormatError,
     FileFormatWarning,
+    OtherRowsWarning,
     OutputError,
     StoreReadError,
 )
@@ -354,6 +355,36 @@ def test_fcs__files_that_were_not_imported_are_refused(tmp_path):
     with pytest.raises(DataError, match="399 events, but 400 rows"):
         write_answers_to_fcs(labels, [source], tmp_path / "out", cells=cells)
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("names", "options"),
+    [(["FSC-A", "Time"], {}), (["PE-A", "APC-A"], {"compensate": True, "cofactor": 5.0})],
+    ids=["linear", "compensated"],
+)
+def test_fcs__events_of_another_file_of_that_name_are_warned_of(
+    tmp_path: Path, names: list[str], options: dict
+) -> None:
+    spillover = {"$SPILLOVER": f"2,{','.join(names)},1,0.1,0.2,1", "$TIMESTEP": "0.01"}
+    columns = [100 * column for column in TYPES["floats"]]
+    paths = [tmp_path / place / "tube.fcs" for place in ("ours", "theirs", "turned")]
+    for path in paths:
+        path.parent.mkdir()
+    ours, theirs, turned = (
+        _write_fcs(path, values, spillover, names=spelled)
+        for path, values, spelled in (
+            (paths[0], columns, names),
+            (paths[1], [column[::-1] for column in columns], names),
+            (paths[2], columns[::-1], names[::-1]),
+        )
+    )
+    cells = tmp_path / "cells.zarr"
+    import_files([ours], cells, **options)
+    labels = write_labels(tmp_path / "labels.zarr", rows=ROWS)
+    for source in (ours, turned):
+        write_answers_to_fcs(labels, [source], tmp_path / "out", cells=cells, overwrite=True)
+    with pytest.warns(OtherRowsWarning, match="theirs"):
+        write_answers_to_fcs(labels, [theirs], tmp_path / "other", cells=cells)
 
 
 def test_rows_of_samples__need_samples_whose_rows_follow_each_other(tmp_path):

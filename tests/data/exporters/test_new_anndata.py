@@ -53,6 +53,23 @@ def labels(tmp_path: Path) -> Path:
     return path
 
 
+def test_new_file__observations_are_numbered_within_their_sample(
+    cells: Path, labels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bigtensor.data.exporters.new_anndata._BLOCK_ROWS", 7)
+    write_new_anndata(labels, cells, tmp_path / "cells.h5ad", {})
+    names = anndata.read_h5ad(tmp_path / "cells.h5ad").obs_names
+    assert names[8:12].tolist() == ["p-4", "q-4", "p-5", "q-5"]
+    subset = tmp_path / "subset.zarr"
+    variables = {"sample_id": ("int32", {"categories": ["p", "q"]}), "source_row": "int64"}
+    with SampleStoreWriter(subset, FEATURES, rows=ROWS, row_variables=variables) as store:
+        codes, rows = np.arange(ROWS) // 20, 3 * np.arange(ROWS) + 50
+        store.append(np.zeros((ROWS, 4)), sample_id=codes, source_row=rows)
+    write_new_anndata(labels, subset, tmp_path / "subset.h5ad", {})
+    names = anndata.read_h5ad(tmp_path / "subset.h5ad").obs_names
+    assert names[[0, 20]].tolist() == ["p-50", "q-110"]
+
+
 def test_new_file__is_what_scanpy_expects(cells: Path, labels: Path, tmp_path: Path) -> None:
     target = tmp_path / "cells.h5ad"
     write_new_anndata(labels, cells, target, {})
@@ -65,7 +82,7 @@ def test_new_file__is_what_scanpy_expects(cells: Path, labels: Path, tmp_path: P
     np.testing.assert_array_equal(made.obs["Time"], np.zeros(ROWS))
     np.testing.assert_array_equal(made.obs["Time_2"], values[:, 1])
     assert made.obs_names.is_unique
-    assert made.obs_names[[0, 1, 39]].tolist() == ["p-0", "q-1", "39"]
+    assert made.obs_names[[0, 1, 39]].tolist() == ["p-0", "q-0", "39"]
     probability = made.obsm["X_bigtensor_proba"]
     np.testing.assert_array_equal(made.obs["bigtensor_confidence"], probability.max(axis=1))
     assert np.isnan(made.obs["bigtensor_confidence"].iloc[-1])

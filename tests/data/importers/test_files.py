@@ -200,8 +200,13 @@ def test_many_files__differences_are_listed(tmp_path: Path, write_fcs: FcsWriter
     assert "b.fcs lacks ['C'] and has ['D'] besides" in str(error.value)
     assert "c.fcs lacks ['A']. Import" in str(error.value)
     assert "channels='common'" in str(error.value)
-    import_files(files, tmp_path / "o.zarr", channels="common", transform="none")
+    with pytest.warns(FileFormatWarning) as warned:
+        made = import_files(files, tmp_path / "o.zarr", channels="common", transform="none")
+    (message,) = (str(warning.message) for warning in warned)
+    assert "A (a.fcs, b.fcs), C (a.fcs, c.fcs), D (b.fcs)" in message
+    assert message in made.warnings
     store = xr.open_zarr(tmp_path / "o.zarr")
+    assert store.attrs["not_in_all_files"]["D"] == ["b.fcs"]
     assert store["feature"].values.tolist() == ["B"]
     assert store["channel"].values.tolist() == ["B"]
     expected = np.concatenate([columns(1)[1], columns(2)[0], columns(3, width=2)[1]])
@@ -209,6 +214,17 @@ def test_many_files__differences_are_listed(tmp_path: Path, write_fcs: FcsWriter
     other = write_fcs("d.fcs", columns(4), names=["X", "Y", "Z"])
     with pytest.raises(DataError, match=r"no feature in common: a\.fcs has"):
         import_files([*files, other], tmp_path / "p.zarr", channels="common")
+
+
+def test_like__a_file_without_spillover_matrix_names_a_way(
+    tmp_path: Path, write_fcs: FcsWriter
+) -> None:
+    spillover = {"$SPILLOVER": "2,A,B,1,0.1,0.2,1"}
+    first = write_fcs("a.fcs", columns(1, width=2), spillover, names=["A", "B"])
+    import_files(first, tmp_path / "a.zarr", compensate=True)
+    other = write_fcs("b.fcs", columns(2, width=2), names=["A", "B"])
+    with pytest.raises(DataError, match="In place of like"):
+        import_files(other, tmp_path / "b.zarr", like=tmp_path / "a.zarr")
 
 
 def test_many_files__equal_stems_keep_their_folders(tmp_path: Path) -> None:

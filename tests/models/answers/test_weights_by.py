@@ -13,6 +13,7 @@ import bigtensor
 from bigtensor import GaussianMixture, KernelMixture, open_samples, simulate
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import (
+    ConditioningWarning,
     DataError,
     MissingValueError,
     MissingValueWarning,
@@ -87,6 +88,23 @@ def test_weights_by__have_the_largest_likelihood_of_every_sample(fitted, cells):
     frame = table["weight"].to_pandas()
     assert frame.index.name == "sample_id"
     assert frame.index.tolist() == ["sample1", "sample2", "sample3"]
+
+
+def test_weights_by__name_samples_on_another_scale(fitted, cells):
+    assert "unlike_fit" not in fitted.weights_by(cells).attrs
+    of_second = (cells["sample_id"] == 1).to_numpy()
+    louder = cells.copy(deep=True)
+    louder["X"].data[of_second] *= 1.5
+    with pytest.warns(ConditioningWarning, match="sample2") as warned:
+        table = fitted.weights_by(louder)
+    assert [str(warning.message) for warning in warned] == [table.attrs["unlike_fit"]]
+    assert not any(name in table.attrs["unlike_fit"] for name in ("sample1", "sample3"))
+
+
+def test_weights_by__a_few_outliers_are_no_other_scale(fitted, cells):
+    outlying = cells.copy(deep=True)
+    outlying["X"].data[:5] += 1000
+    assert "unlike_fit" not in fitted.weights_by(outlying).attrs
 
 
 @pytest.mark.parametrize("level", first_quick([None, "population", "component"]))

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.random import default_rng
-from scipy.special import softmax
+from scipy.special import logsumexp, softmax
 
 from bigtensor.data.rows.block import Block
 from bigtensor.errors import ParameterError
@@ -55,7 +55,8 @@ def test_group_sums__are_the_plain_sums(name, weighted, codes, step):
     code = CODES[codes]
     weight = default_rng(1).uniform(0, 3, 5000) if weighted else None
     block = replace(rows(5000), weight=weight, group=code.astype(np.int32))
-    posterior = softmax(expected_log_joint(MIXTURES[name], block.values), axis=0)
+    log_joint = expected_log_joint(MIXTURES[name], block.values)
+    posterior, log_density = softmax(log_joint, axis=0), logsumexp(log_joint, axis=0)
     label = posterior.argmax(axis=0)
     weight = np.ones(5000) if weight is None else weight
     posterior = posterior * weight
@@ -72,6 +73,9 @@ def test_group_sums__are_the_plain_sums(name, weighted, codes, step):
         largest = posterior.max(axis=0)[inside].sum()
         np.testing.assert_allclose(found.certainty[group], largest, rtol=1e-10)
         np.testing.assert_allclose(found.squared_weight[group], (weight[inside] ** 2).sum())
+        of_group, of_rows = log_density[inside], weight[inside]
+        np.testing.assert_allclose(found.log_density[group], of_rows @ of_group, rtol=1e-10)
+        np.testing.assert_allclose(found.squared_log_density[group], of_rows @ of_group**2)
     assert found.rows_without == np.count_nonzero(code == -1)
     assert found.mass.shape == (GROUPS, K)
 

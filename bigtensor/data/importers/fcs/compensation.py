@@ -7,7 +7,7 @@ import numpy as np
 from bigtensor.array_types import FloatArray
 from bigtensor.data.importers.fcs.header import FcsHeader
 from bigtensor.data.importers.fcs.keywords import finite_number, whole_number
-from bigtensor.errors import DataError, FileFormatError
+from bigtensor.errors import DataError, FileFormatError, Setting
 
 _SPILLOVER_KEYS = ("spillover", "spill")
 
@@ -72,8 +72,15 @@ def read_compensation(header: FcsHeader) -> Compensation:
     text = next((text for text in texts if text), None)
     if text is None:
         raise DataError(
-            f"{header.path} has no spillover matrix ($SPILLOVER or SPILL); "
-            "read it without compensation"
+            f"{header.path} has no spillover matrix ($SPILLOVER or SPILL) to compensate with; "
+            "read it without "
+            + Setting("compensate")
+            + ". In place of "
+            + Setting("like")
+            + ", give the other options of that import: "
+            + Setting("panel")
+            + " and "
+            + Setting("cofactor")
         )
     try:
         names, matrix = _parse_spillover(text)

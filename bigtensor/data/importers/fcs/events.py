@@ -1,7 +1,7 @@
 """Events of FCS files, streamed by row blocks on the linear scale."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -20,6 +20,7 @@ __all__ = [
     "Offsets",
     "iterate_fcs",
     "open_fcs",
+    "read_events",
     "read_fcs_header",
 ]
 
@@ -151,6 +152,38 @@ def iterate_fcs(
             rows = min(rows_per_block, header.n_rows - first)
             values = _read(header, file, first, rows)
             yield values if compensation is None else compensation(values, header.channels)
+
+
+def read_events(
+    header: FcsHeader, events: Sequence[int], *, compensate: bool = False
+) -> FloatArray:
+    """Read single events of an FCS file, on the linear scale.
+
+    Parameters
+    ----------
+    header : FcsHeader
+        Header of the file.
+    events : sequence of int
+        Numbers of the events, from 0.
+    compensate : bool, default False
+        If True, remove the spillover between dyes.
+
+    Returns
+    -------
+    ndarray of float64, shape (events, channels)
+        As `iterate_fcs` yields them.
+
+    Raises
+    ------
+    FileFormatError
+        If the file is damaged, or became shorter while it was read.
+    DataError
+        If there is no spillover matrix to compensate with.
+    """
+    compensation = read_compensation(header) if compensate else None
+    with header.path.open("rb") as file:
+        values = np.concatenate([_read(header, file, event, 1) for event in events])
+    return values if compensation is None else compensation(values, header.channels)
 
 
 def _channels_with_spillover(header: FcsHeader) -> list[str]:
