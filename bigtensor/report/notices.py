@@ -105,7 +105,7 @@ def _label_notices(model: Estimator, rows: LabelledRows, level: LabelLevel) -> l
         if rows.samples is not None and lacks_weights(model, rows.samples):
             text += (
                 "The rows of the fit had sample weights, and these data have none: give data with "
-                "their weights, from open_samples(..., weight=...) or with a variable 'weight'."
+                "their weights, from open_samples or with a variable 'weight'."
             )
         else:
             text += (

@@ -204,10 +204,7 @@ class ImportJob:
         chosen = self._chosen_rows(dtype)
         total = self._total_rows()
         coded = _RowCodes(self, SequenceIds(several_files=len(self.sources) > 1))
-        feature_categories = [
-            Categories(chain(*(source.category_order.get(name, ()) for source in self.sources)))
-            for name in self.features
-        ]
+        feature_categories = self._ordered_categories()
         rounded = RoundedIntegers(self.features, dtype)
         done, rows_by_name, replaced = 0, dict.fromkeys(self.names, 0), Counter[str]()
         with SampleStoreWriter(
@@ -254,6 +251,13 @@ class ImportJob:
             shares=None if chosen is None else chosen.shares,
             replaced=dict(replaced),
         )
+
+    def _ordered_categories(self) -> list[Categories]:
+        """Return the categories of every feature whose order the files know."""
+        return [
+            Categories(chain(*(source.category_order.get(name, ()) for source in self.sources)))
+            for name in self.features
+        ]
 
     @property
     def _used(self) -> frozenset[str]:

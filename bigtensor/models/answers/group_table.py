@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bigtensor.data.rows.samples import Samples
-from bigtensor.errors import DataError, ParameterError, WeightWarning, warn
+from bigtensor.errors import DataError, ParameterError, Setting, WeightWarning, warn
 
 
 class HasDiagnostics(Protocol):
@@ -48,8 +48,10 @@ def warn_of_absent_weights(model: HasDiagnostics, samples: Samples) -> None:
     if lacks_weights(model, samples):
         warn(
             f"{type(model).__name__} was fitted with sample weights, and {samples.describe()} has "
-            "none, so that every row counts alike; give sample_weight, open the rows with "
-            "open_samples(..., weight=...), or store the variable 'weight' with them",
+            "none, so that every row counts alike; give "
+            + Setting("sample_weight")
+            + ", open the rows with the weight of open_samples, or store the variable 'weight' "
+            "with them",
             WeightWarning,
         )
 
