@@ -26,7 +26,7 @@ from bigtensor.models.words.report_blocks import Notice, Section
 from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
 from bigtensor.report.data_names import name_of_fit, name_of_other_data, title_of
 from bigtensor.report.drawing import is_broad, picture
-from bigtensor.report.notices import banners, fit_notices, notes, row_notices
+from bigtensor.report.notices import banners, fit_notices, notes, one_verdict, row_notices
 from bigtensor.report.rows import LabelsLike, read_rows
 from bigtensor.report.samples.acquisition_section import acquisition_section, drift_notices
 from bigtensor.report.samples.drift import Drift, drift_along_time
@@ -181,8 +181,7 @@ def render_report(
     notices = [
         *of_samples,
         *of_rows,
-        *parts.notices,
-        *fit_notices(model, level, artefacts, rows),
+        *one_verdict([*parts.notices, *fit_notices(model, level, artefacts, rows)]),
     ]
     findings = Findings(model, parts, level, rows, samples_section, tuple(notes(notices)))
     colours = palette(0 if level is None else level.count)

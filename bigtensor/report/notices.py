@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from bigtensor.data.values.sample_weight_meanings import RELATIVE
 from bigtensor.models.answers.group_table import lacks_weights
-from bigtensor.models.words.label_level import UNSTABLE_BELOW, LabelLevel
+from bigtensor.models.words.label_level import RELIABLE_ROWS, UNSTABLE_BELOW, LabelLevel
 from bigtensor.models.words.report_blocks import Notice
 from bigtensor.models.words.sampled_rows import LabelledRows, SampledRows
 from bigtensor.models.words.wording import counted, names_in_words, percent, words_of
@@ -18,9 +18,6 @@ from bigtensor.report.samples.acquisition_section import stretch_sentence
 
 if TYPE_CHECKING:
     from bigtensor.models.contract.estimator import Estimator
-
-FEW_ROWS = 200
-"""Rows of a component below which its densities are mostly noise."""
 
 FOREIGN = 0.05
 """Difference between a weight and the share of labelled rows that wants an explanation."""
@@ -126,6 +123,13 @@ def banners(notices: Sequence[Notice]) -> list[Notice]:
     return [notice for notice in notices if notice.level == "warning"][:MOST_BANNERS]
 
 
+def one_verdict(notices: Sequence[Notice]) -> list[Notice]:
+    """Return the notices on a fit, without its good verdict if there are warnings beside it."""
+    if all(notice.level != "warning" for notice in notices):
+        return [*notices]
+    return [notice for notice in notices if notice.level != "good"]
+
+
 def notes(notices: Sequence[Notice]) -> list[Notice]:
     """Return the notices that are no banners, further warnings first."""
     above = banners(notices)
@@ -188,7 +192,7 @@ def _small_notices(
     if rows is None:
         return []
     name = level.name
-    small = [int(h) for h in np.flatnonzero(rows < FEW_ROWS) if h not in named]
+    small = [int(h) for h in np.flatnonzero(rows < RELIABLE_ROWS) if h not in named]
     if not small:
         return []
     single, span = len(small) == 1, small[-1] - small[0] + 1
@@ -200,8 +204,9 @@ def _small_notices(
         Notice(
             "warning",
             f"{name.capitalize()}{'' if single else 's'} {numbers} "
-            f"{'has' if single else 'have'} fewer than {FEW_ROWS} rows{'' if single else ' each'}, "
-            f"too few for {'its' if single else 'their'} densities and labels to be reliable. "
+            f"{'has' if single else 'have'} fewer than {RELIABLE_ROWS} rows"
+            f"{'' if single else ' each'}, too few for {'its' if single else 'their'} densities "
+            "and labels to be reliable. "
             f"Compare with fewer {name}s{how}.",
         )
     ]

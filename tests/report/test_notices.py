@@ -45,6 +45,12 @@ def test_fit_notices__name_small_and_similar_components(mixture):
     assert "0 and 1" not in close.text
 
 
+def test_one_verdict__praises_no_fit_with_warnings():
+    praise, note, warning = (Notice(kind, kind) for kind in ("good", "note", "warning"))
+    assert notices.one_verdict([praise, note]) == [praise, note]
+    assert notices.one_verdict([praise, note, warning]) == [note, warning]
+
+
 def test_fit_notices__tell_of_rows_left_out_and_of_notes(mixture):
     mixture.diagnostics_ |= {"rows_left_out": 1, "notes": ["view 'a': few distinct values"]}
     (left_out,) = notices.fit_notices(mixture, level(mixture.weights_))

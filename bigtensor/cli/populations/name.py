@@ -13,6 +13,7 @@ from bigtensor.cli.output import say
 from bigtensor.cli.populations.named_populations import (
     check_out,
     load_mixture,
+    marker_thresholds,
     population_facts,
     population_lines,
     save_changed,
@@ -71,12 +72,18 @@ def _list(
 
     if out is not None:
         check_target_file(out, overwrite=overwrite)
-    rows = population_facts(load_mixture(model_path))
+    model = load_mixture(model_path)
+    rows = population_facts(model)
     words = ["populations", *population_lines(rows)]
     if out is None:
         words.append("next       'bigtensor name' with --out names.csv writes a table to edit")
     else:
         write(rows, out)
         words.append(f"table      {out}: edit the names, and run 'bigtensor name' with this file")
-    facts = {"model": str(model_path), "populations": rows, "table": out}
+    facts = {
+        "model": str(model_path),
+        "populations": rows,
+        "thresholds": marker_thresholds(model),
+        "table": out,
+    }
     say("\n".join(words), facts)

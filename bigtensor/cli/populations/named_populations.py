@@ -57,6 +57,11 @@ def population_facts(model: MixtureAnswers) -> list[dict[str, Any]]:
     ]
 
 
+def marker_thresholds(model: MixtureAnswers) -> dict[str, float]:
+    """Return the values above which suggested names call a population positive, by marker."""
+    return {name: float(value) for name, value in model._suggestions().thresholds.items()}
+
+
 def population_lines(rows: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return a line for every population: number, weight, and its name or a suggestion."""
     width = max(len(one_line(row["name"])) for row in rows)

@@ -167,7 +167,8 @@ def _column(member: str | int, view: str, places: Mapping[str, list[int]], width
             )
         if matches:
             return matches[0]
-        close = get_close_matches(member, places, n=3)
+        lower = {name.lower(): name for name in reversed([*places])}
+        close = [lower[name] for name in get_close_matches(member.lower(), lower, n=3)]
         hint = f"did you mean {', '.join(close)}?" if close else _listed([*places])
         raise ViewError(f"view {view!r} names the unknown feature {member!r}; {hint}")
     if isinstance(member, bool) or not isinstance(member, int | np.integer):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import Any, ClassVar, Self, Unpack
 
 import numpy as np
@@ -17,7 +19,7 @@ from bigtensor.models.answers.density import LogDensityAnswers
 from bigtensor.models.answers.fitted_mixture import FittedMixture
 from bigtensor.models.answers.populations import Populations
 from bigtensor.models.answers.populations_of_rounds import kept_populations
-from bigtensor.models.answers.suggested_names import suggested_names
+from bigtensor.models.answers.suggested_names import SuggestedNames, suggested_names
 from bigtensor.models.answers.weights_by import weights_of_groups
 from bigtensor.models.contract.containers import RowAnswer
 from bigtensor.models.contract.parameters import RandomState, check_choice, check_integer
@@ -151,7 +153,9 @@ class MixtureAnswers(LogDensityAnswers):
         >>> model.rename_populations({0: "B", 2: "CD4+ CD8-"}).population_names_.tolist()
         ['B', '1', 'CD4+ CD8-']
         """
-        return self._with_populations(self._present_populations().renamed(names))
+        populations = self._present_populations()
+        with self._explaining_suggestions(names):
+            return self._with_populations(populations.renamed(names))
 
     def suggest_population_names(self) -> list[str]:
         """Return a different name for every population by its markers, such as ``"CD3+ CD4-"``.
@@ -165,10 +169,15 @@ class MixtureAnswers(LogDensityAnswers):
         -------
         list of str
             In the order of the populations, or of the components without populations. Texts are
-            empty if no feature has two modes. Categories have no sign.
+            empty if no feature has two modes. Categories have no sign. Names tell the present
+            populations apart, so that a merge or a cut may change those of other populations.
         """
+        return list(self._suggestions().names)
+
+    def _suggestions(self) -> SuggestedNames:
+        """Return the suggested names with their thresholds."""
         populations, features = self._present_populations(), self.views_.feature_names
-        return list(suggested_names(self._mixture(), populations.of_component, features).names)
+        return suggested_names(self._mixture(), populations.of_component, features)
 
     def merge_populations(self, *groups: Sequence[int | str]) -> Self:
         """Make one population of several, by hand and without another fit.
@@ -206,7 +215,27 @@ class MixtureAnswers(LogDensityAnswers):
                 "merge_populations needs at least one group; give the populations to merge as "
                 "lists, such as merge_populations([2, 18])"
             )
-        return self._with_populations(self._present_populations().merged(groups))
+        populations = self._present_populations()
+        with self._explaining_suggestions(chain.from_iterable(groups)):
+            return self._with_populations(populations.merged(groups))
+
+    @contextmanager
+    def _explaining_suggestions(self, keys: Iterable[int | str]) -> Iterator[None]:
+        """Say of a suggested name that is used like a present one that it is a suggestion."""
+        keys = [*keys]
+        try:
+            yield
+        except ParameterError as error:
+            suggested = self.suggest_population_names()
+            texts = [key.strip() for key in keys if isinstance(key, str)]
+            for name in texts:
+                if name in suggested and name not in self.population_names_:
+                    raise ParameterError(
+                        f"{name!r} is a suggested name only, and no population has it yet; use "
+                        f"the number {suggested.index(name)}, or name the population with "
+                        "rename_populations or 'bigtensor name'"
+                    ) from error
+            raise
 
     def cut_populations(self, n_populations: int | str) -> Self:
         """Cut the tree of components into another number of populations, without another fit.

@@ -17,6 +17,7 @@ from bigtensor.models.kernel_mixture.solution import KernelFit
 from bigtensor.models.kernel_mixture.solve import LEAST_WEIGHT
 from bigtensor.models.words.convergence_warning import ConvergenceWarning
 from bigtensor.models.words.faults import Fault, as_warnings
+from bigtensor.models.words.label_level import RELIABLE_ROWS
 
 FEW_ROWS = 10
 """Fewer rows do not make a component or a population, and do not show that there is none."""
@@ -257,6 +258,9 @@ def _confirmation(evidence: Evidence, numbers: dict[str, Any]) -> str:
     # components that are merged may be empty
     part = "component" if evidence.population_weights is None else "population"
     result = f"no empty {part}"
+    if evidence.population_weights is not None:
+        small = int(np.count_nonzero(evidence.population_weights * evidence.rows < RELIABLE_ROWS))
+        result += f", {small} of fewer than {RELIABLE_ROWS} rows" if small else ""
     if evidence.scores is not None:
         result = f"held-out log-likelihood {numbers['held_out_log_likelihood']:.2f}, {result}"
     if doubt is None:

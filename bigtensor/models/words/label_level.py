@@ -19,6 +19,9 @@ Of 101 such populations of eight labelled data sets, 4 agreed with a class (F1 a
 to 0.8, 22 in 100 did, and above 0.9 90 in 100. Hennig (2007) trusts no cluster below 0.6.
 """
 
+RELIABLE_ROWS = 200
+"""Expected rows of a component, or population, below which its densities are mostly noise."""
+
 
 @dataclass(frozen=True, eq=False)
 class LabelLevel:

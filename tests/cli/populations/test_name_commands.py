@@ -65,6 +65,19 @@ def test_name__writes_a_table_to_edit_and_reads_it(run, model, tmp_path):
     assert suggested[0] in named.stdout
 
 
+def test_name__lists_thresholds_of_markers_and_takes_no_suggestions(run, model, tmp_path):
+    facts = json.loads(run("name", model, "--json").stdout)
+    suggested = [row["suggested_name"] for row in facts["populations"]]
+    signed = {name.rstrip("+-") for name in suggested[0].split() if name[-1] in "+-"}
+    assert signed
+    assert signed <= {*facts["thresholds"]}
+    table = write_names(tmp_path / "names.csv", f"{suggested[1]},B cells")
+    refused = run("name", model, table)
+    assert refused.exit_code != 0
+    assert "suggested" in refused.stderr
+    assert "number 1" in refused.stderr
+
+
 @pytest.mark.parametrize("head", ["population;name", "population; name", '"population";"name"'])
 def test_name__elsewhere_leaves_the_model(run, model, tmp_path, head):
     table = write_names(tmp_path / "names.csv", "0;B cells", head=f"\ufeff{head}")

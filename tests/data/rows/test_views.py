@@ -59,6 +59,7 @@ def test_slices__cut_the_reordered_columns_into_the_views(data: st.DataObject) -
         ),
         ({"t": ["CD3", "CD3"]}, FEATURES, "'CD3' is in view 't' and .* view 't'"),
         ({"t": ["CD33"]}, FEATURES, "'CD33'; did you mean CD3"),
+        ({"t": ["cd3"]}, FEATURES, "'cd3'; did you mean CD3"),
         ({"t": ["xyz"]}, FEATURES, "'xyz'; there are CD19, CD3, CD4, FSC-A"),
         ({"t": [4]}, FEATURES, "'t' names column 4; .* columns 0 to 3"),
         ({"t": [-1]}, FEATURES, "'t' names column -1; .* columns 0 to 3"),

@@ -144,7 +144,15 @@ def test_verdict__of_populations_says_nothing_of_empty_components():
     verdict = judged(None, evidence, {}).diagnostics["verdict"]
     assert verdict["empty_components"] == [2]
     assert verdict["good"]
-    assert "no empty population" in verdict["sentences"][0]
+    assert "no empty population)" in verdict["sentences"][0]
+
+
+def test_verdict__counts_populations_of_few_rows():
+    weights = np.array([0.5, 0.35, 0.15])
+    evidence = Evidence(weights, np.arange(3), 1000.0, population_weights=weights)
+    verdict = judged(None, evidence, {}).diagnostics["verdict"]
+    assert verdict["good"]
+    assert "1 of fewer than 200 rows" in verdict["sentences"][0]
 
 
 @pytest.mark.slow  # verdicts on smaller sets are quick
