@@ -28,7 +28,10 @@ MANY_COUNTS = 3.0
 
 FEW_EFFECTIVE = 0.1
 """Effective share of the rows below which weights are called uneven. Log-normal survey weights with
-a standard deviation of 1 have .37, and of 1.5 have .1."""
+a standard deviation of 1 have .37, and of 1.5 about .1."""
+
+ENOUGH_EFFECTIVE = 1_000
+"""Effective rows from which on uneven weights are no matter: a soft gate may keep few of many."""
 
 
 def check_weight_dtype(dtype: np.dtype[Any], owner: str) -> None:
@@ -124,7 +127,8 @@ def with_weight_meaning(samples: Samples, meaning: str) -> Samples:
     WeightWarning
         When counts add up to less than half the number of rows, or are no whole numbers and add up
         to more than three times the number of rows. When the effective number of rows is below a
-        tenth of the rows of positive weight, unless the weights are counts in whole numbers.
+        tenth of the rows of positive weight and below 1,000, unless the weights are counts in
+        whole numbers.
     """
     if not samples.has_weight:
         return samples
@@ -134,8 +138,10 @@ def with_weight_meaning(samples: Samples, meaning: str) -> Samples:
             f"no row of {samples.describe()} has a positive sample weight; give at least one row "
             "a positive weight, or leave the weights out"
         )
-    if meaning == RELATIVE or not totals.whole:
+    whole = meaning != RELATIVE and totals.whole
+    if not whole:
         _warn_of_uneven_weights(totals)
+    samples = replace(samples, whole_weights=whole)
     if meaning == RELATIVE:
         scale = totals.effective_rows / totals.total
         return replace(
@@ -164,12 +170,12 @@ def with_weight_meaning(samples: Samples, meaning: str) -> Samples:
 
 def _warn_of_uneven_weights(totals: WeightTotals) -> None:
     """Warn of weights that a few rows hold most of. Whole counts may be frequencies of patterns."""
-    if totals.effective_rows < FEW_EFFECTIVE * totals.rows:
+    if totals.effective_rows < min(FEW_EFFECTIVE * totals.rows, ENOUGH_EFFECTIVE):
         warn(
-            f"a few of {totals.rows:,} rows hold most of the sample weight (the largest weight is "
-            f"{100 * totals.largest / totals.total:.2g} % of all), so that estimates are as "
-            f"uncertain as with {totals.effective_rows:.3g} equal rows (Kish's effective sample "
-            "size); check the weights, or trim the largest ones, such as at their 99 % quantile",
+            f"the sample weights of {totals.rows:,} rows are so uneven that estimates are as "
+            f"uncertain as with {totals.effective_rows:,.0f} equal rows (Kish's effective sample "
+            f"size; the largest weight is {100 * totals.largest / totals.total:.2g} % of the sum); "
+            "check the largest weights, or cap them, such as at ten times the median",
             WeightWarning,
         )
 

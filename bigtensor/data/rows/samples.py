@@ -100,6 +100,9 @@ class Samples:
     total_weight : float, optional
         Sum of the weights in blocks. None without weights, and before `with_weight_meaning`
         has read them.
+    whole_weights : bool, default True
+        True if all weights are whole numbers, as frequencies of patterns and masks are, or before
+        `with_weight_meaning` has read them.
     shares : RowShares, optional
         Numbers of rows that meet the condition by which rows were selected. None for all rows.
     matrix : str, optional
@@ -131,6 +134,7 @@ class Samples:
     weight_scale: float = 1.0
     weights_repeat_rows: bool = True
     total_weight: float | None = None
+    whole_weights: bool = True
     shares: RowShares | None = None
     matrix: str | None = None
 

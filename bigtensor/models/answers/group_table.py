@@ -21,6 +21,9 @@ class HasDiagnostics(Protocol):
 def lacks_weights(model: HasDiagnostics, samples: Samples) -> bool:
     """Return True if the rows of the fit had sample weights, and these rows have none.
 
+    Whole numbers are left out: they are frequencies of rows, or a mask, and rows without weights
+    may be the repeated ones.
+
     Parameters
     ----------
     model : fitted model
@@ -28,7 +31,7 @@ def lacks_weights(model: HasDiagnostics, samples: Samples) -> bool:
     samples : Samples
         Opened rows.
     """
-    return "effective_rows" in model.diagnostics_ and not samples.has_weight
+    return not (model.diagnostics_.get("whole_weights", True) or samples.has_weight)
 
 
 def warn_of_absent_weights(model: HasDiagnostics, samples: Samples) -> None:

@@ -564,6 +564,7 @@ class Estimator(CallbackSupport, FittedModel):  # type: ignore[misc]
         self.diagnostics_["rows_left_out"] = ran.rows_left_out
         if samples.has_weight:
             self.diagnostics_["effective_rows"] = samples.effective_rows
+            self.diagnostics_["whole_weights"] = samples.whole_weights
         self.diagnostics_["plan"] = {
             key: value for key, value in asdict(ran.plan).items() if key != "passes"
         }

@@ -265,6 +265,12 @@ class Rounds:
             ],
         }
         diagnostics = self.preparation.diagnostics | self.diagnostics | solved.diagnostics
+        # the rows that prepared the model may have had other weights
+        if last.weight == last.rows:
+            for name in ("effective_rows", "whole_weights"):
+                diagnostics.pop(name, None)
+        else:
+            diagnostics["effective_rows"] = last.weight
         return replace(solved, diagnostics=plain(diagnostics | diagnostics_of_rounds)), onwards
 
 

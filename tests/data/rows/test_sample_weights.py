@@ -144,7 +144,18 @@ def test_uneven_weights__are_warned_of_with_the_effective_rows(uneven, meaning, 
         with_weight_meaning(samples, meaning)
     about = [str(one.message) for one in caught if "Kish" in str(one.message)]
     assert bool(about) == is_warned_of
-    assert all("40 rows" in text and "2.19 equal rows" in text for text in about)
+    assert all("40 rows" in text and "2 equal rows" in text for text in about)
+
+
+def test_uneven_weights__of_a_soft_gate_on_many_rows_are_no_matter():
+    weight = np.where(np.arange(20_000) < 1_600, 0.95, 0.001)
+    rows = open_samples(np.zeros((20_000, 2)), weight=weight)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        samples = with_weight_meaning(
+            open_samples(np.zeros((20_000, 2)), weight=weight), "relative"
+        )
+    assert 1_000 < samples.effective_rows < 2_000
 
 
 def test_counts__of_zero_and_one_are_a_mask_and_not_warned_of():

@@ -172,6 +172,27 @@ def test_weights_by__takes_weights_of_rows_in_memory(fitted, cells):
         fitted.weights_by(frame, cells["sample_id"].to_numpy(), sample_weight=weight[1:])
 
 
+def test_weights_by__does_not_warn_of_rows_that_a_fit_had_as_frequencies():
+    data = simulate.gaussian_mixture(400, 2, random_state=0)["X"].to_pandas()
+    counts = np.random.default_rng(0).integers(0, 3, 400)
+    model = GaussianMixture(2, random_state=0).fit(data, sample_weight=counts)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.weights_by(data.loc[np.repeat(data.index, counts)], np.arange(counts.sum()) % 2)
+
+
+def test_weights__of_a_fit_in_batches_are_those_of_all_batches():
+    rows = simulate.gaussian_mixture(1200, 2, random_state=0)["X"].to_numpy()
+    weight = np.random.default_rng(0).uniform(1, 2, 1200)
+    model = GaussianMixture(2, random_state=0)
+    for batch in np.split(np.arange(1200), 4):
+        model.partial_fit(rows[batch], sample_weight=weight[batch])
+    np.testing.assert_allclose(model.diagnostics_["effective_rows"], weight.sum())
+    for batch in np.split(np.arange(1200), 4):
+        model.partial_fit(rows[batch])
+    assert model.diagnostics_["rows"] == 2400
+
+
 def test_weights_by__warns_of_rows_that_lack_the_weights_of_the_fit(tmp_path):
     data = simulate.gaussian_mixture(400, 2, random_state=0)["X"].to_pandas()
     weight = np.random.default_rng(0).uniform(1, 2, 400)
