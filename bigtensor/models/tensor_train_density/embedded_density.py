@@ -145,7 +145,7 @@ class EmbeddedLogDensities(RowFunction):
         """All columns."""
         return CompleteColumns(
             tuple(range(len(self.density.order))),
-            "A kernel embedding is of complete rows: fit with "
+            "A kernel embedding needs every value of a row: fit with "
             + Setting("method", "likelihood")
             + " to sum over missing entries",
         )

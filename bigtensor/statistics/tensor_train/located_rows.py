@@ -84,7 +84,7 @@ class RowLocator:
         rotated = self.coordinates.measured[self.coordinates.rotated]
         return CompleteColumns(
             tuple(rotated.tolist()),
-            "Rotated coordinates are of complete rows: fit with "
+            "Rotated coordinates need every value of a row that is rotated: fit with "
             + Setting("coordinates", "queries")
             + " to sum over missing entries",
         )

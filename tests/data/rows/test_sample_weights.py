@@ -152,9 +152,7 @@ def test_uneven_weights__of_a_soft_gate_on_many_rows_are_no_matter():
     rows = open_samples(np.zeros((20_000, 2)), weight=weight)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        samples = with_weight_meaning(
-            open_samples(np.zeros((20_000, 2)), weight=weight), "relative"
-        )
+        samples = with_weight_meaning(rows, "relative")
     assert 1_000 < samples.effective_rows < 2_000
 
 
