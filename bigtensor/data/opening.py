@@ -52,7 +52,7 @@ from bigtensor.data.sources.source_checks import (
     warn_of_undecoded,
 )
 from bigtensor.data.sources.xarray_source import XarraySource
-from bigtensor.data.stores.layout import SAMPLE_DIM, anndata_matrix
+from bigtensor.data.stores.layout import SAMPLE_DIM, SEQUENCE, anndata_matrix
 from bigtensor.data.stores.zarr_datasets import as_dataset
 from bigtensor.data.stores.zarr_groups import open_whole_group
 from bigtensor.data.values.categories import (
@@ -82,9 +82,6 @@ from bigtensor.data.values.matrices import (
 from bigtensor.data.values.plain_arrays import without_mask
 from bigtensor.data.values.sparse_matrices import ScipyMatrix, is_scipy_matrix
 from bigtensor.errors import DataError, LayoutError, ParameterError, Setting
-
-SEQUENCE = "sequence"
-"""The variable that holds the sequence of every row, unless the caller names another one."""
 
 
 def open_samples(

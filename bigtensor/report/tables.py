@@ -12,7 +12,7 @@ from bigtensor.descending_order import descending_order, largest_in_place
 from bigtensor.models.words.label_level import LabelLevel
 from bigtensor.models.words.report_blocks import Cell, Column, Table
 from bigtensor.models.words.sampled_rows import Groups, LabelledRows
-from bigtensor.models.words.wording import percent
+from bigtensor.models.words.wording import passes_by_name, percent
 from bigtensor.report.agreement import Agreement
 from bigtensor.report.annotation import Annotation, class_scores
 
@@ -215,15 +215,16 @@ def composition_table(
 
 
 def pass_table(passes: Sequence[dict[str, Any]]) -> Table:
-    """Return what every pass read."""
+    """Return what every pass read. Passes of one name, rows and parts share a line."""
     return Table(
-        ("pass", "rows", "parts", "reused parts"),
+        ("passes", "rows of each", "parts of each", "reused parts"),
         tuple(
             (
-                Cell(str(pass_["name"])),
-                *(Cell(f"{pass_[key]:,}") for key in ("rows", "parts", "reused_parts")),
+                Cell(name),
+                *(Cell(f"{own[0][key]:,}") for key in ("rows", "parts")),
+                Cell(f"{sum(entry['reused_parts'] for entry in own):,}"),
             )
-            for pass_ in passes
+            for name, own in passes_by_name(passes)
         ),
     )
 

@@ -51,6 +51,17 @@ def test_fit_and_predict__read_the_variable_that_is_named(run, store, tmp_path):
     assert np.abs(apart.to_numpy() - probability).max() > 1e-3
 
 
+def test_csv_of_predict__names_the_sequence_of_every_row(run, store, tmp_path):
+    model, table = tmp_path / "model.zarr", tmp_path / "states.csv"
+    HiddenMarkovModel(2, refine="triples", random_state=0).fit(str(store)).save(model)
+    arguments = ("predict", model, store, "--out", tmp_path / "states.zarr", "--csv", table)
+    done = run(*arguments, *THREADS)
+    assert done.exit_code == 0, done.stderr
+    rows = pd.read_csv(table)
+    assert list(rows.columns) == ["row", "sample_id", "sequence", "label"]
+    assert list(rows["sequence"]) == [f"s{8 - place}" for place in range(8) for _ in range(500)]
+
+
 @pytest.mark.slow  # fit and predict are quick
 def test_shares_of_groups__follow_the_variable_that_is_named(run, store, tmp_path):
     model, out = tmp_path / "model.zarr", tmp_path / "states.zarr"

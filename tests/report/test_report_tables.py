@@ -94,6 +94,16 @@ def test_pass_table__shows_what_was_read():
     assert text_of(tables.pass_table([one])) == [["moments", "1,234,567", "10", "4"]]
 
 
+def test_pass_table__has_one_line_for_iterations_of_one_name():
+    names = ["triples", *(f"messages {n}" for n in (1, 2, 1)), "expectation 1", "expectation 2"]
+    passes = [{"name": name, "rows": 900, "parts": 2, "reused_parts": 1} for name in names]
+    assert text_of(tables.pass_table(passes)) == [
+        ["triples", "900", "2", "1"],
+        ["messages 3 times", "900", "2", "3"],
+        ["expectation 1 to 2", "900", "2", "2"],
+    ]
+
+
 def test_tables__speak_of_populations_where_labels_are_these():
     groups, label = Groups(np.array([0, 1]), ("a", "b")), np.array([0, 1])
     table = tables.agreement_table(tables.agreement(label, groups, 2), "population")

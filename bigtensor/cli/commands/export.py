@@ -49,7 +49,7 @@ _ANNDATA = (".h5ad", ".zarr")
     "--features",
     metavar="A,B,C",
     help="CSV: the features of --cells, and variables of its rows such as an id, to write beside "
-    "source_row, sample_id and the answers. Not of AnnData.",
+    "source_row, sample_id, sequence and the answers. Not of AnnData.",
 )
 @click.option(
     "--offsets",
@@ -71,7 +71,8 @@ def export(
 
     CSV: columns row, label, probability_0, topic_share_0, log_density and so on. row counts the
     rows of the answers from 0. With --cells, source_row is the row of the imported files, where
-    rows were selected, and sample_id the file or patient; of AnnData, obs_names names the rows.
+    rows were selected, sample_id the file or patient, and sequence the sequence of the row; of
+    AnnData, obs_names names the rows.
 
     AnnData: obs["bigtensor_label"] with its colours for scanpy, and after 'predict --probabilities'
     obs["bigtensor_confidence"], obs["bigtensor_log_density"] and obsm["X_bigtensor_proba"] are

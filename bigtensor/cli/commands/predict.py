@@ -108,8 +108,9 @@ def predict(
 
     The CSV file has the columns row, which counts the rows of CELLS.zarr from 0, source_row (if
     rows were selected at import or by subset: the row of the files, from 0 without the header),
-    sample_id (if CELLS.zarr is a store that import or subset wrote, and has it), obs_names (names
-    of documents and cells in AnnData, such as import --counts writes), and the answers.
+    sample_id and sequence (if CELLS.zarr is a store that import or subset wrote, and has them), the
+    variable of --sequence, obs_names (names of documents and cells in AnnData, such as import
+    --counts writes), and the answers.
 
     LABELS.zarr holds label (sample) int32, and with --probabilities also probability (sample,
     component or population) float32 and log_density (sample). Rows left out have the label -1.
@@ -157,7 +158,7 @@ def predict(
                 **running,
             )
         if csv_path is not None:
-            _write_csv(out, csv_path, beside, progress)
+            _write_csv(out, csv_path, beside, sequence, progress)
     if table is not None:
         write_table(weights, table)
     facts = {**_facts(out, outputs), "seconds": seconds_taken(), **shares_as_facts(rows)}
@@ -272,14 +273,18 @@ def _table_path(
     return table or beside(store, f"{name}_by_{by}.csv")
 
 
-def _write_csv(out: Address, csv_path: Address, beside: str | None, progress: Reporter) -> None:
+def _write_csv(
+    out: Address, csv_path: Address, beside: str | None, sequence: str | None, progress: Reporter
+) -> None:
     """Write the answers again as text, beside what says which row of the files a row is."""
     from bigtensor.data.exporters.csv import write_answers_to_csv
+    from bigtensor.data.sources.anndata_source import holds_anndata
     from bigtensor.errors import DataError, OutputError, StoreReadError
 
+    names = () if sequence is None or beside is None or holds_anndata(beside) else (sequence,)
     try:
         with progress.rows("csv") as advance:
-            write_answers_to_csv(out, csv_path, cells=beside, progress=advance)
+            write_answers_to_csv(out, csv_path, cells=beside, features=names, progress=advance)
     except (DataError, OutputError, StoreReadError) as error:
         raise type(error)(
             error.message

@@ -37,8 +37,8 @@ def write_answers_to_csv(
 ) -> dict[str, str]:
     """Write the answers of a store to a CSV file that appears under its name when it is whole.
 
-    Columns are ``row``, of `cells` ``source_row`` and ``sample_id``, features and variables (of
-    AnnData ``obs_names``), and those of the answers:
+    Columns are ``row``, of `cells` ``source_row``, ``sample_id`` and ``sequence``, features and
+    variables (of AnnData ``obs_names``), and those of the answers:
     ``population`` if populations have names, ``label`` and ``probability_0``, ``probability_1``,
     ..., ``topic_share_0``, ``log_density``, ``surprise_CD3`` and so on. Names that a spreadsheet
     would take for a formula begin with an apostrophe. A feature with the name of
@@ -53,9 +53,9 @@ def write_answers_to_csv(
     probabilities : bool, default True
         If True, write the probabilities too, if the store has any.
     cells : path, optional
-        The store that was asked about, as an import makes it. If it has ``source_row`` or
-        ``sample_id``, these are written too: ``row`` counts the rows of the store from 0, and
-        ``source_row`` those of the files before rows were selected.
+        The store that was asked about, as an import makes it. If it has ``source_row``,
+        ``sample_id`` or ``sequence``, these are written too: ``row`` counts the rows of the store
+        from 0, and ``source_row`` those of the files before rows were selected.
     features : sequence of str, optional
         Features and variables of the rows of `cells` to write too. Codes with categories are
         written as names.

@@ -21,15 +21,21 @@ from bigtensor.data.exporters.row_texts import (
     row_texts,
 )
 from bigtensor.data.sources.anndata_source import holds_anndata
-from bigtensor.data.stores.layout import FEATURE_DIM, SAMPLE_DIM, SAMPLES, SOURCE_ROW
+from bigtensor.data.stores.layout import (
+    FEATURE_DIM,
+    SAMPLE_DIM,
+    SAMPLES,
+    SEQUENCE,
+    SOURCE_ROW,
+)
 from bigtensor.data.stores.zarr_datasets import open_cells
 from bigtensor.data.values.categories import ATTRIBUTE, stored_categories
 from bigtensor.data.values.spreadsheet_cells import as_cell
 from bigtensor.data.values.unique_names import unique_names
 from bigtensor.errors import DataError, LayoutError, ViewError
 
-_IDENTITIES = (SOURCE_ROW, SAMPLES)
-"""Variables that join a row to the files that it came from. Every table has them."""
+_IDENTITIES = (SOURCE_ROW, SAMPLES, SEQUENCE)
+"""Variables that join a row to the files and sequences that it came from. Every table has them."""
 
 
 @dataclass(frozen=True, eq=False)

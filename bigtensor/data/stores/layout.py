@@ -65,6 +65,9 @@ FCS_DATASET = "fcs_dataset"
 MATRIX = "anndata_matrix"
 """Attribute with the matrix of AnnData that was imported: ``X``, ``layers/KEY``, ``obsm/KEY``."""
 
+SEQUENCE = "sequence"
+"""Variable of the sequence of every row, unless the caller names another one."""
+
 SAMPLES = "sample_id"
 """Variable of the rows that says which sample a row is of."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+import numpy as np
 import xarray as xr
 
 from bigtensor.array_types import FloatArray
@@ -16,10 +17,42 @@ MOST_PLOTS = 12
 
 
 class HasStateMeans(Protocol):
-    """A fitted hidden Markov model with means of features by state."""
+    """A fitted hidden Markov model with means of features by state.
+
+    Attributes
+    ----------
+    occupancy_ : (k,) float64 array
+        Shares of the states in the long run.
+    means_ : DataArray, (state, feature)
+        Means of the features.
+    covariances_ : DataArray, (state, feature, other_feature) or (state, feature)
+        Of Gaussian emissions alone.
+    """
 
     occupancy_: FloatArray
     means_: xr.DataArray
+    covariances_: xr.DataArray
+
+
+def standard_deviations(model: HasStateMeans) -> FloatArray | None:
+    """Return the standard deviations of the features in every state, in the units of the features.
+
+    Parameters
+    ----------
+    model : fitted model
+        Fitted model with the means of the states.
+
+    Returns
+    -------
+    (k, features) float64 array or None
+        None of emissions that are not Gaussian.
+    """
+    covariances = getattr(model, "covariances_", None)
+    if covariances is None:
+        return None
+    values = covariances.to_numpy()
+    variances = np.diagonal(values, axis1=1, axis2=2) if values.ndim == 3 else values
+    return np.asarray(np.sqrt(variances))
 
 
 def density_section(model: HasStateMeans, emissions: KernelEmissions) -> Section:
@@ -59,16 +92,26 @@ def density_section(model: HasStateMeans, emissions: KernelEmissions) -> Section
 
 
 def means_section(model: HasStateMeans) -> Section:
-    """Return the means of Gaussian and Poisson emissions."""
+    """Return the means of Gaussian and Poisson emissions, and their standard deviations."""
     return Section("emissions", "Values in every state", (_means(model),), "Values")
 
 
 def _means(model: HasStateMeans) -> Table:
-    """Return the means of all features, a line a feature and a column a state."""
-    means = model.means_
+    """Return the means of all features, a line a feature and a column a state.
+
+    Standard deviations of Gaussian emissions stand below the means.
+    """
+    means, spreads = model.means_, standard_deviations(model)
     header = ("feature", *(str(state) for state in range(means.sizes["state"])))
-    rows = tuple(
-        (Cell(str(name)), *(Cell(f"{value:.4g}") for value in means.sel(feature=name).to_numpy()))
-        for name in means["feature"].to_numpy()
-    )
-    return Table(header, rows, "Means of the features in every state.", matrix=True)
+    caption = "Means of the features in every state."
+    if spreads is not None:
+        caption = "Means of the features in every state, and below them the standard deviations."
+    rows = list[tuple[Cell, ...]]()
+    for place, name in enumerate(means["feature"].to_numpy()):
+        column = means.to_numpy()[:, place]
+        below = (
+            [""] * len(column) if spreads is None else [f"sd {s:.4g}" for s in spreads[:, place]]
+        )
+        cells = (Cell(f"{mean:.4g}", below=sd) for mean, sd in zip(column, below, strict=True))
+        rows.append((Cell(str(name)), *cells))
+    return Table(header, tuple(rows), caption, matrix=True)

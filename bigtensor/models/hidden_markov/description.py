@@ -19,6 +19,7 @@ from bigtensor.models.hidden_markov.density_section import (
     HasStateMeans,
     density_section,
     means_section,
+    standard_deviations,
 )
 from bigtensor.models.hidden_markov.emissions.categorical_emissions import CategoricalEmissions
 from bigtensor.models.hidden_markov.emissions.kernel_emissions import KernelEmissions
@@ -35,6 +36,9 @@ from bigtensor.models.words.report_figures import Bars, Heatmap
 from bigtensor.models.words.sampled_rows import SampledRows
 from bigtensor.models.words.summary_table import SummaryTable
 from bigtensor.models.words.wording import sentence_of
+
+MOST_LISTED = 3
+"""Features whose means, and standard deviations, stand in the table of the states."""
 
 MOST_COLUMNS = 60
 """Categories that the picture shows; of more, those that are most frequent in some state."""
@@ -80,6 +84,7 @@ class HiddenMarkovDescription(ModelDescription[DescribedChain]):
             "n_components": len(model.occupancy_),
             "occupancy": model.occupancy_.tolist(),
             "dwell_time": dwell_times(model).tolist(),
+            **value_facts(model),
             "verdict": model.diagnostics_["verdict"],
         }
 
@@ -88,10 +93,21 @@ class HiddenMarkovDescription(ModelDescription[DescribedChain]):
         return f"{facts['n_components']} states"
 
     def table(self, facts: Mapping[str, Any]) -> SummaryTable:
-        """Return the share and the dwell time of every state."""
-        pairs = zip(facts["occupancy"], facts["dwell_time"], strict=True)
-        rows = [(str(state), share, f"{dwell:,.1f}") for state, (share, dwell) in enumerate(pairs)]
-        return SummaryTable(("state", "share of the steps", "steps at a time"), rows)
+        """Return the share and the dwell time of every state, and values of a few features."""
+        head = ["state", "share in the long run", "steps at a time"]
+        occupancy = facts["occupancy"]
+        columns: list[list[str | float]] = [
+            [str(state) for state in range(len(occupancy))],
+            occupancy,
+            [f"{dwell:,.1f}" for dwell in facts["dwell_time"]],
+        ]
+        means, spreads = facts.get("means", {}), facts.get("standard_deviations", {})
+        for name in means if len(means) <= MOST_LISTED else ():
+            for word, values in (("mean", means[name]), ("sd", spreads.get(name))):
+                if values is not None:
+                    head.append(f"{word} of {name}")
+                    columns.append([f"{value:.4g}" for value in values])
+        return SummaryTable(tuple(head), list(zip(*columns, strict=True)))
 
     def row_outputs(
         self,
@@ -139,6 +155,20 @@ class HiddenMarkovDescription(ModelDescription[DescribedChain]):
         )
 
 
+def value_facts(model: DescribedChain) -> dict[str, dict[str, list[float]]]:
+    """Return means and standard deviations of the states by feature, of those there are."""
+    means = getattr(model, "means_", None)
+    if means is None:
+        return {}
+    names = [str(name) for name in means["feature"].to_numpy()]
+    facts = {"means": means.to_numpy(), "standard_deviations": standard_deviations(model)}
+    return {
+        kind: dict(zip(names, values.T.tolist(), strict=True))
+        for kind, values in facts.items()
+        if values is not None
+    }
+
+
 def states_in_words(diagnostics: Mapping[str, Any]) -> str:
     """Return how the number of states was chosen.
 
@@ -150,8 +180,8 @@ def states_in_words(diagnostics: Mapping[str, Any]) -> str:
     choice = diagnostics["state_choice"]
     if "reason" in choice:
         return f"{diagnostics['n_components']}: {choice['reason']}"
-    tried = len(choice["held_out_log_likelihood"])
-    return f"{diagnostics['n_components']}, chosen from 1 to {tried}: {choice['criterion']}"
+    tried, chosen = choice["tried"], diagnostics["n_components"]
+    return f"{chosen}, chosen from 1 to {tried}: {choice['criterion']}"
 
 
 def dwell_times(model: DescribedChain) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -176,6 +206,15 @@ def method_in_words(model: DescribedChain) -> Iterator[str]:
     if diagnostics["mean_log_likelihood"]:
         count = len(diagnostics["mean_log_likelihood"])
         yield f"{count} EM iterations along whole sequences ended the fit."
+        if "initialisations" in diagnostics:
+            numbers = " and other numbers of states" * (
+                "bic" in diagnostics.get("state_choice", {})
+            )
+            yield (
+                f"They started from the best of {len(diagnostics['initialisations'])} "
+                "initialisations, most of them random; further passes over the data are EM "
+                f"iterations of the others{numbers}."
+            )
     else:
         yield (
             "No iteration along whole sequences followed: each reads all rows twice, and is asked "
@@ -189,7 +228,7 @@ def states_section(model: DescribedChain) -> Section:
     dwell = ", ".join(
         f"{state}: {steps:,.1f}" for state, steps in zip(names, dwell_times(model), strict=True)
     )
-    bars = Bars("Shares of the states", model.occupancy_, "state", "share of the steps (%)")
+    bars = Bars("Shares of the states", model.occupancy_, "state", "share in the long run (%)")
     heatmap = Heatmap(
         "Transitions from the state of a line to the state of a column",
         model.transition_.to_numpy(),

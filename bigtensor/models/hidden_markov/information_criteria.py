@@ -61,7 +61,9 @@ def bic(
 ) -> float:
     """Return the Bayesian information criterion for some sequences; less is better.
 
-    The number of rows in it is the sum of their weights.
+    The penalty is the number of free parameters times the logarithm of n, where n is the number of
+    rows (the sum of their weights), and not of sequences. In a panel, n counts person-waves. Other
+    programs may take the number of persons, so that their values differ.
 
     Parameters
     ----------

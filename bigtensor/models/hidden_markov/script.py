@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,6 +14,10 @@ from bigtensor.errors import DataError, Setting
 from bigtensor.features.cells import Cells
 from bigtensor.features.maps import FeatureMap
 from bigtensor.models.contract.script import PlannedPass, Script
+from bigtensor.models.hidden_markov.choice_along_sequences import (
+    SequenceFit,
+    best_along_sequences,
+)
 from bigtensor.models.hidden_markov.declared_parameters import GAUSSIAN, POISSON
 from bigtensor.models.hidden_markov.emissions.categorical_emissions import (
     CategoricalEmissions,
@@ -129,7 +133,7 @@ def refine(preparation: MarkovPreparation) -> Script:
     )
     diagnostics = dict(family.outliers)
     counts: TripleCountsResult
-    if settings.chooses_states:
+    if settings.chooses_states and not settings.compares_fits:
         statistic = choice_statistic(of_triples, settings.shape)
         counts, folds = folds_of((yield Pass("triples", family.of_codes(statistic))), of_triples)
         choice = yield from choose_states(folds, of_triples)
@@ -144,6 +148,45 @@ def refine(preparation: MarkovPreparation) -> Script:
             " give sequences of at least three rows, one behind the other, or name another "
             "variable with " + Setting("sequence")
         )
+
+    def fit_of(n_states: int) -> Generator[Any, Any, SequenceFit]:
+        of_number = replace(of_triples, n_states=n_states)
+        return (yield from _fitted(counts, of_number, family, settings))
+
+    if settings.compares_fits:
+        end = yield from best_along_sequences(
+            fit_of, settings.n_components, float(counts.weight.sum()), settings.shape.all_rows
+        )
+    else:
+        end = yield from fit_of(of_triples.n_states)
+    fit = end.fit.finished()
+    return judged(
+        fit,
+        counts,
+        settings.shape.all_rows,
+        {
+            **preparation.diagnostics,
+            "n_components": fit.n_states,
+            "ridge": settings.ridge,
+            "sequences": counts.sequences,
+            "sequences_of_one_row": counts.single_rows,
+            "triples": float(counts.weight.sum()),
+            "distinct_triples": len(counts.weight),
+            "parameters": fit.parameters,
+            "refined": "sequences" if end.likelihoods else "triples",
+            "triple_log_likelihood": end.triple_likelihoods,
+            "mean_log_likelihood": end.likelihoods,
+            **diagnostics,
+            **end.diagnostics,
+        },
+    )
+
+
+def _fitted(
+    counts: TripleCountsResult, of_triples: TripleSettings, family: Family, settings: MarkovSettings
+) -> Generator[Any, Any, SequenceFit]:
+    """Ask for the passes of the fit of one number of states."""
+    diagnostics = dict[str, Any]()
     estimate, of_estimate = estimate_from_triples(counts, of_triples)
     initial = [estimate.parameters]
     if settings.competes:
@@ -154,30 +197,11 @@ def refine(preparation: MarkovPreparation) -> Script:
     )
     if ends:
         diagnostics["initialisations"] = ends
-    if likelihoods and of_triples.n_states > 1 and not settings.chooses_states:
+    by_fits = settings.compares_fits or not settings.chooses_states
+    if likelihoods and of_triples.n_states > 1 and by_fits:
         gains = yield from gain_of_order(end, likelihoods[-1], family, settings.shape.most_rows)
         diagnostics["gain_of_order"], diagnostics["gain_of_chance"] = gains
-    fit = end.finished()
-    return judged(
-        fit,
-        counts,
-        settings.shape.all_rows,
-        {
-            **preparation.diagnostics,
-            "n_components": of_triples.n_states,
-            "ridge": settings.ridge,
-            "sequences": counts.sequences,
-            "sequences_of_one_row": counts.single_rows,
-            "triples": float(counts.weight.sum()),
-            "distinct_triples": len(counts.weight),
-            "parameters": fit.parameters,
-            "refined": "sequences" if likelihoods else "triples",
-            "triple_log_likelihood": estimate.likelihoods,
-            "mean_log_likelihood": likelihoods,
-            **diagnostics,
-            **of_estimate,
-        },
-    )
+    return SequenceFit(end, likelihoods, estimate.likelihoods, {**diagnostics, **of_estimate})
 
 
 def _fit_of(parameters: MarkovParameters, counts: TripleCountsResult, family: Family) -> MarkovFit:
@@ -209,7 +233,7 @@ def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
     cells = triples.state_nbytes() // 8
     # the table, those of folds, copies of it in the decomposition, and the distinct triples with
     # their posteriors
-    copies = 6 + FOLDS * settings.chooses_states
+    copies = 6 + FOLDS * (settings.chooses_states and not settings.compares_fits)
     counted = Pass("triples", triples)
     planned = [PlannedPass(counted, driver_nbytes=8 * cells * copies + cells * (12 + 24))]
     if settings.max_iter:
@@ -221,11 +245,13 @@ def planned_refinement(settings: MarkovSettings) -> list[PlannedPass]:
         times, held = settings.max_iter, operators.state_nbytes()
         if settings.competes:
             times += sum(kept * most for kept, most in ROUNDS)
+        candidates = settings.n_components if settings.compares_fits else 1
         expected = Pass("expectation", SequencePosteriorSums(chain, blank, out_maps))
+        times *= candidates
         planned.append(PlannedPass(Pass("messages", operators), times, driver_nbytes=2 * held))
         planned.append(PlannedPass(expected, times, driver_nbytes=2 * nothing.nbytes))
         for name, request in zip(WITHOUT_ORDER, (operators, expected.statistic), strict=True):
-            planned.append(PlannedPass(Pass(name, request), driver_nbytes=2 * held))
+            planned.append(PlannedPass(Pass(name, request), candidates, 2 * held))
     return planned
 
 
@@ -251,7 +277,7 @@ def _blank_parts(
 
 def _blank_counts(settings: MarkovSettings, codes: int) -> Statistic[Any]:
     """Return the count of triples that a fit asks for."""
-    if not settings.chooses_states:
+    if settings.compares_fits or not settings.chooses_states:
         return TripleCounts(codes)
     return choice_statistic(TripleSettings(settings.n_components, codes, 0.0, 0), settings.shape)
 

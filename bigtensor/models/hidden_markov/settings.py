@@ -22,6 +22,7 @@ from bigtensor.models.hidden_markov.declared_parameters import (
     KERNEL,
     MEASURED,
     PARAMETERS,
+    POISSON,
 )
 from bigtensor.models.kernel_mixture.declared_parameters import PARAMETERS as MIXTURE_PARAMETERS
 from bigtensor.models.kernel_mixture.settings import KernelMixtureSettings as KernelSettings
@@ -58,6 +59,13 @@ ROUNDS = ((12, 10), (5, 30), (3, 80))
 MOST_COMPETING_STEPS = 2**17
 """Rows up to which initialisations compete along sequences."""
 
+MOST_COMPARED_STEPS = 20_000
+"""Rows up to which fits along sequences choose the number of states of Gaussian and Poisson
+emissions.
+
+Of more rows, triples of cells are enough to choose it, in less time.
+"""
+
 MOST_CHOSEN = 40
 """Largest number of states of categories that is looked at; triples support one a category."""
 
@@ -76,7 +84,7 @@ class MarkovSettings:
     n_components : int
         Number of states, or the largest number to choose.
     chooses_states : bool
-        True if held-out triples choose the number of states.
+        True if the number of states is to be chosen.
     ridge : float
         Pseudo-count.
     max_iter : int
@@ -111,6 +119,14 @@ class MarkovSettings:
         """True if random initialisations compete along sequences."""
         kind = self.emissions != KERNEL
         return kind and self.max_iter > 0 and self.shape.most_rows <= MOST_COMPETING_STEPS
+
+    @property
+    def compares_fits(self) -> bool:
+        """True if fits along sequences choose the number of states, and not held-out triples."""
+        few = self.shape.most_rows <= MOST_COMPARED_STEPS
+        return (
+            few and self.chooses_states and self.competes and self.emissions in (GAUSSIAN, POISSON)
+        )
 
     @property
     def cells(self) -> int:

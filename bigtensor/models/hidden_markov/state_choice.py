@@ -155,6 +155,7 @@ def choose_states(
         {
             "criterion": CRITERION,
             "folds": len(judged_by),
+            "tried": len(scores),
             "held_out_log_likelihood": {str(k + 1): mean for k, mean in enumerate(search.means)},
             "ended_at_largest": largest and not search.ended,
         },

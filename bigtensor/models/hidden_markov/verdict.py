@@ -36,6 +36,9 @@ NO_SPREAD = 10 * REGULARISATION
 ALIKE = 0.02
 """Total variation between emissions, and between transitions, of states that are the same."""
 
+CLEAR_BIC = 10.0
+"""Difference of BIC that is very strong evidence (Kass and Raftery 1995, "Bayes factors")."""
+
 MANY_INCOMPLETE_ROWS = 0.05
 """Share of rows with missing values that makes a note on a number of states chosen from them."""
 
@@ -57,6 +60,7 @@ def judged(
         Decisions and numbers of the fit.
     """
     faults = _single_rows(counts) + _bounded(diagnostics) + _chosen_with_gaps(diagnostics)
+    faults += _against_bic(fit.n_states, diagnostics)
     faults += as_warnings(
         *_without_spread(fit),
         *(
@@ -79,12 +83,31 @@ def _bounded(diagnostics: dict[str, Any]) -> list[Fault]:
     choice = diagnostics.get("state_choice", {})
     if not choice.get("ended_at_largest"):
         return []
-    most = len(choice["held_out_log_likelihood"])
     sentence = (
-        f"{most} states, the largest number that was tried, still explain held-out rows better "
+        f"{choice['tried']} states, the largest number that was tried, still explain rows better "
         "than fewer states, so that there may be more; compare larger numbers with "
     ) + Setting("n_components")
     return as_warnings(sentence)
+
+
+def _against_bic(chosen: int, diagnostics: dict[str, Any]) -> list[Fault]:
+    """Return a note on a chosen number of states if BIC clearly prefers more.
+
+    It is no warning, because BIC counts states of independent rows that are not Gaussian.
+    """
+    bic = diagnostics.get("state_choice", {}).get("bic", {})
+    if not bic:
+        return []
+    preferred = int(min(bic, key=bic.__getitem__))
+    difference = bic[str(chosen)] - bic[str(preferred)]
+    if preferred < chosen or difference <= CLEAR_BIC:
+        return []
+    sentence = (
+        f"bic prefers {preferred} states by {difference:,.0f}, though the order of the rows does "
+        f"not support more than {chosen}: the values in a state have another distribution than "
+        "its emission, such as heavier tails. For their densities use "
+    ) + Setting("n_components", preferred)
+    return [(None, sentence + ".")]
 
 
 def _chosen_with_gaps(diagnostics: dict[str, Any]) -> list[Fault]:

@@ -71,31 +71,52 @@ def name_and_number(name: str) -> tuple[str, str]:
     return (stem, number) if number.isdecimal() else (name, "")
 
 
+def passes_by_name(
+    passes: Iterable[Mapping[str, Any]],
+) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    """Put passes of one name, and of the same rows and parts, together.
+
+    Parameters
+    ----------
+    passes : iterable of mappings
+        With the entries ``name``, such as ``"posterior 2"``, and ``rows``. If there are ``parts``,
+        passes of other parts stay apart.
+
+    Returns
+    -------
+    list of (name, passes)
+        In the order of the first pass of each name. The name says which iterations there were, such
+        as ``"posterior 1 to 5"``.
+    """
+    entries: dict[tuple[str, Any, Any], list[Mapping[str, Any]]] = {}
+    for entry in passes:
+        stem, _ = name_and_number(entry["name"])
+        entries.setdefault((stem, entry["rows"], entry.get("parts")), []).append(entry)
+    return [(_joint_name(stem, own), own) for (stem, _, _), own in entries.items()]
+
+
 def passes_in_words(passes: Iterable[Mapping[str, Any]]) -> str:
     """List passes with the rows that each of them read; iterations of one name are one entry.
 
     Parameters
     ----------
     passes : iterable of mappings
-        With the entries ``name``, such as ``"posterior 2"``, and ``rows``.
+        As for `passes_by_name`.
     """
-    entries: dict[tuple[str, int], list[str]] = {}
-    for entry in passes:
-        name, number = name_and_number(entry["name"])
-        entries.setdefault((name, entry["rows"]), []).append(number)
     return ", ".join(
-        f"{name} {_numbers_in_words(numbers)} ({counted(rows, 'row')} each)"
-        if len(numbers) > 1
-        else f"{f'{name} {numbers[0]}'.strip()} ({counted(rows, 'row')})"
-        for (name, rows), numbers in entries.items()
+        f"{name} ({counted(own[0]['rows'], 'row')}{' each' if len(own) > 1 else ''})"
+        for name, own in passes_by_name(passes)
     )
 
 
-def _numbers_in_words(numbers: Sequence[str]) -> str:
+def _joint_name(stem: str, passes: Sequence[Mapping[str, Any]]) -> str:
     """Say which iterations there were, or how many if their numbers start again."""
+    numbers = [name_and_number(entry["name"])[1] for entry in passes]
+    if len(numbers) == 1:
+        return f"{stem} {numbers[0]}".strip()
     if any(numbers) and len({*numbers}) < len(numbers):
-        return f"{len(numbers)} times"
-    return f"{numbers[0] or 1} to {numbers[-1] or len(numbers)}"
+        return f"{stem} {len(numbers)} times"
+    return f"{stem} {numbers[0] or 1} to {numbers[-1] or len(numbers)}"
 
 
 def percent(part: float) -> str:

@@ -238,3 +238,32 @@ def test_equal_rows__tell_no_states_apart(emissions):
     verdict = model.diagnostics_["verdict"]
     assert not verdict["good"]
     assert "2 states have the same emissions" in verdict["sentences"][0]
+
+
+@pytest.mark.parametrize("covariance_type", ["full", "diag"])
+def test_report_and_info__show_standard_deviations_of_states(covariance_type: str) -> None:
+    rng = np.random.default_rng(0)
+    state = (rng.random(600) < 0.03).cumsum() % 2
+    rows = rng.normal(size=(600, 2)) * np.array([[0.5, 10.0], [2.0, 20.0]])[state]
+    model = HiddenMarkovModel(
+        2, emissions="gaussian", covariance_type=covariance_type, random_state=0
+    ).fit(rows)
+    covariances = model.covariances_.to_numpy()
+    variances = covariances if covariance_type == "diag" else covariances.diagonal(0, 1, 2)
+    report = model.description.report(model, None)
+    (section,) = [one for one in report.sections if one.name == "emissions"]
+    (table,) = section.blocks
+    for feature, line in enumerate(table.rows):
+        for cell, mean, variance in zip(
+            line[1:], model.means_[:, feature], variances[:, feature], strict=True
+        ):
+            assert float(cell.text) == pytest.approx(float(mean), rel=1e-3)
+            assert float(cell.below.removeprefix("sd ")) == pytest.approx(variance**0.5, rel=1e-3)
+    facts = model.description.facts(model)
+    np.testing.assert_allclose(
+        np.transpose([*facts["standard_deviations"].values()]), np.sqrt(variances)
+    )
+    table = model.description.table(facts)
+    names = [*facts["means"]]
+    assert [*table.head[3:]] == [f"{word} of {name}" for name in names for word in ("mean", "sd")]
+    assert "in the long run" in table.head[1]

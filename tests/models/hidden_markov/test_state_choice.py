@@ -1,4 +1,4 @@
-"""Number of states by held-out triples: simulated numbers, real sequences, and few rows."""
+"""Number of states: simulated numbers, real sequences, and few rows."""
 
 from pathlib import Path
 
@@ -134,3 +134,59 @@ def test_few_independent_rows__are_one_state(emissions: str, seed: int) -> None:
     rows = rng.poisson(5.0, (150, 2)) if emissions == "poisson" else rng.normal(size=(150, 2))
     model = HiddenMarkovModel("auto", emissions=emissions, random_state=0).fit(rows)
     assert len(model.occupancy_) == 1
+
+
+def regimes(rows: int, seed: int) -> np.ndarray:
+    """Draw a series of two persistent states, which differ in mean and variance."""
+    rng = np.random.default_rng(seed)
+    leaves = rng.random(rows) < 0.04
+    state = leaves.cumsum() % 2
+    return (rng.normal(size=rows) * np.array([0.5, 1.0])[state] + np.array([0.8, -0.4])[state])[
+        :, None
+    ]
+
+
+@pytest.mark.parametrize("seed", first_quick([0, 1, 2, 3, 4, 5]))
+@pytest.mark.quick_cases("0")
+def test_one_short_series__shows_its_two_regimes(seed: int) -> None:
+    model = HiddenMarkovModel("auto", emissions="gaussian", random_state=0)
+    rows = regimes(300, seed)
+    model.fit(rows)
+    assert len(model.occupancy_) == 2
+    assert model.diagnostics_["verdict"]["good"]
+    choice = model.diagnostics_["state_choice"]
+    assert choice["tried"] == len(choice["bic"]) == 4
+    assert choice["gain"]["2"] > choice["gain"]["1"] == 0
+    one = HiddenMarkovModel(1, emissions="gaussian", random_state=0).fit(rows)
+    expected = [one.bic(rows), model.bic(rows)]
+    assert [choice["bic"][number] for number in ("1", "2")] == pytest.approx(expected, abs=0.1)
+
+
+@pytest.mark.parametrize("law", first_quick(["gamma", "t"]))
+@pytest.mark.quick_cases("gamma")
+def test_rows_without_order__are_one_state_though_bic_prefers_more(law: str) -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.gamma(2, size=(300, 1)) if law == "gamma" else rng.standard_t(5, size=(2000, 1))
+    model = HiddenMarkovModel("auto", emissions="gaussian", random_state=0).fit(rows)
+    assert len(model.occupancy_) == 1
+    verdict = model.diagnostics_["verdict"]
+    assert verdict["good"]
+    (note,) = [sentence for sentence in verdict["sentences"] if "n_components" in sentence]
+    assert "bic prefers 2 states" in note
+
+
+def test_few_rows_of_measurements__are_one_state_with_a_reason() -> None:
+    rows = np.random.default_rng(0).normal(size=(30, 1))
+    model = HiddenMarkovModel("auto", emissions="gaussian", random_state=0).fit(rows)
+    assert len(model.occupancy_) == 1
+    words = dict(model.description.outcome(model))["states"]
+    assert words.startswith("1: 28 triples of rows are too few")
+
+
+@pytest.mark.slow  # 5,000 rows, and every number of states
+def test_rows_of_many_features__have_no_more_states_than_bic_prefers() -> None:
+    rng = np.random.default_rng(0)
+    state = ((rng.random(5000) < 0.1) * rng.integers(1, 4, size=5000)).cumsum() % 4
+    rows = rng.normal(size=(4, 8))[state] + rng.normal(size=(5000, 8))
+    model = HiddenMarkovModel("auto", emissions="gaussian", random_state=0).fit(rows)
+    assert len(model.occupancy_) == 4
